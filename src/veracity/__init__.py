@@ -1,0 +1,75 @@
+"""Which of the conflicting values is true, how sure is that, and how far can sources be trusted?
+
+>>> import polars as pl
+>>> import veracity
+>>> claims = pl.DataFrame({
+...     "source": ["tower", "orbitz", "flightaware"], "entity": ["AA-1007"] * 3,
+...     "attribute": ["gate"] * 3, "value": ["D30", "C5", "D30"]})
+>>> veracity.discover(claims).truths["value"].to_list()
+['D30']
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from veracity._version import __version__
+
+if TYPE_CHECKING:
+    from veracity import errors, synthetic
+    from veracity.algorithms import LTDRBM, LTM, MajorityVote, Prior, Rate
+    from veracity.discovery import discover
+    from veracity.engines import Local
+    from veracity.evaluation import Evaluation, evaluate
+    from veracity.read import read_claims
+    from veracity.result import Result, load
+
+__all__ = [
+    "LTDRBM",
+    "LTM",
+    "Evaluation",
+    "Local",
+    "MajorityVote",
+    "Prior",
+    "Rate",
+    "Result",
+    "__version__",
+    "discover",
+    "errors",
+    "evaluate",
+    "load",
+    "read_claims",
+    "synthetic",
+]
+
+_HOME = {
+    "LTDRBM": "veracity.algorithms",
+    "LTM": "veracity.algorithms",
+    "Evaluation": "veracity.evaluation",
+    "Local": "veracity.engines",
+    "MajorityVote": "veracity.algorithms",
+    "Prior": "veracity.algorithms",
+    "Rate": "veracity.algorithms",
+    "Result": "veracity.result",
+    "discover": "veracity.discovery",
+    "evaluate": "veracity.evaluation",
+    "load": "veracity.result",
+    "read_claims": "veracity.read",
+}
+"""Where each public name lives; it is loaded when first asked for."""
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name in _HOME:
+        found = getattr(importlib.import_module(_HOME[name]), name)
+    elif name in ("errors", "synthetic"):
+        found = importlib.import_module(f"veracity.{name}")
+    else:
+        raise AttributeError(f"module 'veracity' has no attribute '{name}'")
+    globals()[name] = found  # the next access does not come here
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

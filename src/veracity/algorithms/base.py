@@ -1,0 +1,133 @@
+"""What every algorithm is: *judge* the facts from the reliabilities, *learn* them from the facts.
+
+The loop in `discover` drives any algorithm through five questions::
+
+    memory, reliability = start(claims, prior)
+    each round:  memory, tally = study(block, memory, reliability, turn)     for every block
+                 reliability   = learn(reliability, tally)                   tallies added up
+                 change(before, after) < tolerance?                          then it has converged
+    plausibility = judge(block, memory, reliability, single_truth)           for every block
+    rates        = rates(reliability, counts)                                what is told of sources
+
+All are pure. `memory` is what is remembered of each fact from round to round (nothing, for most);
+the tally is all that ever has to cross between blocks, threads or machines.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veracity.algorithms.prior import Prior, PriorRates
+from veracity.encode import Block, Claims, FloatArray
+
+__all__ = ["Algorithm", "Memory", "Rates", "Tally", "Turn", "logit", "normalise_odds", "sigmoid"]
+
+Memory = tuple[NDArray[Any], ...]
+"""Arrays with one row a fact."""
+
+Tally = tuple[Any, ...]
+"""Numbers and arrays that add up."""
+
+Reliability = TypeVar("Reliability")
+
+
+class Rates(NamedTuple):
+    """What is told of the sources: NaN where nothing was seen that could tell."""
+
+    tpr: FloatArray
+    fpr: FloatArray
+    prevalence: float
+
+
+class Turn(NamedTuple):
+    """Which round it is, from 1, and the randomness of this round and block."""
+
+    round_number: int
+    rng: np.random.Generator
+
+
+class Algorithm(ABC, Generic[Reliability]):
+    """An algorithm's parameters, frozen, with the questions the loop asks of it.
+
+    `learns_from` says when the loop calls `learn`: after every "block", for algorithms that climb
+    or sample as they go, or after every "sweep" over all blocks, for those that sum first. What is
+    not overridden is right for an algorithm that learns nothing.
+    """
+
+    name: ClassVar[str]
+    learns_from: ClassVar[Literal["block", "sweep"]] = "sweep"
+
+    prior: Prior = Prior()
+    seed: int = 0
+    max_rounds: int = 0
+    min_rounds: int = 0
+    tolerance: float = 0.0
+
+    @abstractmethod
+    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Reliability]:
+        """Begin: the memory of all facts, and the reliability before the first round."""
+
+    def is_settled(self, reliability: Reliability) -> bool:
+        """Whether there is nothing to learn."""
+        return self.max_rounds == 0
+
+    def study(
+        self, block: Block, memory: Memory, reliability: Reliability, turn: Turn
+    ) -> tuple[Memory, Tally]:
+        """Look at one block: the new memory of its facts, and what it tells of the sources."""
+        return memory, ()
+
+    def learn(self, reliability: Reliability, tally: Tally) -> Reliability:
+        """Take in what the blocks told."""
+        return reliability
+
+    def change(self, before: Reliability, after: Reliability) -> float:
+        """How far a round moved what matters."""
+        return 0.0
+
+    @abstractmethod
+    def judge(
+        self, block: Block, memory: Memory, reliability: Reliability, single_truth: bool
+    ) -> FloatArray:
+        """Plausibility of each fact of the block; `single_truth`: one fact of each item is true."""
+
+    def rates(self, reliability: Reliability, counts: FloatArray) -> Rates:
+        """What is told of the sources; `counts` is `count_votes` of the final plausibilities."""
+        supports_of_true, supports, true, facts = counts.T
+        return Rates(
+            _share(supports_of_true, true),
+            _share(supports - supports_of_true, facts - true),
+            float(true.sum() / facts.sum()),
+        )
+
+
+def normalise_odds(log_odds: FloatArray, block: Block) -> FloatArray:
+    """Plausibilities of facts of which one per item is true, from those of independent facts.
+
+    p* = odds / Σ odds over the item's facts: the posterior given that exactly one is true. Keeps
+    the order of the facts.
+    """
+    from veracity.kernels import compiled  # noqa: PLC0415 - numba loads on first use
+
+    return compiled.normalise_log(log_odds, block.first_fact_of_item)
+
+
+def sigmoid(x: FloatArray) -> FloatArray:
+    """1 / (1 + exp(-x)), without overflow."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, -x)))
+
+
+def logit(p: FloatArray) -> FloatArray:
+    """log(p / (1 - p)), finite also where rounding has made p zero or one."""
+    smallest = np.finfo(np.float64).tiny
+    return np.log(np.maximum(p, smallest)) - np.log(np.maximum(1.0 - p, smallest))
+
+
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """``part / whole``, NaN where the whole is nothing."""
+    is_some = whole > 1e-9
+    return np.where(is_some, np.clip(part / np.where(is_some, whole, 1.0), 0.0, 1.0), np.nan)

@@ -1,0 +1,178 @@
+"""The Latent Truth Model of Zhao, Rubinstein, Gemmell and Han (VLDB 2012): collapsed Gibbs sampling.
+
+Each source has a tpr and an fpr with beta priors; integrating them out leaves the truths of the
+facts, which are drawn in turn, each given all the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import Algorithm, Memory, Rates, Tally, Turn, logit, normalise_odds
+from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.prior import Prior, PriorRates
+from veracity.encode import Block, Claims, FloatArray
+
+__all__ = ["LTM", "Chains"]
+
+
+class Chains(NamedTuple):
+    """Where the chains stand.
+
+    ``counts[c, s, i, j]``: how often, in chain c, source s claimed j of facts that are i;
+    ``prior`` the same in beta-prior counts; ``n_true[r, c]``: true facts after round r.
+    """
+
+    counts: FloatArray
+    prior: FloatArray
+    log_prior_odds: float
+    n_true: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class LTM(Algorithm[Chains]):
+    """Latent Truth Model, by collapsed Gibbs sampling.
+
+    Parameters
+    ----------
+    prior
+        Prior rates of the sources; they are the means of the beta priors.
+    tpr_strength, fpr_strength, prevalence_strength
+        How many claims each prior is worth. The defaults are the sums of the original's
+        (50, 50), (10, 1000) and (5, 5).
+    rounds, burn_in, thinning
+        How many times every fact is drawn, how many of these are thrown away at the start, and
+        how many between two that are kept.
+    chains
+        How many independent chains are averaged; they also tell whether sampling has converged.
+    seed
+        Where the randomness starts.
+    """
+
+    name = "ltm"
+    learns_from = "block"
+
+    prior: Prior = Prior()
+    tpr_strength: float = 100.0
+    fpr_strength: float = 1010.0
+    prevalence_strength: float = 10.0
+    rounds: int = 50
+    burn_in: int = 10
+    thinning: int = 0
+    chains: int = 4
+    seed: int = 0
+    tolerance: float = 0.1
+
+    def __post_init__(self) -> None:
+        require_positive(
+            self,
+            tpr_strength=self.tpr_strength,
+            fpr_strength=self.fpr_strength,
+            prevalence_strength=self.prevalence_strength,
+            tolerance=self.tolerance,
+        )
+        require_at_least(self, 0, burn_in=self.burn_in, thinning=self.thinning, seed=self.seed)
+        require_at_least(self, 1, chains=self.chains)
+        require_at_least(self, self.burn_in + 1, rounds=self.rounds)
+
+    @property
+    def max_rounds(self) -> int:  # type: ignore[override]
+        """A sampler runs as many rounds as it was told."""
+        return self.rounds
+
+    @property
+    def min_rounds(self) -> int:  # type: ignore[override]
+        """A sampler runs as many rounds as it was told."""
+        return self.rounds
+
+    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Chains]:
+        """No truth is drawn yet (-1), nothing is counted: the first round starts from the prior."""
+        pseudo = np.empty((claims.n_sources, 2, 2))
+        pseudo[:, 1, 1] = self.tpr_strength * prior.tpr
+        pseudo[:, 1, 0] = self.tpr_strength * (1.0 - prior.tpr)
+        pseudo[:, 0, 1] = self.fpr_strength * prior.fpr
+        pseudo[:, 0, 0] = self.fpr_strength * (1.0 - prior.fpr)
+        prevalence = 0.5 if prior.prevalence is None else prior.prevalence
+        truth = np.full((claims.n_facts, self.chains), -1, dtype=np.int64)
+        memory = (truth, np.zeros(claims.n_facts), )
+        counts = np.zeros((self.chains, claims.n_sources, 2, 2))
+        n_true = np.zeros((self.rounds, self.chains))
+        return memory, Chains(counts, pseudo, float(logit(np.array(prevalence))), n_true)
+
+    def study(
+        self, block: Block, memory: Memory, reliability: Chains, turn: Turn
+    ) -> tuple[Memory, Tally]:
+        """Draw every fact of the block once in every chain; the tally is how the counts moved."""
+        from veracity.kernels import compiled
+
+        truth, kept = memory[0].copy(), memory[1].copy()
+        counts = np.empty_like(reliability.counts)
+        for chain in range(self.chains):
+            truth[:, chain], probability, counts[chain] = compiled.gibbs(
+                block,
+                np.ascontiguousarray(truth[:, chain]),
+                reliability.counts[chain],
+                reliability.prior,
+                reliability.log_prior_odds,
+                turn.rng,
+            )
+            if self._keeps(turn.round_number):
+                kept += probability
+        n_true = np.zeros_like(reliability.n_true)
+        n_true[turn.round_number - 1] = truth.sum(axis=0)
+        return (truth, kept), (counts - reliability.counts, n_true)
+
+    def learn(self, reliability: Chains, tally: Tally) -> Chains:
+        """Move the counts."""
+        counts, n_true = tally
+        return reliability._replace(
+            counts=reliability.counts + counts, n_true=reliability.n_true + n_true
+        )
+
+    def change(self, before: Chains, after: Chains) -> float:
+        """How far the chains disagree on the number of true facts: split R-hat less one."""
+        n_drawn = int(np.count_nonzero(after.n_true.any(axis=1)))
+        return split_r_hat(after.n_true[self.burn_in : max(n_drawn, self.burn_in)]) - 1.0
+
+    def judge(
+        self, block: Block, memory: Memory, reliability: Chains, single_truth: bool
+    ) -> FloatArray:
+        """The mean of the probabilities the facts were drawn with."""
+        n_kept = sum(map(self._keeps, range(1, self.rounds + 1)))
+        plausibility = memory[1] / (n_kept * self.chains)
+        return normalise_odds(logit(plausibility), block) if single_truth else plausibility
+
+    def rates(self, reliability: Chains, counts: FloatArray) -> Rates:
+        """Posterior means of the rates, with the expected counts for the counts."""
+        supports_of_true, supports, true, facts = counts.T
+        prior = reliability.prior
+        tpr = (supports_of_true + prior[:, 1, 1]) / (true + prior[:, 1].sum(axis=1))
+        fpr = (supports - supports_of_true + prior[:, 0, 1]) / (
+            facts - true + prior[:, 0].sum(axis=1)
+        )
+        return Rates(tpr, fpr, float(true.sum() / facts.sum()))
+
+    def _keeps(self, round_number: int) -> bool:
+        after_burn_in = round_number - self.burn_in - 1
+        return after_burn_in >= 0 and after_burn_in % (self.thinning + 1) == 0
+
+
+def split_r_hat(draws: FloatArray) -> float:
+    """Gelman and Rubin's R-hat of draws (rounds, chains), each chain cut into two halves.
+
+    One where the chains agree; infinity while there are too few draws to tell.
+    """
+    half = len(draws) // 2
+    if half < 2:
+        return float("inf")
+    halves = np.concatenate([draws[:half], draws[-half:]], axis=1)
+    within = halves.var(axis=0, ddof=1).mean()
+    between = halves.mean(axis=0).var(ddof=1)
+    if between == 0.0:
+        return 1.0
+    if within == 0.0:
+        return float("inf")
+    return float(np.sqrt((half - 1) / half + between / within))

@@ -1,0 +1,36 @@
+"""Majority voting: every source counts the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veracity.algorithms.base import Algorithm, Memory
+from veracity.algorithms.prior import PriorRates
+from veracity.encode import Block, Claims, FloatArray
+
+__all__ = ["MajorityVote"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MajorityVote(Algorithm[None]):
+    """The share of an item's sources that support the fact.
+
+    There is nothing to learn, so it takes no rounds; the sources' rates are counted afterwards,
+    against the vote itself.
+    """
+
+    name = "majority-vote"
+
+    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, None]:
+        """Nothing is needed."""
+        return (), None
+
+    def judge(
+        self, block: Block, memory: Memory, reliability: None, single_truth: bool
+    ) -> FloatArray:
+        """Supporters over voices."""
+        n_facts_of_item = np.diff(block.first_fact_of_item)
+        n_voices_of_fact = np.repeat(np.diff(block.first_voice_of_item), n_facts_of_item)
+        return np.diff(block.first_support_of_fact) / n_voices_of_fact

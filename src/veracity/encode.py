@@ -1,0 +1,258 @@
+"""A claims table becomes integer arrays; the names stay behind, to be put back on the results.
+
+Sources, items and the values of an item are numbered in sorted order, so the arrays do not depend
+on the order of the rows or on how they were spread over files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from veracity.errors import NoClaims
+from veracity.schema import ClaimsTable, Kind, numbers_in
+
+__all__ = ["Block", "Claims", "Encoded", "FloatArray", "IntArray", "SourceArray", "encode"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+SourceArray = NDArray[np.int32]
+
+CLAIMS_PER_BLOCK = 1 << 20
+"""Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
+
+
+class Block(NamedTuple):
+    """Some items with all that is claimed of them: all that a kernel sees.
+
+    A *support* is a positive claim: a source states that the fact is true. A *voice* is a source
+    that says anything about an item; a voice that does not support a fact of its item opposes it.
+    """
+
+    first_fact_of_item: IntArray
+    first_support_of_fact: IntArray
+    source_of_support: SourceArray
+    first_voice_of_item: IntArray
+    source_of_voice: SourceArray
+
+    def part(self, first_item: int, last_item: int) -> Block:
+        """The items from `first_item` to before `last_item`, numbered from zero."""
+        facts = self.first_fact_of_item[first_item : last_item + 1]
+        supports = self.first_support_of_fact[facts[0] : facts[-1] + 1]
+        voices = self.first_voice_of_item[first_item : last_item + 1]
+        return Block(
+            facts - facts[0],
+            supports - supports[0],
+            self.source_of_support[supports[0] : supports[-1]],
+            voices - voices[0],
+            self.source_of_voice[voices[0] : voices[-1]],
+        )
+
+
+@dataclass(frozen=True)
+class Claims:
+    """All claims as arrays, cut into blocks of whole items."""
+
+    all: Block
+    kind: Kind
+    n_sources: int
+
+    @property
+    def n_items(self) -> int:
+        """How many items are described."""
+        return len(self.all.first_fact_of_item) - 1
+
+    @property
+    def n_facts(self) -> int:
+        """How many facts are claimed."""
+        return len(self.all.first_support_of_fact) - 1
+
+    @property
+    def n_claims(self) -> int:
+        """How many claims were made, as the user would count them."""
+        in_rows = self.all.source_of_voice if self.kind == "binary" else self.all.source_of_support
+        return len(in_rows)
+
+    @cached_property
+    def first_item_of_block(self) -> list[int]:
+        """Where the blocks begin, and the number of items at the end."""
+        size_before = self.all.first_voice_of_item + self.all.first_support_of_fact[
+            self.all.first_fact_of_item
+        ]
+        n_blocks = max(1, round(int(size_before[-1]) / (2 * CLAIMS_PER_BLOCK)))
+        cuts = np.searchsorted(size_before, np.linspace(0, size_before[-1], n_blocks + 1)[1:-1])
+        return sorted({0, *(int(cut) for cut in cuts), self.n_items})
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The claims, cut into blocks by item."""
+        bounds = self.first_item_of_block
+        return [self.all.part(*pair) for pair in zip(bounds[:-1], bounds[1:], strict=True)]
+
+    @cached_property
+    def facts_of_block(self) -> list[slice]:
+        """Which facts belong to which block."""
+        first = self.all.first_fact_of_item[self.first_item_of_block]
+        return [slice(int(a), int(b)) for a, b in zip(first[:-1], first[1:], strict=True)]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Claims as arrays, with the names of sources, items and values beside them."""
+
+    claims: Claims
+    sources: pl.Series
+    items: pl.DataFrame
+    value_of_fact: pl.Series | None
+    notes: tuple[str, ...] = field(default=())
+
+
+def encode(table: ClaimsTable) -> Encoded:
+    """Number the sources, items and values of a claims table.
+
+    >>> rows = pl.DataFrame({"source": ["b", "a"], "entity": ["x", "x"], "value": ["1", "2"]})
+    >>> encoded = encode(ClaimsTable(rows, "categorical", "a doctest"))
+    >>> encoded.claims.all.source_of_support.tolist(), encoded.value_of_fact.to_list()
+    ([1, 0], ['1', '2'])
+    """
+    if table.rows.is_empty():
+        raise NoClaims(f"{table.origin}: no claim is left to discover anything from")
+    return _encode_binary(table) if table.kind == "binary" else _encode_values(table)
+
+
+def _encode_values(table: ClaimsTable) -> Encoded:
+    item_columns = [name for name in ("entity", "attribute") if name in table.rows.columns]
+    source, sources = _number(table.rows["source"])
+    item, items = _number_items(table.rows.select(item_columns))
+    spelling, spellings = _number(table.rows["value"])
+    value_of_spelling = _values_of(spellings)
+    rows = pl.DataFrame(
+        {"item": item, "value": value_of_spelling.gather(spelling), "source": source}
+    )
+    block, value_of_fact = _block(rows, len(items))
+    merged = len(spellings) - value_of_spelling.n_unique()
+    if merged:
+        chosen = _most_usual(rows.with_columns(spelling=spelling))
+        notes = (f"values are numbers and compared as such: {merged:,} spellings are merged",)
+    else:
+        chosen = value_of_spelling.arg_sort().gather(value_of_fact)
+        notes = ()
+    claims = Claims(block, table.kind, len(sources))
+    return Encoded(claims, sources, items, spellings.gather(chosen), notes)
+
+
+def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, IntArray]:
+    """Lay out numbered claims; also give the value of each fact."""
+    supports = rows.sort("item", "value", "source")
+    item, value, source = (supports[name].to_numpy() for name in ("item", "value", "source"))
+    starts_fact = _differs(item) | _differs(value)
+    is_kept = starts_fact | _differs(source)  # an exact repetition of a claim counts once
+    item, value, source, starts_fact = (x[is_kept] for x in (item, value, source, starts_fact))
+    first_support_of_fact = np.append(np.flatnonzero(starts_fact), len(item))
+    first_fact_of_item = _first_of_group(item[starts_fact], n_items)
+    source_of_support = source.astype(np.int32)
+    voices = pl.DataFrame({"item": item, "source": source}).unique()
+    if len(voices) == len(item):  # nobody names two values of one item: a support is a voice
+        first_voice_of_item = first_support_of_fact[first_fact_of_item]
+        source_of_voice = source_of_support
+    else:
+        voices = voices.sort("item", "source")
+        first_voice_of_item = _first_of_group(voices["item"].to_numpy(), n_items)
+        source_of_voice = _indices(voices["source"])
+    block = Block(
+        first_fact_of_item,
+        first_support_of_fact,
+        source_of_support,
+        first_voice_of_item,
+        source_of_voice,
+    )
+    return block, value[starts_fact]
+
+
+def _encode_binary(table: ClaimsTable) -> Encoded:
+    source, sources = _number(table.rows["source"])
+    fact, facts = _number(table.rows["fact"])
+    rows = pl.DataFrame({"fact": fact, "source": source, "claim": table.rows["claim"]}).unique()
+    is_lone = pl.len().over("fact", "source") == 1
+    voices = rows.filter(is_lone).sort("fact", "source")
+    if voices.is_empty():
+        raise NoClaims(f"{table.origin}: every source contradicts itself on every fact")
+    n_torn = (len(rows) - len(voices)) // 2
+    kept, facts, voices = _drop_unspoken(voices, facts)
+    supports = voices.filter("claim")
+    first_voice = _first_of_group(voices["fact"].to_numpy(), kept)
+    block = Block(
+        np.arange(kept + 1, dtype=np.int64),
+        _first_of_group(supports["fact"].to_numpy(), kept),
+        _indices(supports["source"]),
+        first_voice,
+        _indices(voices["source"]),
+    )
+    claims = Claims(block, "binary", len(sources))
+    torn = f"{n_torn:,} times a source calls one fact both true and false: both claims left out"
+    return Encoded(claims, sources, facts.to_frame("fact"), None, (torn,) if n_torn else ())
+
+
+def _drop_unspoken(voices: pl.DataFrame, facts: pl.Series) -> tuple[int, pl.Series, pl.DataFrame]:
+    """Renumber the facts where some have lost all their claims."""
+    kept, names = _number(voices["fact"])
+    return len(names), facts.gather(names), voices.with_columns(fact=kept)
+
+
+def _number(column: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Number the distinct values of a column in sorted order: the numbers, and the values."""
+    names = column.unique().sort()
+    numbered = names.to_frame("name").with_row_index("number")
+    numbers = column.to_frame("name").join(numbered, on="name", how="left", maintain_order="left")
+    return numbers["number"], names
+
+
+def _number_items(columns: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
+    """Number the items in sorted order of entity, then attribute."""
+    key = pl.Series([0], dtype=pl.UInt64)
+    parts = []
+    for name in columns.columns:
+        number, names = _number(columns[name])
+        key = key * len(names) + number.cast(pl.UInt64)
+        parts.append(names.alias(name))
+    item, keys = _number(key)
+    named = []
+    for names in reversed(parts):
+        named.append(names.gather(keys % len(names)))
+        keys = keys // len(names)
+    return item, pl.DataFrame(named[::-1])
+
+
+def _values_of(spellings: pl.Series) -> pl.Series:
+    """Which value each spelling means: 1 and 1.0 are one value where all values are numbers."""
+    numbers = numbers_in(spellings)
+    if numbers is None:
+        return pl.Series(np.arange(len(spellings), dtype=np.uint32))
+    return numbers.rank("dense").cast(pl.UInt32) - 1
+
+
+def _most_usual(rows: pl.DataFrame) -> pl.Series:
+    """The spelling most claims of a fact use; of equally usual ones the first in sorted order."""
+    usual = pl.col("spelling").mode().min()
+    return rows.group_by("item", "value").agg(usual).sort("item", "value")["spelling"]
+
+
+def _differs(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a sorted column differs from the row above."""
+    return np.append(True, column[1:] != column[:-1])
+
+
+def _first_of_group(group: NDArray[Any], n_groups: int) -> IntArray:
+    """Where each group of neighbours begins, and the length at the end."""
+    first = np.zeros(n_groups + 1, dtype=np.int64)
+    np.cumsum(np.bincount(group, minlength=n_groups), out=first[1:])
+    return first
+
+
+def _indices(numbers: pl.Series) -> SourceArray:
+    return np.array(numbers.to_numpy(), dtype=np.int32)

@@ -1,0 +1,77 @@
+"""Every error veracity raises on purpose.
+
+::
+
+    VeracityError
+    ├── InputError              what was given cannot be read as claims or truths
+    │   ├── UnreadableFile      missing, empty, cut off, or not what its name says
+    │   ├── WrongEncoding       bytes that are no text in the stated encoding
+    │   ├── RaggedRows          rows with more or fewer fields than the header
+    │   ├── MissingColumn       a column that is needed and not there
+    │   ├── BadValue            a cell that cannot be understood
+    │   └── NoClaims            nothing is left to discover anything from
+    ├── ParameterError          a parameter out of its range (also a ValueError)
+    └── OutputError             a result that cannot be written
+
+Each message says what is wrong, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BadValue",
+    "InputError",
+    "MissingColumn",
+    "NoClaims",
+    "NotConverged",
+    "OutputError",
+    "ParameterError",
+    "RaggedRows",
+    "UnreadableFile",
+    "VeracityError",
+    "WrongEncoding",
+]
+
+
+class VeracityError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class InputError(VeracityError):
+    """What was given cannot be read as claims or truths."""
+
+
+class UnreadableFile(InputError):
+    """A file that is missing, empty, cut off, or not what its name says."""
+
+
+class WrongEncoding(InputError):
+    """Bytes that are no text in the stated encoding."""
+
+
+class RaggedRows(InputError):
+    """Rows with more or fewer fields than the header."""
+
+
+class MissingColumn(InputError):
+    """A column that is needed and not there."""
+
+
+class BadValue(InputError):
+    """A cell that cannot be understood."""
+
+
+class NoClaims(InputError):
+    """Nothing is left to discover anything from."""
+
+
+class ParameterError(VeracityError, ValueError):
+    """A parameter out of its range."""
+
+
+class OutputError(VeracityError):
+    """A result that cannot be written."""
+
+
+class NotConverged(UserWarning):
+    """The round limit came before the tolerance: the answer may still move."""

@@ -1,0 +1,446 @@
+"""The kernels of `reference`, compiled: same names, same arguments, same answers."""
+
+from __future__ import annotations
+
+from math import exp, log, log1p
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from veracity.encode import Block, FloatArray, IntArray
+
+__all__ = ["climb", "climb_sampled", "count_votes", "gibbs", "normalise_log", "sum_votes"]
+
+
+@njit(cache=True, nogil=True)
+def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:
+    """See the reference."""
+    score = np.empty(len(block.first_support_of_fact) - 1)
+    for item in range(len(block.first_fact_of_item) - 1):
+        base = 0.0
+        for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+            base += base_of_source[block.source_of_voice[voice]]
+        for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
+            score[fact] = base + _support(block, fact, weight_of_source)
+    return score
+
+
+@njit(cache=True, nogil=True)
+def normalise_log(score_of_fact: FloatArray, first_fact_of_item: IntArray) -> FloatArray:
+    """See the reference."""
+    plausibility = np.empty(len(score_of_fact))
+    for item in range(len(first_fact_of_item) - 1):
+        first, last = first_fact_of_item[item], first_fact_of_item[item + 1]
+        highest = score_of_fact[first]
+        for fact in range(first, last):
+            highest = max(highest, score_of_fact[fact])
+        total = 0.0
+        for fact in range(first, last):
+            plausibility[fact] = exp(score_of_fact[fact] - highest)
+            total += plausibility[fact]
+        for fact in range(first, last):
+            plausibility[fact] /= total
+    return plausibility
+
+
+@njit(cache=True, nogil=True)
+def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) -> FloatArray:
+    """See the reference."""
+    counts = np.zeros((n_sources, 4))
+    for item in range(len(block.first_fact_of_item) - 1):
+        first, last = block.first_fact_of_item[item], block.first_fact_of_item[item + 1]
+        true = 0.0
+        for fact in range(first, last):
+            plausibility = plausibility_of_fact[fact]
+            true += plausibility
+            for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+                source = block.source_of_support[i]
+                counts[source, 0] += plausibility
+                counts[source, 1] += 1.0
+        for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+            source = block.source_of_voice[voice]
+            counts[source, 2] += true
+            counts[source, 3] += last - first
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def climb(
+    block: Block,
+    order: IntArray,
+    visible_bias: FloatArray,
+    weight: FloatArray,
+    hidden_bias: float,
+    is_fixed: IntArray,
+    rate: float,
+    batch_size: int,
+    limit: float,
+    single_truth: bool,
+) -> tuple[FloatArray, FloatArray, float]:
+    """See the reference."""
+    a, w, b = visible_bias.copy(), weight.copy(), hidden_bias
+    rates, gradient, touched, is_touched = _begin(a, w)
+    plausible = np.empty(_most_facts(block))
+    n_touched, n_facts, db = 0, 0, 0.0
+    for turn in range(len(order)):
+        item = order[turn]
+        k = _judge_item(block, item, w, rates, b, single_truth, plausible)
+        db += _positive_phase(block, item, plausible, gradient)
+        true = 1.0 if single_truth else k * _sigmoid(b)
+        for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+            source = block.source_of_voice[voice]
+            met = true * rates[source, 0]
+            gradient[source, 0] -= met + (k - true) * rates[source, 1]
+            gradient[source, 1] -= met
+        n_touched = _touch(block, item, touched, is_touched, n_touched)
+        db -= true
+        n_facts += k
+        if n_facts >= batch_size or turn == len(order) - 1:
+            b = _step(
+                a, w, b, db, rates, gradient, touched[:n_touched], is_touched, is_fixed, rate, limit, single_truth
+            )  # fmt: skip
+            n_touched, n_facts, db = 0, 0, 0.0
+    return a, w, b
+
+
+@njit(cache=True, nogil=True)
+def climb_sampled(
+    block: Block,
+    order: IntArray,
+    visible_bias: FloatArray,
+    weight: FloatArray,
+    hidden_bias: float,
+    is_fixed: IntArray,
+    rate: float,
+    batch_size: int,
+    limit: float,
+    single_truth: bool,
+    gibbs_steps: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray, float]:
+    """See the reference."""
+    a, w, b = visible_bias.copy(), weight.copy(), hidden_bias
+    rates, gradient, touched, is_touched = _begin(a, w)
+    plausible = np.empty(_most_facts(block))
+    n_touched, n_facts, db = 0, 0, 0.0
+    for turn in range(len(order)):
+        item = order[turn]
+        k = _judge_item(block, item, w, rates, b, single_truth, plausible)
+        db += _positive_phase(block, item, plausible, gradient)
+        voices = block.source_of_voice[
+            block.first_voice_of_item[item] : block.first_voice_of_item[item + 1]
+        ]
+        base = b
+        for source in voices:
+            base += rates[source, 2]
+        claimed = np.empty((k, len(voices)), np.bool_)
+        for _ in range(gibbs_steps):
+            _imagine(voices, w, rates, base, single_truth, plausible, claimed, rng)
+        for fact in range(k):
+            db -= plausible[fact]
+            for i in range(len(voices)):
+                if claimed[fact, i]:
+                    gradient[voices[i], 0] -= 1.0
+                    gradient[voices[i], 1] -= plausible[fact]
+        n_touched = _touch(block, item, touched, is_touched, n_touched)
+        n_facts += k
+        if n_facts >= batch_size or turn == len(order) - 1:
+            b = _step(
+                a, w, b, db, rates, gradient, touched[:n_touched], is_touched, is_fixed, rate, limit, single_truth
+            )  # fmt: skip
+            n_touched, n_facts, db = 0, 0, 0.0
+    return a, w, b
+
+
+@njit(cache=True, nogil=True)
+def gibbs(
+    block: Block,
+    truth_of_fact: IntArray,
+    counts: FloatArray,
+    prior: FloatArray,
+    log_prior_odds: float,
+    rng: np.random.Generator,
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """See the reference; here the voices' log-odds are kept and mended only when a truth flips.
+
+    All facts of an item that are now false see the same sum over opposing voices, and so do all
+    that are now true, so a draw costs its own supporters only, not the item's voices.
+    """
+    truth, counts = truth_of_fact.copy(), counts.copy()
+    probability = np.empty(len(truth))
+    odds = np.empty((len(counts), 3, 2))
+    for source in range(len(counts)):
+        _mend_odds(odds, counts, prior, source)
+    for item in range(len(block.first_fact_of_item) - 1):
+        first, last = block.first_fact_of_item[item], block.first_fact_of_item[item + 1]
+        is_new = truth[first] < 0
+        base = _base_odds(block, item, odds)
+        for fact in range(first, last):
+            now = 2 if is_new else truth[fact]
+            log_odds = log_prior_odds + base[now]
+            for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+                source = block.source_of_support[i]
+                log_odds += odds[source, now, 1] - odds[source, now, 0]
+            probability[fact] = _sigmoid(log_odds)
+            drawn = 1 if rng.random() < probability[fact] else 0
+            if is_new:
+                truth[fact] = drawn
+            elif drawn != truth[fact]:
+                _recount(block, item, fact, counts, truth[fact], -1.0)
+                _recount(block, item, fact, counts, drawn, 1.0)
+                truth[fact] = drawn
+                base = _mend_item(block, item, odds, counts, prior)
+        if is_new:
+            _count_item(block, item, truth, counts)
+            _mend_item(block, item, odds, counts, prior)
+    return truth, probability, counts
+
+
+@njit(cache=True, nogil=True)
+def _count_item(block: Block, item: int, truth: IntArray, counts: FloatArray) -> None:
+    """Add a newly drawn item to the counts, in one go over its voices and supports."""
+    first, last = block.first_fact_of_item[item], block.first_fact_of_item[item + 1]
+    n_true = 0
+    for fact in range(first, last):
+        n_true += truth[fact]
+    for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+        source = block.source_of_voice[voice]
+        counts[source, 1, 0] += n_true
+        counts[source, 0, 0] += last - first - n_true
+    for fact in range(first, last):
+        for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+            source = block.source_of_support[i]
+            counts[source, truth[fact], 0] -= 1.0
+            counts[source, truth[fact], 1] += 1.0
+
+
+@njit(cache=True, nogil=True)
+def _recount(
+    block: Block, item: int, fact: int, counts: FloatArray, truth: int, amount: float
+) -> None:
+    """Add `amount` to what every voice of the item is counted for on this fact."""
+    for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+        counts[block.source_of_voice[voice], truth, 0] += amount
+    for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+        counts[block.source_of_support[i], truth, 0] -= amount
+        counts[block.source_of_support[i], truth, 1] += amount
+
+
+@njit(cache=True, nogil=True)
+def _mend_item(
+    block: Block, item: int, odds: FloatArray, counts: FloatArray, prior: FloatArray
+) -> FloatArray:
+    for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+        _mend_odds(odds, counts, prior, block.source_of_voice[voice])
+    return _base_odds(block, item, odds)
+
+
+@njit(cache=True, nogil=True)
+def _mend_odds(odds: FloatArray, counts: FloatArray, prior: FloatArray, source: int) -> None:
+    """What one claim of the source adds to a fact's log-odds: odds[source, fact is now, claim].
+
+    The fact itself is taken out of the counts; "now" 2 stands for a fact that is not in them.
+    """
+    false_0 = counts[source, 0, 0] + prior[source, 0, 0]
+    false_1 = counts[source, 0, 1] + prior[source, 0, 1]
+    true_0 = counts[source, 1, 0] + prior[source, 1, 0]
+    true_1 = counts[source, 1, 1] + prior[source, 1, 1]
+    for now in range(3):
+        less_true = 1.0 if now == 1 else 0.0
+        less_false = 1.0 if now == 0 else 0.0
+        all_true, all_false = true_0 + true_1 - less_true, false_0 + false_1 - less_false
+        odds[source, now, 0] = _log_odds(true_0 - less_true, all_true, false_0 - less_false, all_false)
+        odds[source, now, 1] = _log_odds(true_1 - less_true, all_true, false_1 - less_false, all_false)
+
+
+@njit(cache=True, nogil=True)
+def _log_odds(true: float, all_true: float, false: float, all_false: float) -> float:
+    # Not positive: the source makes no such claim on any fact of this truth, so whatever stands
+    # here is added for a voice and taken off again for its support.
+    if true <= 0.0 or false <= 0.0 or all_true <= 0.0 or all_false <= 0.0:
+        return 0.0
+    return log(true / all_true * (all_false / false))
+
+
+@njit(cache=True, nogil=True)
+def _base_odds(block: Block, item: int, odds: FloatArray) -> FloatArray:
+    base = np.zeros(3)
+    for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+        for now in range(3):
+            base[now] += odds[block.source_of_voice[voice], now, 0]
+    return base
+
+
+@njit(cache=True, nogil=True)
+def _begin(a: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """What a pass keeps per source: (tpr, fpr, b_s), gradient of (a, w), list of those touched."""
+    n_sources = len(a)
+    rates = np.empty((n_sources, 3))
+    for source in range(n_sources):
+        _mend_rates(rates, a, w, source)
+    touched = np.empty(n_sources, np.int64)
+    return rates, np.zeros((n_sources, 2)), touched, np.zeros(n_sources, np.bool_)
+
+
+@njit(cache=True, nogil=True)
+def _touch(
+    block: Block, item: int, touched: IntArray, is_touched: IntArray, n_touched: int
+) -> int:
+    """Put the item's voices on the list of touched sources; return its length."""
+    for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+        source = block.source_of_voice[voice]
+        if not is_touched[source]:
+            is_touched[source] = True
+            touched[n_touched] = source
+            n_touched += 1
+    return n_touched
+
+
+@njit(cache=True, nogil=True)
+def _mend_rates(rates: FloatArray, a: FloatArray, w: FloatArray, source: int) -> None:
+    rates[source, 0] = _sigmoid(a[source] + w[source])
+    rates[source, 1] = _sigmoid(a[source])
+    rates[source, 2] = _softplus(a[source]) - _softplus(a[source] + w[source])
+
+
+@njit(cache=True, nogil=True)
+def _positive_phase(
+    block: Block, item: int, plausible: FloatArray, gradient: FloatArray
+) -> float:
+    """Add what the data say, v and p v; return the sum of the item's plausibilities."""
+    first = block.first_fact_of_item[item]
+    total = 0.0
+    for fact in range(first, block.first_fact_of_item[item + 1]):
+        p = plausible[fact - first]
+        total += p
+        for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+            source = block.source_of_support[i]
+            gradient[source, 0] += 1.0
+            gradient[source, 1] += p
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _judge_item(
+    block: Block,
+    item: int,
+    w: FloatArray,
+    rates: FloatArray,
+    b: float,
+    single_truth: bool,
+    plausible: FloatArray,
+) -> int:
+    """Write the plausibilities of the item's facts; return how many there are."""
+    first, last = block.first_fact_of_item[item], block.first_fact_of_item[item + 1]
+    base = b
+    for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+        base += rates[block.source_of_voice[voice], 2]
+    for fact in range(first, last):
+        plausible[fact - first] = _support(block, fact, w)
+    _activate(plausible[: last - first], base, single_truth)
+    return last - first
+
+
+@njit(cache=True, nogil=True)
+def _imagine(
+    voices: IntArray,
+    w: FloatArray,
+    rates: FloatArray,
+    base: float,
+    single_truth: bool,
+    plausible: FloatArray,
+    claimed: IntArray,
+    rng: np.random.Generator,
+) -> None:
+    """One Gibbs step: draw truths, then claims; `plausible` becomes what the claims make of it."""
+    n_facts, n_voices = claimed.shape
+    is_true = np.empty(n_facts, np.bool_)
+    for fact in range(n_facts):
+        is_true[fact] = rng.random() < plausible[fact]
+    for fact in range(n_facts):
+        plausible[fact] = 0.0
+        column = 0 if is_true[fact] else 1
+        for i in range(n_voices):
+            claimed[fact, i] = rng.random() < rates[voices[i], column]
+            if claimed[fact, i]:
+                plausible[fact] += w[voices[i]]
+    _activate(plausible[:n_facts], base, single_truth)
+
+
+@njit(cache=True, nogil=True)
+def _activate(score: FloatArray, base: float, single_truth: bool) -> None:
+    """Turn the scores of one item into plausibilities, in place."""
+    if not single_truth:
+        for fact in range(len(score)):
+            score[fact] = _sigmoid(base + score[fact])
+        return
+    highest = score.max()
+    total = 0.0
+    for fact in range(len(score)):
+        score[fact] = exp(score[fact] - highest)
+        total += score[fact]
+    for fact in range(len(score)):
+        score[fact] /= total
+
+
+@njit(cache=True, nogil=True)
+def _step(
+    a: FloatArray,
+    w: FloatArray,
+    b: float,
+    db: float,
+    rates: FloatArray,
+    gradient: FloatArray,
+    touched: IntArray,
+    is_touched: IntArray,
+    is_fixed: IntArray,
+    rate: float,
+    limit: float,
+    single_truth: bool,
+) -> float:
+    """Move the touched sources in place, clear their gradient, return the new global bias."""
+    beta_change = 0.0
+    for source in touched:
+        is_touched[source] = False
+        if not is_fixed[source]:
+            high = a[source] + w[source] + rate * (gradient[source, 0] + gradient[source, 1])
+            a[source] = _clip(a[source] + rate * gradient[source, 0], limit)
+            w[source] = _clip(high, limit) - a[source]
+            beta = rates[source, 2]
+            _mend_rates(rates, a, w, source)
+            beta_change += rates[source, 2] - beta
+        gradient[source] = 0.0
+    return b if single_truth else _clip(b + rate * db - beta_change, limit)
+
+
+@njit(cache=True, nogil=True)
+def _support(block: Block, fact: int, weight_of_source: FloatArray) -> float:
+    total = 0.0
+    for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+        total += weight_of_source[block.source_of_support[i]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _most_facts(block: Block) -> int:
+    return np.diff(block.first_fact_of_item).max()
+
+
+@njit(cache=True, nogil=True)
+def _clip(x: float, limit: float) -> float:
+    return min(max(x, -limit), limit)
+
+
+@njit(cache=True, nogil=True)
+def _sigmoid(x: float) -> float:
+    if x >= 0.0:
+        return 1.0 / (1.0 + exp(-x))
+    share = exp(x)
+    return share / (1.0 + share)
+
+
+@njit(cache=True, nogil=True)
+def _softplus(x: float) -> float:
+    return max(x, 0.0) + log1p(exp(-abs(x)))

@@ -1,0 +1,254 @@
+"""The kernels, written to be read: this module is the definition, `compiled` its fast twin.
+
+A `block` holds items with their facts, the supports of each fact (positive claims) and the voices
+of each item (every source that says anything about it). Negative claims are implied: a voice of
+the item that does not support the fact opposes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from veracity.encode import Block, FloatArray, IntArray
+
+__all__ = ["climb", "climb_sampled", "count_votes", "gibbs", "normalise_log", "sum_votes"]
+
+
+def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:
+    """Score each fact: the bases of all voices of its item plus the weights of its supporters."""
+    base_of_item = _sum_by(base_of_source[block.source_of_voice], block.first_voice_of_item)
+    own = _sum_by(weight_of_source[block.source_of_support], block.first_support_of_fact)
+    return np.repeat(base_of_item, np.diff(block.first_fact_of_item)) + own
+
+
+def normalise_log(score_of_fact: FloatArray, first_fact_of_item: IntArray) -> FloatArray:
+    """Turn scores into probabilities that add up to one within each item: the softmax."""
+    n_facts_of_item = np.diff(first_fact_of_item)
+    highest = np.repeat(np.maximum.reduceat(score_of_fact, first_fact_of_item[:-1]), n_facts_of_item)
+    share = np.exp(score_of_fact - highest)
+    return share / np.repeat(_sum_by(share, first_fact_of_item), n_facts_of_item)
+
+
+def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) -> FloatArray:
+    """Count, for each source, how its word met the facts.
+
+    Columns: supports of true facts, supports, true facts spoken on, facts spoken on; a fact is
+    true as far as it is plausible.
+    """
+    n_supports_of_fact = np.diff(block.first_support_of_fact)
+    plausibility_of_support = np.repeat(plausibility_of_fact, n_supports_of_fact)
+    n_voices_of_item = np.diff(block.first_voice_of_item)
+    true_of_voice = np.repeat(_sum_by(plausibility_of_fact, block.first_fact_of_item), n_voices_of_item)
+    facts_of_voice = np.repeat(np.diff(block.first_fact_of_item), n_voices_of_item)
+    columns = [
+        np.bincount(block.source_of_support, plausibility_of_support, n_sources),
+        np.bincount(block.source_of_support, minlength=n_sources),
+        np.bincount(block.source_of_voice, true_of_voice, n_sources),
+        np.bincount(block.source_of_voice, facts_of_voice, n_sources),
+    ]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def climb(
+    block: Block,
+    order: IntArray,
+    visible_bias: FloatArray,
+    weight: FloatArray,
+    hidden_bias: float,
+    is_fixed: IntArray,
+    rate: float,
+    batch_size: int,
+    limit: float,
+    single_truth: bool,
+) -> tuple[FloatArray, FloatArray, float]:
+    """One pass of gradient ascent over mini-batches, with the exact negative phase.
+
+    `order` is the order of the items; a batch closes when it has `batch_size` facts or more.
+    With one hidden unit the model's expectations have a closed form: of k facts, expect
+    ``true = k * prevalence`` to be true (one, if `single_truth`); then E[v h] = true * tpr and
+    E[v] = true * tpr + (k - true) * fpr.
+
+    Returns the new visible biases a, weights w and global hidden bias b_G.
+    """
+    a, w, b = visible_bias.copy(), weight.copy(), hidden_bias
+    for batch in _batches(block, order, batch_size):
+        da, dw, db = np.zeros_like(a), np.zeros_like(w), 0.0
+        tpr, fpr, beta = _sigmoid(a + w), _sigmoid(a), _softplus(a) - _softplus(a + w)
+        for item in batch:
+            voices = _voices(block, item)
+            supporters = _supporters_of_facts(block, item)
+            plausible = _judge_item(supporters, w, b + beta[voices].sum(), single_truth)
+            for sources, p in zip(supporters, plausible, strict=True):
+                dw[sources] += p
+                da[sources] += 1.0
+            true = 1.0 if single_truth else len(supporters) * _sigmoid(b)
+            dw[voices] -= true * tpr[voices]
+            da[voices] -= true * tpr[voices] + (len(supporters) - true) * fpr[voices]
+            db += plausible.sum() - true
+        a, w, b = _step(a, w, b, (da, dw, db), is_fixed, rate, limit, single_truth)
+    return a, w, b
+
+
+def climb_sampled(
+    block: Block,
+    order: IntArray,
+    visible_bias: FloatArray,
+    weight: FloatArray,
+    hidden_bias: float,
+    is_fixed: IntArray,
+    rate: float,
+    batch_size: int,
+    limit: float,
+    single_truth: bool,
+    gibbs_steps: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray, float]:
+    """One pass of contrastive divergence (CD-k): the negative phase is sampled from the data.
+
+    For each fact the hidden truth is drawn from its plausibility, then the claims of the item's
+    voices are drawn from that truth, `gibbs_steps` times; what was reconstructed is subtracted.
+    """
+    a, w, b = visible_bias.copy(), weight.copy(), hidden_bias
+    for batch in _batches(block, order, batch_size):
+        da, dw, db = np.zeros_like(a), np.zeros_like(w), 0.0
+        tpr, fpr, beta = _sigmoid(a + w), _sigmoid(a), _softplus(a) - _softplus(a + w)
+        for item in batch:
+            voices = _voices(block, item)
+            supporters = _supporters_of_facts(block, item)
+            base = b + beta[voices].sum()
+            plausible = _judge_item(supporters, w, base, single_truth)
+            for sources, p in zip(supporters, plausible, strict=True):
+                dw[sources] += p
+                da[sources] += 1.0
+            imagined = plausible
+            for _ in range(gibbs_steps):
+                is_true = rng.random(len(imagined)) < imagined
+                draws = rng.random((len(imagined), len(voices)))
+                claimed = draws < np.where(is_true[:, None], tpr[voices], fpr[voices])
+                imagined = _judge_item([voices[row] for row in claimed], w, base, single_truth)
+            dw[voices] -= imagined @ claimed
+            da[voices] -= claimed.sum(axis=0)
+            db += plausible.sum() - imagined.sum()
+        a, w, b = _step(a, w, b, (da, dw, db), is_fixed, rate, limit, single_truth)
+    return a, w, b
+
+
+def gibbs(
+    block: Block,
+    truth_of_fact: IntArray,
+    counts: FloatArray,
+    prior: FloatArray,
+    log_prior_odds: float,
+    rng: np.random.Generator,
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Draw the truth of every fact once, given the truth of all the others (collapsed Gibbs).
+
+    ``counts[s, i, j]`` says how often source s claimed j of facts that are i, `prior` likewise in
+    beta-prior counts. P(t_f = i | rest) ∝ β_i Π_s (n_sij + α_sij) / (n_si· + α_si·), with n
+    counted without fact f. A truth of -1 is not drawn yet: the facts of such an item are drawn
+    from the counts before the item, so that a chain starts from the prior.
+
+    Returns the new truths, P(t_f = 1 | rest) as it was at each draw, and the new counts.
+    """
+    truth, counts = truth_of_fact.copy(), counts.copy()
+    probability = np.empty(len(truth))
+    draws = rng.random(len(truth))
+    for item in range(len(block.first_fact_of_item) - 1):
+        voices = _voices(block, item)
+        first, last = block.first_fact_of_item[item], block.first_fact_of_item[item + 1]
+        claims = [
+            (fact, np.isin(voices, sources).astype(np.int64))
+            for fact, sources in zip(
+                range(first, last), _supporters_of_facts(block, item), strict=True
+            )
+        ]
+        is_new = truth[first] < 0
+        before = counts.copy()
+        for fact, claim in claims:
+            if not is_new:
+                counts[voices, truth[fact], claim] -= 1.0
+            total = (before if is_new else counts) + prior
+            share = np.log(total / total.sum(axis=2, keepdims=True))
+            log_odds = log_prior_odds + (share[voices, 1, claim] - share[voices, 0, claim]).sum()
+            probability[fact] = _sigmoid(log_odds)
+            truth[fact] = int(draws[fact] < probability[fact])
+            counts[voices, truth[fact], claim] += 1.0
+    return truth, probability, counts
+
+
+def _step(
+    a: FloatArray,
+    w: FloatArray,
+    b: float,
+    gradient: tuple[FloatArray, FloatArray, float],
+    is_fixed: IntArray,
+    rate: float,
+    limit: float,
+    single_truth: bool,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Climb one step; what the sources' biases take up, the global bias gives up.
+
+    A helper RBM's hidden bias is b_G + Σ b_s with b_s = log(1 - tpr) - log(1 - fpr), so after the
+    step b_G is the new hidden bias less the new b_s. Under a single truth b_G plays no part.
+    """
+    da, dw, db = gradient
+    free = is_fixed == 0
+    new_a = np.where(free, np.clip(a + rate * da, -limit, limit), a)
+    new_w = np.where(free, np.clip(a + w + rate * (da + dw), -limit, limit) - new_a, w)
+    if single_truth:
+        return new_a, new_w, b
+    beta, new_beta = (_softplus(x) - _softplus(x + y) for x, y in ((a, w), (new_a, new_w)))
+    return new_a, new_w, float(np.clip(b + rate * db - (new_beta - beta).sum(), -limit, limit))
+
+
+def _judge_item(
+    supporters: list[IntArray], w: FloatArray, base: float, single_truth: bool
+) -> FloatArray:
+    """Plausibility of each fact of one item, from the helper RBM of its voices."""
+    score = np.array([w[sources].sum() for sources in supporters])
+    if single_truth:
+        share = np.exp(score - score.max())
+        return share / share.sum()
+    return np.asarray(_sigmoid(base + score))
+
+
+def _batches(block: Block, order: IntArray, batch_size: int) -> list[list[int]]:
+    batches: list[list[int]] = [[]]
+    n_facts = 0
+    for item in order:
+        if n_facts >= batch_size:
+            batches.append([])
+            n_facts = 0
+        batches[-1].append(int(item))
+        n_facts += int(block.first_fact_of_item[item + 1] - block.first_fact_of_item[item])
+    return batches
+
+
+def _voices(block: Block, item: int) -> IntArray:
+    return block.source_of_voice[block.first_voice_of_item[item] : block.first_voice_of_item[item + 1]]
+
+
+def _supporters_of_facts(block: Block, item: int) -> list[IntArray]:
+    facts = range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1])
+    first = block.first_support_of_fact
+    return [block.source_of_support[first[fact] : first[fact + 1]] for fact in facts]
+
+
+def _sum_by(values: FloatArray, first_of_group: IntArray) -> FloatArray:
+    """Sum of each group of neighbouring values; an empty group sums to zero."""
+    sums = np.zeros(len(first_of_group) - 1)
+    is_filled = np.diff(first_of_group) > 0
+    if len(values):
+        sums[is_filled] = np.add.reduceat(values, first_of_group[:-1][is_filled])
+    return sums
+
+
+def _sigmoid(x: FloatArray | float) -> FloatArray:
+    return np.asarray(np.exp(-np.logaddexp(0.0, -np.asarray(x, dtype=np.float64))))
+
+
+def _softplus(x: FloatArray) -> FloatArray:
+    return np.logaddexp(0.0, x)
