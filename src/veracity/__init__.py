@@ -1,4 +1,4 @@
-"""Which of the conflicting values is true, how sure is that, and how far can sources be trusted?
+"""Latent truth discovery: which value is true, how sure that is, which sources to trust.
 
 >>> import polars as pl
 >>> import veracity

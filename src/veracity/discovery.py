@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from veracity.algorithms import LTDRBM, Algorithm, PriorRates, Rates, algorithm_named
-from veracity.algorithms.base import Memory, Turn
+from veracity.algorithms.base import Memory, Turn, compiled
 from veracity.encode import Claims, Encoded, FloatArray, encode
 from veracity.engines import Engine, Local
 from veracity.errors import NotConverged, ParameterError
@@ -182,15 +182,13 @@ def _judge(
     engine: Engine,
 ) -> tuple[FloatArray, FloatArray]:
     """Plausibility of every fact, and how each source's word met them."""
-    from veracity.kernels import compiled
-
     single_truth = claims.kind == "categorical"
 
     def judge(number: int) -> tuple[FloatArray, FloatArray]:
         block, facts = claims.blocks[number], claims.facts_of_block[number]
         part = tuple(array[facts] for array in memory)
         plausibility = algorithm.judge(block, part, reliability, single_truth)
-        return plausibility, compiled.count_votes(block, plausibility, claims.n_sources)
+        return plausibility, compiled().count_votes(block, plausibility, claims.n_sources)
 
     answers = list(engine.map(judge, range(len(claims.blocks))))
     return np.concatenate([p for p, _ in answers]), sum(
@@ -267,7 +265,7 @@ def _overlaps(claims: Claims) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return overlaps
 
 
-def _some(names: list[object]) -> str:
+def _some(names: Sequence[object]) -> str:
     shown = ", ".join(str(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,10 @@ from numpy.typing import NDArray
 from veracity.errors import NoClaims
 from veracity.schema import ClaimsTable, Kind, numbers_in
 
-__all__ = ["Block", "Claims", "Encoded", "FloatArray", "IntArray", "SourceArray", "encode"]
+__all__ = ["Block", "Claims", "Encoded", "FloatArray", "IntArray", "encode"]
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-SourceArray = NDArray[np.int32]
+IntArray = NDArray[np.integer[Any]]
 
 CLAIMS_PER_BLOCK = 1 << 20
 """Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
@@ -36,9 +36,9 @@ class Block(NamedTuple):
 
     first_fact_of_item: IntArray
     first_support_of_fact: IntArray
-    source_of_support: SourceArray
+    source_of_support: IntArray
     first_voice_of_item: IntArray
-    source_of_voice: SourceArray
+    source_of_voice: IntArray
 
     def part(self, first_item: int, last_item: int) -> Block:
         """The items from `first_item` to before `last_item`, numbered from zero."""
@@ -81,9 +81,10 @@ class Claims:
     @cached_property
     def first_item_of_block(self) -> list[int]:
         """Where the blocks begin, and the number of items at the end."""
-        size_before = self.all.first_voice_of_item + self.all.first_support_of_fact[
-            self.all.first_fact_of_item
-        ]
+        size_before = (
+            self.all.first_voice_of_item
+            + self.all.first_support_of_fact[self.all.first_fact_of_item]
+        )
         n_blocks = max(1, round(int(size_before[-1]) / (2 * CLAIMS_PER_BLOCK)))
         cuts = np.searchsorted(size_before, np.linspace(0, size_before[-1], n_blocks + 1)[1:-1])
         return sorted({0, *(int(cut) for cut in cuts), self.n_items})
@@ -92,13 +93,13 @@ class Claims:
     def blocks(self) -> list[Block]:
         """The claims, cut into blocks by item."""
         bounds = self.first_item_of_block
-        return [self.all.part(*pair) for pair in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [self.all.part(*pair) for pair in pairwise(bounds)]
 
     @cached_property
     def facts_of_block(self) -> list[slice]:
         """Which facts belong to which block."""
         first = self.all.first_fact_of_item[self.first_item_of_block]
-        return [slice(int(a), int(b)) for a, b in zip(first[:-1], first[1:], strict=True)]
+        return [slice(int(a), int(b)) for a, b in pairwise(first)]
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,9 @@ def _encode_values(table: ClaimsTable) -> Encoded:
     merged = len(spellings) - value_of_spelling.n_unique()
     if merged:
         chosen = _most_usual(rows.with_columns(spelling=spelling))
-        notes = (f"values are numbers and compared as such: {merged:,} spellings are merged",)
+        notes: tuple[str, ...] = (
+            f"values are numbers and compared as such: {merged:,} spellings are merged",
+        )
     else:
         chosen = value_of_spelling.arg_sort().gather(value_of_fact)
         notes = ()
@@ -146,7 +149,7 @@ def _encode_values(table: ClaimsTable) -> Encoded:
     return Encoded(claims, sources, items, spellings.gather(chosen), notes)
 
 
-def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, IntArray]:
+def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, NDArray[Any]]:
     """Lay out numbered claims; also give the value of each fact."""
     supports = rows.sort("item", "value", "source")
     item, value, source = (supports[name].to_numpy() for name in ("item", "value", "source"))
@@ -155,7 +158,7 @@ def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, IntArray]:
     item, value, source, starts_fact = (x[is_kept] for x in (item, value, source, starts_fact))
     first_support_of_fact = np.append(np.flatnonzero(starts_fact), len(item))
     first_fact_of_item = _first_of_group(item[starts_fact], n_items)
-    source_of_support = source.astype(np.int32)
+    source_of_support: IntArray = source.astype(np.int32)
     voices = pl.DataFrame({"item": item, "source": source}).unique()
     if len(voices) == len(item):  # nobody names two values of one item: a support is a voice
         first_voice_of_item = first_support_of_fact[first_fact_of_item]
@@ -254,5 +257,5 @@ def _first_of_group(group: NDArray[Any], n_groups: int) -> IntArray:
     return first
 
 
-def _indices(numbers: pl.Series) -> SourceArray:
+def _indices(numbers: pl.Series) -> IntArray:
     return np.array(numbers.to_numpy(), dtype=np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import polars as pl
@@ -16,7 +16,7 @@ from veracity.schema import comparable
 __all__ = ["Evaluation", "evaluate"]
 
 LEAST = 1e-6
-"""The smallest plausibility the log-loss looks at: a truth nobody claimed costs 13.8, not infinity."""
+"""The least plausibility the log-loss sees: a truth nobody claimed costs 13.8, not infinity."""
 
 N_BINS = 10
 
@@ -58,8 +58,8 @@ class Evaluation:
 
     def measures(self) -> dict[str, float]:
         """The measures that apply, by name."""
-        names = ("judged", "accuracy", "log_loss", "brier", "calibration_error", "precision", "recall", "f1")  # fmt: skip
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        all_of_them = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {k: v for k, v in all_of_them.items() if isinstance(v, int | float)}
 
 
 def evaluate(
@@ -124,7 +124,7 @@ def _aligned(facts: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, li
     Where the claims have no attribute, neither do the truths; where only the truths lack one, it
     is taken as empty.
     """
-    keys = [name for name in ("entity", "attribute") if name in facts.columns]
+    keys: list[str] = [name for name in ("entity", "attribute") if name in facts.columns]
     if "attribute" in keys and "attribute" not in known.columns:
         known = known.with_columns(attribute=pl.lit("", dtype=facts["attribute"].dtype))
     for name in keys:
@@ -165,7 +165,7 @@ def _score_multiple(
     facts: pl.DataFrame, known: pl.DataFrame, keys: list[str], notes: list[str], least: float
 ) -> pl.DataFrame:
     claimed, true = comparable(facts["value"], known["value"])
-    known = known.with_columns(value=true, is_true=pl.lit(True)).unique()  # noqa: FBT003
+    known = known.with_columns(value=true, is_true=pl.lit(True)).unique()
     facts = facts.with_columns(value=claimed)
     spoken = facts.join(known.select(keys).unique(), on=keys, how="semi")
     of_spoken = known.join(spoken.select(keys).unique(), on=keys, how="semi")

@@ -18,7 +18,6 @@ import polars as pl
 from veracity.errors import (
     BadValue,
     InputError,
-    MissingColumn,
     ParameterError,
     RaggedRows,
     UnreadableFile,
@@ -26,7 +25,7 @@ from veracity.errors import (
 )
 from veracity.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, FrameKind, Kind, find_columns
 
-__all__ = ["read_claims", "read_truth"]
+__all__ = ["TRUE_WORDS", "read_claims", "read_table", "read_truth"]
 
 SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 DELIMITERS = (",", "\t", ";", "|")
@@ -87,6 +86,14 @@ def read_truth(
     return _drop_empty(rows, notes, what="truths"), notes
 
 
+def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
+    """Read any table, from a path or a frame, with all its columns."""
+    if not isinstance(data, str | os.PathLike):
+        return _collect(_as_polars(data)[0], "the table")
+    tables = [_collect(_read_file(path, encoding), str(path)) for path in _paths(os.fspath(data))]
+    return pl.concat(tables, how="vertical_relaxed")
+
+
 def _gather(
     data: object, wanted: tuple[str, ...], given: Columns, encoding: str
 ) -> tuple[pl.DataFrame, str, FrameKind, list[str]]:
@@ -113,7 +120,9 @@ def _choose(frame: pl.LazyFrame, wanted: tuple[str, ...], given: Columns, origin
     chosen = find_columns(found.names(), wanted, given=given, origin=origin)
     for part, name in chosen.items():
         if found[name].is_nested() or found[name] == pl.Object:
-            raise BadValue(f"{origin}: column '{name}' ({part}) holds {found[name]}, not plain values")
+            raise BadValue(
+                f"{origin}: column '{name}' ({part}) holds {found[name]}, not plain values"
+            )
     notes = [
         f"column '{name}' is taken as the {part}"
         for part, name in chosen.items()
@@ -141,7 +150,9 @@ def _drop_empty(rows: pl.DataFrame, notes: list[str], what: str = "claims") -> p
     """Leave out rows that lack what a claim needs, and say how many lack what."""
     for name in rows.columns:
         if name == "attribute":
-            rows = rows.with_columns(pl.col(name).fill_null("") if rows[name].dtype == pl.String else name)
+            rows = rows.with_columns(
+                pl.col(name).fill_null("") if rows[name].dtype == pl.String else name
+            )
             continue
         is_empty = pl.col(name).is_null()
         if rows[name].dtype == pl.String:
@@ -349,7 +360,9 @@ def _wrong_byte(path: Path, encoding: str) -> WrongEncoding:
         try:
             raw.decode(encoding)
         except UnicodeDecodeError as error:
-            option = "latin-1" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else "utf-8"
+            option = (
+                "latin-1" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else "utf-8"
+            )
             return WrongEncoding(
                 f"{path}: line {line}: byte 0x{raw[error.start]:02x} is no {encoding} text; "
                 f"say which encoding it is, e.g. --encoding {option}"
@@ -364,7 +377,7 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
 
 
 def _opened(path: Path, encoding: str) -> IO[str]:
-    return io.TextIOWrapper(_binary(path), encoding=_codec(path, encoding), newline="")  # type: ignore[arg-type]
+    return io.TextIOWrapper(_binary(path), encoding=_codec(path, encoding), newline="")
 
 
 def _binary(path: Path) -> IO[bytes]:

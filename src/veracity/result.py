@@ -19,7 +19,16 @@ from veracity.errors import UnreadableFile
 from veracity.schema import FrameKind, Kind
 from veracity.write import check_target, finished_folder
 
-__all__ = ["RUN_FILE", "SAME", "Result", "Tables", "describe_parameters", "hand_back", "load", "tabulate"]
+__all__ = [
+    "RUN_FILE",
+    "SAME",
+    "Result",
+    "Tables",
+    "describe_parameters",
+    "hand_back",
+    "load",
+    "tabulate",
+]
 
 SAME = 9
 """Plausibilities that agree to this many decimals are tied."""
@@ -43,7 +52,9 @@ class Result:
     Tables come in the kind of frame the claims came in.
     """
 
-    def __init__(self, tables: Tables, run: dict[str, Any], frame_kind: FrameKind = "polars") -> None:
+    def __init__(
+        self, tables: Tables, run: dict[str, Any], frame_kind: FrameKind = "polars"
+    ) -> None:
         self.tables = tables
         self.run = run
         self.frame_kind = frame_kind
@@ -111,8 +122,8 @@ class Result:
         given = self.run["input"]
         rounds = self.run["rounds"]
         lines = [
-            f"{self.run['algorithm']} on {given['claims']:,} claims of {given['sources']:,} sources "
-            f"about {given['items']:,} items ({given['facts']:,} facts)",
+            f"{self.run['algorithm']} on {given['claims']:,} claims of {given['sources']:,} "
+            f"sources about {given['items']:,} items ({given['facts']:,} facts)",
             f"{'converged' if self.converged else 'NOT converged'} after {rounds} rounds; "
             f"{int(self.tables.truths['contested'].sum()):,} items are contested",
             *(f"note: {note}" for note in self.notes),
@@ -139,7 +150,7 @@ def load(folder: str | os.PathLike[str]) -> Result:
 
 def describe_parameters(algorithm: Algorithm[Any]) -> dict[str, Any]:
     """The parameters of an algorithm, as JSON can hold them."""
-    parameters = asdict(algorithm) if is_dataclass(algorithm) else {}
+    parameters: dict[str, Any] = asdict(algorithm) if is_dataclass(algorithm) else {}
     described: dict[str, Any] = json.loads(json.dumps(_with_text_keys(parameters), default=str))
     return described
 
@@ -273,7 +284,9 @@ def _sources_table(encoded: Encoded, counts: FloatArray, rates: Rates) -> pl.Dat
             "source": encoded.sources,
             "tpr": rates.tpr,
             "fpr": rates.fpr,
-            "accuracy": np.where(made > 0, np.clip(right / np.maximum(made, 1.0), 0.0, 1.0), np.nan),
+            "accuracy": np.where(
+                made > 0, np.clip(right / np.maximum(made, 1.0), 0.0, 1.0), np.nan
+            ),
             "claims": made.astype(np.int64),
             "items": items,
         }
@@ -285,6 +298,7 @@ def _item_of_fact(claims: Claims) -> IntArray:
 
 
 def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:  # noqa: ANN401
+    """The table in the user's own kind of frame."""
     if kind == "pandas":
         return frame.to_pandas()
     return frame.to_arrow() if kind == "pyarrow" else frame

@@ -10,10 +10,19 @@ import polars as pl
 
 from veracity.errors import MissingColumn, ParameterError
 
-__all__ = ["CLAIM_COLUMNS", "KINDS", "ClaimsTable", "FrameKind", "Kind", "comparable", "find_columns", "numbers_in"]
+__all__ = [
+    "CLAIM_COLUMNS",
+    "KINDS",
+    "ClaimsTable",
+    "FrameKind",
+    "Kind",
+    "comparable",
+    "find_columns",
+    "numbers_in",
+]
 
 Kind = Literal["categorical", "multiple", "binary"]
-"""How values of one item relate: one is true, several may be, or each fact is claimed true or false."""
+"""One value of an item is true, several may be, or rows call facts true or false."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -61,7 +70,8 @@ def find_columns(
 
     Columns the user named come first, then columns of the very name, then usual names.
 
-    >>> find_columns(["Website", "id", "value"], ["source", "entity", "value"], given={}, origin="x")
+    >>> wanted = ["source", "entity", "value"]
+    >>> find_columns(["Website", "id", "value"], wanted, given={}, origin="claims.csv")
     {'source': 'Website', 'entity': 'id', 'value': 'value'}
     """
     _check_given(found, wanted, given, origin)
@@ -78,8 +88,8 @@ def find_columns(
     missing = [part for part in wanted if part not in parts and part not in OPTIONAL_COLUMNS]
     if missing:
         raise MissingColumn(
-            f"{origin}: no column {_listed(missing)} among {_listed(found)}; say which column it is, "
-            f"e.g. columns={{'{missing[0]}': '{found[0] if found else 'name'}'}} "
+            f"{origin}: no column {_listed(missing)} among {_listed(found)}; say which one "
+            f"it is, e.g. columns={{'{missing[0]}': '{found[0] if found else 'name'}'}} "
             f"or --columns {missing[0]}={found[0] if found else 'name'}"
         )
     return {part: parts[part] for part in wanted if part in parts}

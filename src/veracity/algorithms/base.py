@@ -15,16 +15,28 @@ the tally is all that ever has to cross between blocks, threads or machines.
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
+from types import ModuleType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.algorithms.prior import Prior, PriorRates
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
 
-__all__ = ["Algorithm", "Memory", "Rates", "Tally", "Turn", "logit", "normalise_odds", "sigmoid"]
+__all__ = [
+    "Algorithm",
+    "Memory",
+    "Rates",
+    "Tally",
+    "Turn",
+    "compiled",
+    "logit",
+    "normalise_odds",
+    "sigmoid",
+]
 
 Memory = tuple[NDArray[Any], ...]
 """Arrays with one row a fact."""
@@ -61,7 +73,7 @@ class Algorithm(ABC, Generic[Reliability]):
     name: ClassVar[str]
     learns_from: ClassVar[Literal["block", "sweep"]] = "sweep"
 
-    prior: Prior = Prior()
+    prior: Prior = NO_PRIOR
     seed: int = 0
     max_rounds: int = 0
     min_rounds: int = 0
@@ -111,9 +123,12 @@ def normalise_odds(log_odds: FloatArray, block: Block) -> FloatArray:
     p* = odds / Σ odds over the item's facts: the posterior given that exactly one is true. Keeps
     the order of the facts.
     """
-    from veracity.kernels import compiled  # noqa: PLC0415 - numba loads on first use
+    return np.asarray(compiled().normalise_log(log_odds, block.first_fact_of_item))
 
-    return compiled.normalise_log(log_odds, block.first_fact_of_item)
+
+def compiled() -> ModuleType:
+    """The compiled kernels; Numba takes its time to load, so it does on first use."""
+    return importlib.import_module("veracity.kernels.compiled")
 
 
 def sigmoid(x: FloatArray) -> FloatArray:

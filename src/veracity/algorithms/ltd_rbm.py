@@ -8,7 +8,7 @@ that make them, and the hidden unit answers how plausible the fact is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from veracity.algorithms.base import (
     Rates,
     Tally,
     Turn,
+    compiled,
     logit,
     normalise_odds,
     sigmoid,
@@ -27,11 +28,12 @@ from veracity.algorithms.checks import (
     require_one_of,
     require_positive,
 )
-from veracity.algorithms.prior import Prior, PriorRates
-from veracity.encode import Block, Claims, FloatArray, IntArray
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
+from veracity.encode import Block, Claims, FloatArray
 from veracity.errors import ParameterError
+from veracity.kernels import Machine, Pace
 
-__all__ = ["LTDRBM", "Weights", "rates_of", "source_bias", "weights_of"]
+__all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 
 LIMIT = float(logit(np.array(1.0 - 1e-6)))
 """How sure of a source one may become, in log-odds."""
@@ -42,22 +44,13 @@ MOST_DRAWS = 200_000_000
 """Source-value pairs of one item beyond which the sampled negative phase is refused."""
 
 
-class Weights(NamedTuple):
-    """The machine: visible biases a, weights w, global hidden bias b_G; which sources are fixed."""
-
-    visible_bias: FloatArray
-    weight: FloatArray
-    hidden_bias: float
-    is_fixed: IntArray
-
-
 def weights_of(tpr: FloatArray, fpr: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Visible bias a = logit(fpr) and weight w = logit(tpr) - logit(fpr)."""
     return logit(fpr), logit(tpr) - logit(fpr)
 
 
 def rates_of(visible_bias: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Tpr = σ(a + w) and fpr = σ(a): the inverse of `weights_of`."""
+    """Tpr = sigmoid(a + w) and fpr = sigmoid(a): the inverse of `weights_of`."""
     return sigmoid(visible_bias + weight), sigmoid(visible_bias)
 
 
@@ -67,15 +60,38 @@ def source_bias(visible_bias: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LTDRBM(Algorithm[Weights]):
+class LTDRBM(Algorithm[Machine]):
     """Latent truth discovery with a restricted Boltzmann machine.
 
+    Parameters
+    ----------
+    prior
+        What is known of the sources; training starts from it. Fixed sources stay as they are, and
+        where all are fixed nothing is trained. Where no prevalence is given, it starts at one over
+        the mean number of values an item has, or at one half if items may have several truths.
+    learning_rate, decay
+        A step in round n, from 0, is ``learning_rate * exp(-decay * n)`` times the gradient, which
+        is summed, not averaged, over the batch.
+    batch_size
+        Facts in a mini-batch, at least: all facts of an item stay together.
+    negative_phase
+        "exact": the model's expectations in closed form. "sampled": contrastive divergence, as in
+        the paper, with `gibbs_steps` steps from the data; its cost grows with sources times values
+        of an item.
+    gibbs_steps
+        The k of CD-k, for the sampled negative phase.
+    single_truth
+        The paper's LTD-RBM-C: train under the constraint that one value of each item is true.
+    seed
+        Where the randomness of batches and samples starts.
+    max_rounds, min_rounds, tolerance
+        Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`.
     """
 
     name = "ltd-rbm"
     learns_from = "block"
 
-    prior: Prior = Prior()
+    prior: Prior = NO_PRIOR
     learning_rate: float = 0.01
     decay: float = 0.5
     batch_size: int = 100
@@ -89,64 +105,83 @@ class LTDRBM(Algorithm[Weights]):
 
     def __post_init__(self) -> None:
         require_positive(self, learning_rate=self.learning_rate, tolerance=self.tolerance)
-        require_at_least(self, 0, decay=self.decay, seed=self.seed)
-        require_at_least(
-            self, 1, batch_size=self.batch_size, gibbs_steps=self.gibbs_steps, max_rounds=self.max_rounds
-        )  # fmt: skip
+        require_at_least(self, 0, decay=self.decay, seed=self.seed, min_rounds=self.min_rounds)
+        require_at_least(self, 1, batch_size=self.batch_size, gibbs_steps=self.gibbs_steps)
+        require_at_least(self, max(1, self.min_rounds), max_rounds=self.max_rounds)
         require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Weights]:
+    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Machine]:
         """Set the machine to the prior."""
+        self._check(claims)
         prevalence = prior.prevalence
         if prevalence is None:
             prevalence = claims.n_items / claims.n_facts if claims.kind == "categorical" else 0.5
-        a, w = weights_of(prior.tpr, prior.fpr)
-        b = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
-        return (), Weights(a, w, b, prior.is_fixed)
+        visible_bias, weight = weights_of(prior.tpr, prior.fpr)
+        hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
+        return (), Machine(visible_bias, weight, hidden_bias, prior.is_fixed)
+
+    def is_settled(self, reliability: Machine) -> bool:
+        """Where all sources are fixed there is nothing to train."""
+        return bool(reliability.is_fixed.all())
 
     def study(
-        self, block: Block, memory: Memory, reliability: Weights, turn: Turn
+        self, block: Block, memory: Memory, reliability: Machine, turn: Turn
     ) -> tuple[Memory, Tally]:
         """Climb through the block in mini-batches; the tally is how far the weights moved."""
-        from veracity.kernels import compiled
-
-        rate = self.learning_rate * np.exp(-self.decay * (turn.round_number - 1))
+        rate = self.learning_rate * float(np.exp(-self.decay * (turn.round_number - 1)))
         order = turn.rng.permutation(len(block.first_fact_of_item) - 1)
-        old_a, old_w, old_b, is_fixed = reliability
-        how = (block, order, old_a, old_w, old_b, is_fixed, rate, self.batch_size, LIMIT, self.single_truth)
+        pace = Pace(rate, self.batch_size, LIMIT, self.single_truth)
         if self.negative_phase == "exact":
-            a, w, b = compiled.climb(*how)
+            a, w, b = compiled().climb(block, order, reliability, pace)
         else:
-            a, w, b = compiled.climb_sampled(*how, self.gibbs_steps, turn.rng)
+            a, w, b = compiled().climb_sampled(
+                block, order, reliability, pace, self.gibbs_steps, turn.rng
+            )
+        old_a, old_w, old_b, _ = reliability
         return memory, (a - old_a, w - old_w, b - old_b)
 
-    def learn(self, reliability: Weights, tally: Tally) -> Weights:
-        a, w, b = tally
-        return reliability._replace(visible_bias=reliability.visible_bias+a, weight=reliability.weight+w, hidden_bias=reliability.hidden_bias+b)
+    def learn(self, reliability: Machine, tally: Tally) -> Machine:
+        """Move the weights."""
+        a, w, b, is_fixed = reliability
+        move_a, move_w, move_b = tally
+        return Machine(a + move_a, w + move_w, float(b + move_b), is_fixed)
 
-    def change(self, before: Weights, after: Weights) -> float:
+    def change(self, before: Machine, after: Machine) -> float:
         """The largest move of any tpr, fpr or the prevalence."""
-        moves = [np.abs(new - old).max() for old, new in zip(_rates(before), _rates(after), strict=True)]
-        return float(max(moves))
+        old, new = _rates(before), _rates(after)
+        moves = (new.tpr - old.tpr, new.fpr - old.fpr, new.prevalence - old.prevalence)
+        return float(max(np.abs(move).max() for move in moves))
 
     def judge(
-        self, block: Block, memory: Memory, reliability: Weights, single_truth: bool
+        self, block: Block, memory: Memory, reliability: Machine, single_truth: bool
     ) -> FloatArray:
-        """P(h = 1 | v) of the helper machine of each fact's sources."""
-        from veracity.kernels import compiled
-        a, w, b, *_ = reliability
-        if single_truth:
-            base = np.zeros_like(w)
-        else:
-            base = source_bias(a, w)
-        log_odds = b + compiled.sum_votes(block, base, w)
+        """P(h = 1 | v) of the helper machine that has only the sources of the item."""
+        visible_bias, weight, hidden_bias, _ = reliability
+        base = source_bias(visible_bias, weight)
+        log_odds = hidden_bias + compiled().sum_votes(block, base, weight)
         return normalise_odds(log_odds, block) if single_truth else sigmoid(log_odds)
 
-    def rates(self, reliability: Weights, counts: FloatArray) -> Rates:
-        """The machine's own rates."""
-        return _rates(reliability)
+    def rates(self, reliability: Machine, counts: FloatArray) -> Rates:
+        """The machine's own rates; under a single truth the prevalence is one value an item."""
+        rates = _rates(reliability)
+        if not self.single_truth:
+            return rates
+        return rates._replace(prevalence=float(counts[:, 2].sum() / counts[:, 3].sum()))
+
+    def _check(self, claims: Claims) -> None:
+        if self.single_truth and claims.kind != "categorical":
+            raise ParameterError(
+                f"LTDRBM: single_truth needs categorical claims, these are {claims.kind}"
+            )
+        block = claims.all
+        n_draws = np.diff(block.first_fact_of_item) * np.diff(block.first_voice_of_item)
+        if self.negative_phase == "sampled" and n_draws.max() > MOST_DRAWS:
+            raise ParameterError(
+                f"LTDRBM: an item has {n_draws.max():,} pairs of source and value, too many to "
+                "sample; use negative_phase='exact'"
+            )
 
 
-def _rates(weights: Weights) -> Rates:
-    tpr, fpr = rates_of(weights.visible_bias, weights.weight)
-    return Rates(tpr, fpr, float(sigmoid(np.array(weights.hidden_bias))))
+def _rates(machine: Machine) -> Rates:
+    tpr, fpr = rates_of(machine.visible_bias, machine.weight)
+    return Rates(tpr, fpr, float(sigmoid(np.array(machine.hidden_bias))))

@@ -1,7 +1,8 @@
-"""The Latent Truth Model of Zhao, Rubinstein, Gemmell and Han (VLDB 2012): collapsed Gibbs sampling.
+"""LTM, the Latent Truth Model, by collapsed Gibbs sampling.
 
-Each source has a tpr and an fpr with beta priors; integrating them out leaves the truths of the
-facts, which are drawn in turn, each given all the others.
+Zhao, Rubinstein, Gemmell, Han: A Bayesian Approach to Discovering Truth from Conflicting Sources
+for Data Integration (VLDB 2012). Each source has a tpr and an fpr with beta priors; integrating
+them out leaves the truths of the facts, which are drawn in turn, each given all the others.
 """
 
 from __future__ import annotations
@@ -11,9 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory, Rates, Tally, Turn, logit, normalise_odds
+from veracity.algorithms.base import (
+    Algorithm,
+    Memory,
+    Rates,
+    Tally,
+    Turn,
+    compiled,
+    logit,
+    normalise_odds,
+)
 from veracity.algorithms.checks import require_at_least, require_positive
-from veracity.algorithms.prior import Prior, PriorRates
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
 
 __all__ = ["LTM", "Chains"]
@@ -55,7 +65,7 @@ class LTM(Algorithm[Chains]):
     name = "ltm"
     learns_from = "block"
 
-    prior: Prior = Prior()
+    prior: Prior = NO_PRIOR
     tpr_strength: float = 100.0
     fpr_strength: float = 1010.0
     prevalence_strength: float = 10.0
@@ -97,7 +107,10 @@ class LTM(Algorithm[Chains]):
         pseudo[:, 0, 0] = self.fpr_strength * (1.0 - prior.fpr)
         prevalence = 0.5 if prior.prevalence is None else prior.prevalence
         truth = np.full((claims.n_facts, self.chains), -1, dtype=np.int64)
-        memory = (truth, np.zeros(claims.n_facts), )
+        memory = (
+            truth,
+            np.zeros(claims.n_facts),
+        )
         counts = np.zeros((self.chains, claims.n_sources, 2, 2))
         n_true = np.zeros((self.rounds, self.chains))
         return memory, Chains(counts, pseudo, float(logit(np.array(prevalence))), n_true)
@@ -106,12 +119,10 @@ class LTM(Algorithm[Chains]):
         self, block: Block, memory: Memory, reliability: Chains, turn: Turn
     ) -> tuple[Memory, Tally]:
         """Draw every fact of the block once in every chain; the tally is how the counts moved."""
-        from veracity.kernels import compiled
-
         truth, kept = memory[0].copy(), memory[1].copy()
         counts = np.empty_like(reliability.counts)
         for chain in range(self.chains):
-            truth[:, chain], probability, counts[chain] = compiled.gibbs(
+            truth[:, chain], probability, counts[chain] = compiled().gibbs(
                 block,
                 np.ascontiguousarray(truth[:, chain]),
                 reliability.counts[chain],

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from veracity.algorithms.checks import require_probability
 from veracity.encode import FloatArray, IntArray
-from veracity.errors import ParameterError
+from veracity.errors import BadValue, ParameterError, VeracityError
+from veracity.read import TRUE_WORDS, read_table
 
-__all__ = ["Prior", "PriorRates", "Rate"]
+__all__ = ["NO_PRIOR", "Prior", "PriorRates", "Rate"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +43,12 @@ class Prior:
 
     A source's own rate comes first, then its kind's, then the rate of all.
 
-    >>> prior = Prior(tpr=0.7, of_kind={"airline": Rate(tpr=0.95, fpr=0.02)},
-    ...               kind_of_source={"aa": "airline"}, of_source={"orbitz": Rate(tpr=0.6, fixed=True)})
+    >>> prior = Prior(
+    ...     tpr=0.7,
+    ...     of_kind={"airline": Rate(tpr=0.95, fpr=0.02)},
+    ...     kind_of_source={"aa": "airline"},
+    ...     of_source={"orbitz": Rate(tpr=0.6, fixed=True)},
+    ... )
     >>> prior.rates(["aa", "orbitz", "other"]).tpr.tolist()
     [0.95, 0.6, 0.7]
     """
@@ -62,25 +67,64 @@ class Prior:
         unknown = set(self.kind_of_source.values()) - set(self.of_kind)
         if unknown:
             raise ParameterError(
-                f"Prior: kind_of_source names the kind '{min(unknown)}', which of_kind does not describe"
+                f"Prior: kind_of_source names the kind '{min(unknown)}', but of_kind does not"
             )
+
+    @classmethod
+    def from_table(cls, data: object) -> Prior:
+        """Read a prior from a table with columns source, kind, tpr, fpr and fixed.
+
+        A row with a source and rates speaks of that source; one with a kind and rates, of that
+        kind; one with a source and a kind, but no rates, says of which kind the source is.
+        """
+        of_kind: dict[str, Rate] = {}
+        kind_of_source: dict[object, str] = {}
+        of_source: dict[object, Rate] = {}
+        for number, row in enumerate(read_table(data).iter_rows(named=True), start=1):
+            source, kind = row.get("source"), row.get("kind")
+            try:
+                rate = _rate_in(row)
+                if source is not None and rate is not None:
+                    of_source[source] = rate
+                elif source is not None and kind is not None:
+                    kind_of_source[source] = kind
+                elif kind is not None and rate is not None:
+                    of_kind[kind] = rate
+                else:
+                    raise BadValue("neither the rates of a source or a kind, nor a source's kind")
+            except (VeracityError, ValueError) as error:
+                raise BadValue(f"prior: row {number}: {error}") from error
+        return cls(of_kind=of_kind, kind_of_source=kind_of_source, of_source=of_source)
 
     def rates(self, sources: Sequence[object]) -> PriorRates:
         """Spell the prior out for these sources."""
         tpr, fpr = np.full(len(sources), self.tpr), np.full(len(sources), self.fpr)
         is_fixed = np.zeros(len(sources), dtype=np.int64)
-        if self.kind_of_source or self.of_source:
+        rate_of_name = self._rate_of_name()
+        if rate_of_name:
             for i, source in enumerate(sources):
-                rate = self._rate(source)
+                rate = rate_of_name.get(str(source))
                 if rate is not None:
                     tpr[i], fpr[i], is_fixed[i] = rate.tpr, rate.fpr, rate.fixed
         return PriorRates(tpr, fpr, is_fixed, self.prevalence)
 
-    def unknown(self, sources: Sequence[object]) -> list[object]:
+    def unknown(self, sources: Sequence[object]) -> list[str]:
         """The sources this prior speaks of that make no claim."""
-        present = set(sources)
-        return [name for name in {**self.kind_of_source, **self.of_source} if name not in present]
+        rate_of_name = self._rate_of_name()
+        return sorted(rate_of_name.keys() - set(map(str, sources))) if rate_of_name else []
 
-    def _rate(self, source: object) -> Rate | None:
-        kind = self.kind_of_source.get(source)
-        return self.of_source.get(source) or (self.of_kind[kind] if kind is not None else None)
+    def _rate_of_name(self) -> dict[str, Rate]:
+        """The rate of each source that is named; names are compared as text."""
+        of_kind = {str(name): self.of_kind[kind] for name, kind in self.kind_of_source.items()}
+        return of_kind | {str(name): rate for name, rate in self.of_source.items()}
+
+
+NO_PRIOR = Prior()
+"""Nothing special is known: most sources are right more often than wrong."""
+
+
+def _rate_in(row: Mapping[str, Any]) -> Rate | None:
+    """The rates in one row of a prior table, if it has any."""
+    given = {name: float(row[name]) for name in ("tpr", "fpr") if row.get(name) is not None}
+    fixed = str(row.get("fixed") or "").strip().lower() in TRUE_WORDS
+    return Rate(**given, fixed=fixed) if given else None

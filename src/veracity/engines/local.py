@@ -28,7 +28,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Local:
-    """This machine. `threads` is how many blocks are worked on at once; None means all cores.
+    """One machine. `threads` is how many blocks are worked on at once; None means all cores.
 
     Kernels release the interpreter lock, so threads run side by side. Answers are combined in the
     order of the blocks, which does not depend on the number of threads.

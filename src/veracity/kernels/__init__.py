@@ -1,4 +1,36 @@
 """The loops over claims: `reference` defines them in NumPy, `compiled` runs them with Numba.
 
-Both modules offer the same names with the same arguments; a test runs both on the same data.
+Both modules offer the same names with the same arguments; a test runs both on the same data. What
+they are given are arrays, plain numbers, and tuples of these: `Block`, `Machine`, `Pace`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from veracity.encode import FloatArray, IntArray
+
+__all__ = ["Machine", "Pace"]
+
+
+class Machine(NamedTuple):
+    """A restricted Boltzmann machine with one hidden unit, and a visible one for each source.
+
+    Visible biases a, weights w, the global part b_G of the hidden bias, and which sources are
+    fixed, which is to say not trained.
+    """
+
+    visible_bias: FloatArray
+    weight: FloatArray
+    hidden_bias: float
+    is_fixed: IntArray
+
+
+class Pace(NamedTuple):
+    """How to train: step size, facts in a batch, largest log-odds, and whether one fact is true."""
+
+    rate: float
+    batch_size: int
+    limit: float
+    single_truth: bool

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from math import exp, log, log1p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from veracity.encode import Block, FloatArray, IntArray
+    from veracity.kernels import Machine, Pace
 
 __all__ = ["climb", "climb_sampled", "count_votes", "gibbs", "normalise_log", "sum_votes"]
 
@@ -55,7 +58,9 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
         for fact in range(first, last):
             plausibility = plausibility_of_fact[fact]
             true += plausibility
-            for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
                 source = block.source_of_support[i]
                 counts[source, 0] += plausibility
                 counts[source, 1] += 1.0
@@ -68,39 +73,27 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
 
 @njit(cache=True, nogil=True)
 def climb(
-    block: Block,
-    order: IntArray,
-    visible_bias: FloatArray,
-    weight: FloatArray,
-    hidden_bias: float,
-    is_fixed: IntArray,
-    rate: float,
-    batch_size: int,
-    limit: float,
-    single_truth: bool,
+    block: Block, order: IntArray, machine: Machine, pace: Pace
 ) -> tuple[FloatArray, FloatArray, float]:
     """See the reference."""
-    a, w, b = visible_bias.copy(), weight.copy(), hidden_bias
-    rates, gradient, touched, is_touched = _begin(a, w)
+    a, w, b = machine.visible_bias.copy(), machine.weight.copy(), machine.hidden_bias
+    notes = _begin(a, w)
     plausible = np.empty(_most_facts(block))
     n_touched, n_facts, db = 0, 0, 0.0
     for turn in range(len(order)):
         item = order[turn]
-        k = _judge_item(block, item, w, rates, b, single_truth, plausible)
-        db += _positive_phase(block, item, plausible, gradient)
-        true = 1.0 if single_truth else k * _sigmoid(b)
+        k = _judge_item(block, item, w, notes.rates, b, pace.single_truth, plausible)
+        true = 1.0 if pace.single_truth else k * _sigmoid(b)
+        db += _positive_phase(block, item, plausible, notes.gradient) - true
         for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
             source = block.source_of_voice[voice]
-            met = true * rates[source, 0]
-            gradient[source, 0] -= met + (k - true) * rates[source, 1]
-            gradient[source, 1] -= met
-        n_touched = _touch(block, item, touched, is_touched, n_touched)
-        db -= true
+            met = true * notes.rates[source, 0]
+            notes.gradient[source, 0] -= met + (k - true) * notes.rates[source, 1]
+            notes.gradient[source, 1] -= met
+        n_touched = _touch(block, item, notes, n_touched)
         n_facts += k
-        if n_facts >= batch_size or turn == len(order) - 1:
-            b = _step(
-                a, w, b, db, rates, gradient, touched[:n_touched], is_touched, is_fixed, rate, limit, single_truth
-            )  # fmt: skip
+        if n_facts >= pace.batch_size or turn == len(order) - 1:
+            b = _step(a, w, b, db, machine.is_fixed, notes, n_touched, pace)
             n_touched, n_facts, db = 0, 0, 0.0
     return a, w, b
 
@@ -109,47 +102,38 @@ def climb(
 def climb_sampled(
     block: Block,
     order: IntArray,
-    visible_bias: FloatArray,
-    weight: FloatArray,
-    hidden_bias: float,
-    is_fixed: IntArray,
-    rate: float,
-    batch_size: int,
-    limit: float,
-    single_truth: bool,
+    machine: Machine,
+    pace: Pace,
     gibbs_steps: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray, float]:
     """See the reference."""
-    a, w, b = visible_bias.copy(), weight.copy(), hidden_bias
-    rates, gradient, touched, is_touched = _begin(a, w)
+    a, w, b = machine.visible_bias.copy(), machine.weight.copy(), machine.hidden_bias
+    notes = _begin(a, w)
     plausible = np.empty(_most_facts(block))
     n_touched, n_facts, db = 0, 0, 0.0
     for turn in range(len(order)):
         item = order[turn]
-        k = _judge_item(block, item, w, rates, b, single_truth, plausible)
-        db += _positive_phase(block, item, plausible, gradient)
-        voices = block.source_of_voice[
-            block.first_voice_of_item[item] : block.first_voice_of_item[item + 1]
-        ]
+        k = _judge_item(block, item, w, notes.rates, b, pace.single_truth, plausible)
+        db += _positive_phase(block, item, plausible, notes.gradient)
+        first, last = block.first_voice_of_item[item], block.first_voice_of_item[item + 1]
+        voices = block.source_of_voice[first:last]
         base = b
         for source in voices:
-            base += rates[source, 2]
+            base += notes.rates[source, 2]
         claimed = np.empty((k, len(voices)), np.bool_)
         for _ in range(gibbs_steps):
-            _imagine(voices, w, rates, base, single_truth, plausible, claimed, rng)
+            _imagine(voices, w, notes.rates, base, pace.single_truth, plausible, claimed, rng)
         for fact in range(k):
             db -= plausible[fact]
             for i in range(len(voices)):
                 if claimed[fact, i]:
-                    gradient[voices[i], 0] -= 1.0
-                    gradient[voices[i], 1] -= plausible[fact]
-        n_touched = _touch(block, item, touched, is_touched, n_touched)
+                    notes.gradient[voices[i], 0] -= 1.0
+                    notes.gradient[voices[i], 1] -= plausible[fact]
+        n_touched = _touch(block, item, notes, n_touched)
         n_facts += k
-        if n_facts >= batch_size or turn == len(order) - 1:
-            b = _step(
-                a, w, b, db, rates, gradient, touched[:n_touched], is_touched, is_fixed, rate, limit, single_truth
-            )  # fmt: skip
+        if n_facts >= pace.batch_size or turn == len(order) - 1:
+            b = _step(a, w, b, db, machine.is_fixed, notes, n_touched, pace)
             n_touched, n_facts, db = 0, 0, 0.0
     return a, w, b
 
@@ -180,7 +164,9 @@ def gibbs(
         for fact in range(first, last):
             now = 2 if is_new else truth[fact]
             log_odds = log_prior_odds + base[now]
-            for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
                 source = block.source_of_support[i]
                 log_odds += odds[source, now, 1] - odds[source, now, 0]
             probability[fact] = _sigmoid(log_odds)
@@ -251,8 +237,12 @@ def _mend_odds(odds: FloatArray, counts: FloatArray, prior: FloatArray, source: 
         less_true = 1.0 if now == 1 else 0.0
         less_false = 1.0 if now == 0 else 0.0
         all_true, all_false = true_0 + true_1 - less_true, false_0 + false_1 - less_false
-        odds[source, now, 0] = _log_odds(true_0 - less_true, all_true, false_0 - less_false, all_false)
-        odds[source, now, 1] = _log_odds(true_1 - less_true, all_true, false_1 - less_false, all_false)
+        odds[source, now, 0] = _log_odds(
+            true_0 - less_true, all_true, false_0 - less_false, all_false
+        )
+        odds[source, now, 1] = _log_odds(
+            true_1 - less_true, all_true, false_1 - less_false, all_false
+        )
 
 
 @njit(cache=True, nogil=True)
@@ -273,27 +263,33 @@ def _base_odds(block: Block, item: int, odds: FloatArray) -> FloatArray:
     return base
 
 
+class Notes(NamedTuple):
+    """What a pass keeps of each source: (tpr, fpr, b_s), the gradient of (a, w), who is touched."""
+
+    rates: FloatArray
+    gradient: FloatArray
+    touched: IntArray
+    is_touched: NDArray[np.bool_]
+
+
 @njit(cache=True, nogil=True)
-def _begin(a: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """What a pass keeps per source: (tpr, fpr, b_s), gradient of (a, w), list of those touched."""
+def _begin(a: FloatArray, w: FloatArray) -> Notes:
     n_sources = len(a)
     rates = np.empty((n_sources, 3))
     for source in range(n_sources):
         _mend_rates(rates, a, w, source)
-    touched = np.empty(n_sources, np.int64)
-    return rates, np.zeros((n_sources, 2)), touched, np.zeros(n_sources, np.bool_)
+    touched, is_touched = np.empty(n_sources, np.int64), np.zeros(n_sources, np.bool_)
+    return Notes(rates, np.zeros((n_sources, 2)), touched, is_touched)
 
 
 @njit(cache=True, nogil=True)
-def _touch(
-    block: Block, item: int, touched: IntArray, is_touched: IntArray, n_touched: int
-) -> int:
+def _touch(block: Block, item: int, notes: Notes, n_touched: int) -> int:
     """Put the item's voices on the list of touched sources; return its length."""
     for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
         source = block.source_of_voice[voice]
-        if not is_touched[source]:
-            is_touched[source] = True
-            touched[n_touched] = source
+        if not notes.is_touched[source]:
+            notes.is_touched[source] = True
+            notes.touched[n_touched] = source
             n_touched += 1
     return n_touched
 
@@ -306,9 +302,7 @@ def _mend_rates(rates: FloatArray, a: FloatArray, w: FloatArray, source: int) ->
 
 
 @njit(cache=True, nogil=True)
-def _positive_phase(
-    block: Block, item: int, plausible: FloatArray, gradient: FloatArray
-) -> float:
+def _positive_phase(block: Block, item: int, plausible: FloatArray, gradient: FloatArray) -> float:
     """Add what the data say, v and p v; return the sum of the item's plausibilities."""
     first = block.first_fact_of_item[item]
     total = 0.0
@@ -340,7 +334,7 @@ def _judge_item(
     for fact in range(first, last):
         plausible[fact - first] = _support(block, fact, w)
     _activate(plausible[: last - first], base, single_truth)
-    return last - first
+    return int(last - first)
 
 
 @njit(cache=True, nogil=True)
@@ -351,7 +345,7 @@ def _imagine(
     base: float,
     single_truth: bool,
     plausible: FloatArray,
-    claimed: IntArray,
+    claimed: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> None:
     """One Gibbs step: draw truths, then claims; `plausible` becomes what the claims make of it."""
@@ -391,28 +385,26 @@ def _step(
     w: FloatArray,
     b: float,
     db: float,
-    rates: FloatArray,
-    gradient: FloatArray,
-    touched: IntArray,
-    is_touched: IntArray,
     is_fixed: IntArray,
-    rate: float,
-    limit: float,
-    single_truth: bool,
+    notes: Notes,
+    n_touched: int,
+    pace: Pace,
 ) -> float:
     """Move the touched sources in place, clear their gradient, return the new global bias."""
     beta_change = 0.0
-    for source in touched:
-        is_touched[source] = False
+    for source in notes.touched[:n_touched]:
+        notes.is_touched[source] = False
         if not is_fixed[source]:
-            high = a[source] + w[source] + rate * (gradient[source, 0] + gradient[source, 1])
-            a[source] = _clip(a[source] + rate * gradient[source, 0], limit)
-            w[source] = _clip(high, limit) - a[source]
-            beta = rates[source, 2]
-            _mend_rates(rates, a, w, source)
-            beta_change += rates[source, 2] - beta
-        gradient[source] = 0.0
-    return b if single_truth else _clip(b + rate * db - beta_change, limit)
+            da, dw = notes.gradient[source, 0], notes.gradient[source, 1]
+            high = _clip(a[source] + w[source] + pace.rate * (da + dw), pace.limit)
+            a[source] = _clip(a[source] + pace.rate * da, pace.limit)
+            w[source] = high - a[source]
+            beta = notes.rates[source, 2]
+            _mend_rates(notes.rates, a, w, source)
+            beta_change += notes.rates[source, 2] - beta
+        notes.gradient[source, 0] = 0.0
+        notes.gradient[source, 1] = 0.0
+    return b if pace.single_truth else _clip(b + pace.rate * db - beta_change, pace.limit)
 
 
 @njit(cache=True, nogil=True)
@@ -425,7 +417,7 @@ def _support(block: Block, fact: int, weight_of_source: FloatArray) -> float:
 
 @njit(cache=True, nogil=True)
 def _most_facts(block: Block) -> int:
-    return np.diff(block.first_fact_of_item).max()
+    return int(np.diff(block.first_fact_of_item).max())
 
 
 @njit(cache=True, nogil=True)

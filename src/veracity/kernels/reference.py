@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from veracity.kernels import Machine, Pace
+
 if TYPE_CHECKING:
     from veracity.encode import Block, FloatArray, IntArray
 
@@ -21,13 +23,16 @@ def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatA
     """Score each fact: the bases of all voices of its item plus the weights of its supporters."""
     base_of_item = _sum_by(base_of_source[block.source_of_voice], block.first_voice_of_item)
     own = _sum_by(weight_of_source[block.source_of_support], block.first_support_of_fact)
-    return np.repeat(base_of_item, np.diff(block.first_fact_of_item)) + own
+    base_of_fact: FloatArray = np.repeat(base_of_item, np.diff(block.first_fact_of_item))
+    return np.add(base_of_fact, own)
 
 
 def normalise_log(score_of_fact: FloatArray, first_fact_of_item: IntArray) -> FloatArray:
     """Turn scores into probabilities that add up to one within each item: the softmax."""
     n_facts_of_item = np.diff(first_fact_of_item)
-    highest = np.repeat(np.maximum.reduceat(score_of_fact, first_fact_of_item[:-1]), n_facts_of_item)
+    highest = np.repeat(
+        np.maximum.reduceat(score_of_fact, first_fact_of_item[:-1]), n_facts_of_item
+    )
     share = np.exp(score_of_fact - highest)
     return share / np.repeat(_sum_by(share, first_fact_of_item), n_facts_of_item)
 
@@ -41,7 +46,9 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
     n_supports_of_fact = np.diff(block.first_support_of_fact)
     plausibility_of_support = np.repeat(plausibility_of_fact, n_supports_of_fact)
     n_voices_of_item = np.diff(block.first_voice_of_item)
-    true_of_voice = np.repeat(_sum_by(plausibility_of_fact, block.first_fact_of_item), n_voices_of_item)
+    true_of_voice = np.repeat(
+        _sum_by(plausibility_of_fact, block.first_fact_of_item), n_voices_of_item
+    )
     facts_of_voice = np.repeat(np.diff(block.first_fact_of_item), n_voices_of_item)
     columns = [
         np.bincount(block.source_of_support, plausibility_of_support, n_sources),
@@ -53,56 +60,41 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
 
 
 def climb(
-    block: Block,
-    order: IntArray,
-    visible_bias: FloatArray,
-    weight: FloatArray,
-    hidden_bias: float,
-    is_fixed: IntArray,
-    rate: float,
-    batch_size: int,
-    limit: float,
-    single_truth: bool,
+    block: Block, order: IntArray, machine: Machine, pace: Pace
 ) -> tuple[FloatArray, FloatArray, float]:
     """One pass of gradient ascent over mini-batches, with the exact negative phase.
 
-    `order` is the order of the items; a batch closes when it has `batch_size` facts or more.
-    With one hidden unit the model's expectations have a closed form: of k facts, expect
-    ``true = k * prevalence`` to be true (one, if `single_truth`); then E[v h] = true * tpr and
+    `order` is the order of the items; a batch closes when it has enough facts. With one hidden
+    unit the model's expectations have a closed form: of k facts, expect ``true = k * prevalence``
+    to be true (one, under a single truth); then E[v h] = true * tpr and
     E[v] = true * tpr + (k - true) * fpr.
 
-    Returns the new visible biases a, weights w and global hidden bias b_G.
+    Returns the new visible biases, weights and global hidden bias.
     """
-    a, w, b = visible_bias.copy(), weight.copy(), hidden_bias
-    for batch in _batches(block, order, batch_size):
+    a, w, b, is_fixed = machine
+    for batch in _batches(block, order, pace.batch_size):
         da, dw, db = np.zeros_like(a), np.zeros_like(w), 0.0
         tpr, fpr, beta = _sigmoid(a + w), _sigmoid(a), _softplus(a) - _softplus(a + w)
         for item in batch:
             voices = _voices(block, item)
             supporters = _supporters_of_facts(block, item)
-            plausible = _judge_item(supporters, w, b + beta[voices].sum(), single_truth)
+            plausible = _judge_item(supporters, w, b + beta[voices].sum(), pace.single_truth)
             for sources, p in zip(supporters, plausible, strict=True):
                 dw[sources] += p
                 da[sources] += 1.0
-            true = 1.0 if single_truth else len(supporters) * _sigmoid(b)
+            true = 1.0 if pace.single_truth else float(len(supporters) * _sigmoid(b))
             dw[voices] -= true * tpr[voices]
             da[voices] -= true * tpr[voices] + (len(supporters) - true) * fpr[voices]
-            db += plausible.sum() - true
-        a, w, b = _step(a, w, b, (da, dw, db), is_fixed, rate, limit, single_truth)
+            db += float(plausible.sum()) - true
+        a, w, b = _step(Machine(a, w, b, is_fixed), (da, dw, db), pace)
     return a, w, b
 
 
 def climb_sampled(
     block: Block,
     order: IntArray,
-    visible_bias: FloatArray,
-    weight: FloatArray,
-    hidden_bias: float,
-    is_fixed: IntArray,
-    rate: float,
-    batch_size: int,
-    limit: float,
-    single_truth: bool,
+    machine: Machine,
+    pace: Pace,
     gibbs_steps: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray, float]:
@@ -111,15 +103,15 @@ def climb_sampled(
     For each fact the hidden truth is drawn from its plausibility, then the claims of the item's
     voices are drawn from that truth, `gibbs_steps` times; what was reconstructed is subtracted.
     """
-    a, w, b = visible_bias.copy(), weight.copy(), hidden_bias
-    for batch in _batches(block, order, batch_size):
+    a, w, b, is_fixed = machine
+    for batch in _batches(block, order, pace.batch_size):
         da, dw, db = np.zeros_like(a), np.zeros_like(w), 0.0
         tpr, fpr, beta = _sigmoid(a + w), _sigmoid(a), _softplus(a) - _softplus(a + w)
         for item in batch:
             voices = _voices(block, item)
             supporters = _supporters_of_facts(block, item)
             base = b + beta[voices].sum()
-            plausible = _judge_item(supporters, w, base, single_truth)
+            plausible = _judge_item(supporters, w, base, pace.single_truth)
             for sources, p in zip(supporters, plausible, strict=True):
                 dw[sources] += p
                 da[sources] += 1.0
@@ -128,11 +120,12 @@ def climb_sampled(
                 is_true = rng.random(len(imagined)) < imagined
                 draws = rng.random((len(imagined), len(voices)))
                 claimed = draws < np.where(is_true[:, None], tpr[voices], fpr[voices])
-                imagined = _judge_item([voices[row] for row in claimed], w, base, single_truth)
+                reconstructed = [voices[row] for row in claimed]
+                imagined = _judge_item(reconstructed, w, base, pace.single_truth)
             dw[voices] -= imagined @ claimed
             da[voices] -= claimed.sum(axis=0)
-            db += plausible.sum() - imagined.sum()
-        a, w, b = _step(a, w, b, (da, dw, db), is_fixed, rate, limit, single_truth)
+            db += float(plausible.sum() - imagined.sum())
+        a, w, b = _step(Machine(a, w, b, is_fixed), (da, dw, db), pace)
     return a, w, b
 
 
@@ -146,8 +139,8 @@ def gibbs(
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Draw the truth of every fact once, given the truth of all the others (collapsed Gibbs).
 
-    ``counts[s, i, j]`` says how often source s claimed j of facts that are i, `prior` likewise in
-    beta-prior counts. P(t_f = i | rest) ∝ β_i Π_s (n_sij + α_sij) / (n_si· + α_si·), with n
+    ``counts[s, i, j]`` says how often source s claimed j of facts that are i, `prior` the
+    same in beta-prior counts m. P(t_f = i | rest) ∝ β_i Π_s (n_sij + m_sij) / (n_si· + m_si·), with n
     counted without fact f. A truth of -1 is not drawn yet: the facts of such an item are drawn
     from the counts before the item, so that a chain starts from the prior.
 
@@ -180,25 +173,20 @@ def gibbs(
 
 
 def _step(
-    a: FloatArray,
-    w: FloatArray,
-    b: float,
-    gradient: tuple[FloatArray, FloatArray, float],
-    is_fixed: IntArray,
-    rate: float,
-    limit: float,
-    single_truth: bool,
+    machine: Machine, gradient: tuple[FloatArray, FloatArray, float], pace: Pace
 ) -> tuple[FloatArray, FloatArray, float]:
     """Climb one step; what the sources' biases take up, the global bias gives up.
 
     A helper RBM's hidden bias is b_G + Σ b_s with b_s = log(1 - tpr) - log(1 - fpr), so after the
     step b_G is the new hidden bias less the new b_s. Under a single truth b_G plays no part.
     """
+    a, w, b, is_fixed = machine
     da, dw, db = gradient
+    rate, limit = pace.rate, pace.limit
     free = is_fixed == 0
     new_a = np.where(free, np.clip(a + rate * da, -limit, limit), a)
     new_w = np.where(free, np.clip(a + w + rate * (da + dw), -limit, limit) - new_a, w)
-    if single_truth:
+    if pace.single_truth:
         return new_a, new_w, b
     beta, new_beta = (_softplus(x) - _softplus(x + y) for x, y in ((a, w), (new_a, new_w)))
     return new_a, new_w, float(np.clip(b + rate * db - (new_beta - beta).sum(), -limit, limit))
@@ -211,7 +199,7 @@ def _judge_item(
     score = np.array([w[sources].sum() for sources in supporters])
     if single_truth:
         share = np.exp(score - score.max())
-        return share / share.sum()
+        return np.asarray(share / share.sum())
     return np.asarray(_sigmoid(base + score))
 
 
@@ -228,7 +216,9 @@ def _batches(block: Block, order: IntArray, batch_size: int) -> list[list[int]]:
 
 
 def _voices(block: Block, item: int) -> IntArray:
-    return block.source_of_voice[block.first_voice_of_item[item] : block.first_voice_of_item[item + 1]]
+    return block.source_of_voice[
+        block.first_voice_of_item[item] : block.first_voice_of_item[item + 1]
+    ]
 
 
 def _supporters_of_facts(block: Block, item: int) -> list[IntArray]:
