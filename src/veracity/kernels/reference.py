@@ -23,8 +23,8 @@ def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatA
     """Score each fact: the bases of all voices of its item plus the weights of its supporters."""
     base_of_item = _sum_by(base_of_source[block.source_of_voice], block.first_voice_of_item)
     own = _sum_by(weight_of_source[block.source_of_support], block.first_support_of_fact)
-    base_of_fact: FloatArray = np.repeat(base_of_item, np.diff(block.first_fact_of_item))
-    return np.add(base_of_fact, own)
+    total: FloatArray = np.repeat(base_of_item, np.diff(block.first_fact_of_item)) + own
+    return total
 
 
 def normalise_log(score_of_fact: FloatArray, first_fact_of_item: IntArray) -> FloatArray:
@@ -140,8 +140,8 @@ def gibbs(
     """Draw the truth of every fact once, given the truth of all the others (collapsed Gibbs).
 
     ``counts[s, i, j]`` says how often source s claimed j of facts that are i, `prior` the
-    same in beta-prior counts m. P(t_f = i | rest) ∝ β_i Π_s (n_sij + m_sij) / (n_si· + m_si·), with n
-    counted without fact f. A truth of -1 is not drawn yet: the facts of such an item are drawn
+    same in beta-prior counts m. P(t_f = i | rest) ∝ β_i Π_s (n_sij + m_sij) / (n_si· + m_si·), n
+    being counted without fact f. A truth of -1 is not drawn yet: the facts of such an item are drawn
     from the counts before the item, so that a chain starts from the prior.
 
     Returns the new truths, P(t_f = 1 | rest) as it was at each draw, and the new counts.

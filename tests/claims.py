@@ -1,0 +1,36 @@
+"""Claims for tests: drawn by hypothesis, or spelt out."""
+
+from __future__ import annotations
+
+import polars as pl
+from hypothesis import strategies as st
+
+from veracity.encode import Claims, encode
+from veracity.schema import ClaimsTable
+
+names = st.sampled_from("abcdefgh")
+VALUE_SCHEMA = {"source": pl.String, "entity": pl.String, "value": pl.String}
+BINARY_SCHEMA = {"source": pl.String, "fact": pl.String, "claim": pl.Boolean}
+
+
+@st.composite
+def value_rows(draw: st.DrawFn, max_size: int = 40) -> pl.DataFrame:
+    """Rows of source, entity and value; a source may name several values of one entity."""
+    row = st.tuples(names, st.sampled_from("uvwxyz"), st.sampled_from("1234"))
+    rows = draw(st.lists(row, min_size=1, max_size=max_size))
+    return pl.DataFrame(rows, schema=VALUE_SCHEMA, orient="row")
+
+
+@st.composite
+def binary_rows(draw: st.DrawFn, max_size: int = 40) -> pl.DataFrame:
+    """Rows of source, fact and claim; no source contradicts itself."""
+    pairs = st.tuples(names, st.sampled_from("pqrstuv"))
+    claims = draw(st.dictionaries(pairs, st.booleans(), min_size=1, max_size=max_size))
+    rows = [(source, fact, claim) for (source, fact), claim in claims.items()]
+    return pl.DataFrame(rows, schema=BINARY_SCHEMA, orient="row")
+
+
+def as_claims(rows: pl.DataFrame, kind: str = "categorical") -> Claims:
+    """The rows, encoded."""
+    kind = "binary" if "fact" in rows.columns else kind
+    return encode(ClaimsTable(rows, kind, "a test")).claims

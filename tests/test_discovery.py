@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import veracity
+from veracity import LTDRBM
+
+
+def test_discover_needs_no_more_than_claims(two_against_one):
+    result = veracity.discover(two_against_one)
+    assert result.run["algorithm"] == "ltd-rbm"
+    assert result.truths["value"].to_list() == ["1"]
+
+
+def test_converged_means_the_last_change_is_below_the_tolerance(flights):
+    result = veracity.discover(flights.claims)
+    trace = result.trace
+    assert result.converged
+    assert trace["change"][-1] < 1e-3 <= trace["change"][-2]
+    assert trace["round"].to_list() == list(range(1, len(trace) + 1))
+    assert (trace["seconds"] >= 0).all()
+
+
+def test_reaching_the_limit_is_not_converging(flights):
+    with pytest.warns(veracity.errors.NotConverged, match="ltd-rbm did not converge in 2 rounds"):
+        result = veracity.discover(flights.claims, LTDRBM(max_rounds=2))
+    assert not result.converged
+    assert "NOT converged" in repr(result)
+    assert any("did not converge in 2 rounds" in note for note in result.notes)
+
+
+def test_a_seed_given_to_discover_takes_the_place_of_the_algorithms_own(flights):
+    one = veracity.discover(flights.claims, LTDRBM(seed=3))
+    other = veracity.discover(flights.claims, LTDRBM(seed=9), seed=3)
+    assert one.facts.equals(other.facts)
+    assert other.run["parameters"]["seed"] == 3
+
+
+def test_progress_tells_of_every_phase_and_round(flights):
+    told = []
+    veracity.discover(flights.claims, progress=lambda *step: told.append(step))
+    phases = list(dict.fromkeys(phase for phase, _, _ in told))
+    assert phases == ["reading", "encoding", "learning", "judging"]
+    assert [done for phase, done, _ in told if phase == "learning"] == list(range(9))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([("a", "x", "1"), ("a", "y", "1")], "there is a single source"),
+        ([("a", "x", "1"), ("b", "x", "2"), ("c", "y", "1")], "1 of 3 sources share no item"),
+        ([("a", "x", "1"), ("b", "x", "1")], "no source contradicts another"),
+    ],
+)
+def test_notes_say_what_the_claims_cannot_carry(rows, words):
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    assert any(words in note for note in veracity.discover(claims).notes)
+
+
+def test_claims_in_good_order_get_no_notes(flights):
+    assert veracity.discover(flights.claims).notes == []
+
+
+def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):
+    with pytest.raises(
+        veracity.errors.ParameterError, match="no algorithm 'best'; there are ltd-rbm"
+    ):
+        veracity.discover(two_against_one, "best")
+
+
+def test_a_minimum_plausibility_out_of_range_is_refused(two_against_one):
+    with pytest.raises(veracity.errors.ParameterError, match="must be between 0 and 1, got 2"):
+        veracity.discover(two_against_one, min_plausibility=2)
+
+
+def test_claims_already_read_keep_the_kind_they_were_read_with(two_against_one):
+    table = veracity.read_claims(two_against_one, kind="multiple")
+    assert veracity.discover(table).kind == "multiple"
+    with pytest.raises(veracity.errors.ParameterError, match="settled when the claims were read"):
+        veracity.discover(table, kind="categorical")
+
+
+def test_sources_that_are_mostly_wrong_raise_the_suspicion_of_a_flip():
+    prior = veracity.Prior(tpr=0.2, fpr=0.8)
+    claims = pl.DataFrame({"source": list("abc"), "fact": ["p"] * 3, "claim": [True, True, False]})
+    result = veracity.discover(claims, LTDRBM(prior=prior), kind="binary")
+    assert any("may be flipped" in note for note in result.notes)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import veracity
+from claims import as_claims, value_rows
+from veracity.encode import encode
+from veracity.schema import ClaimsTable
+
+
+def encoded(columns, kind="categorical"):
+    return encode(ClaimsTable(pl.DataFrame(columns), kind, "a test"))
+
+
+@given(rows=value_rows(), seed=st.integers(0, 99))
+def test_row_order_and_repetition_change_nothing(rows, seed):
+    shuffled = pl.concat([rows, rows.head(3)]).sample(fraction=1.0, shuffle=True, seed=seed)
+    for one, other in zip(as_claims(rows).all, as_claims(shuffled).all, strict=True):
+        assert_array_equal(one, other)
+
+
+@given(rows=value_rows())
+def test_every_claim_is_a_support_and_every_source_of_an_item_a_voice(rows):
+    found = encode(ClaimsTable(rows, "categorical", "a test"))
+    block, claims = found.claims.all, set()
+    for item in range(found.claims.n_items):
+        for fact in range(*block.first_fact_of_item[item : item + 2]):
+            for i in range(*block.first_support_of_fact[fact : fact + 2]):
+                source = found.sources[int(block.source_of_support[i])]
+                claims.add((source, found.items["entity"][item], found.value_of_fact[fact]))
+        voices = block.source_of_voice[slice(*block.first_voice_of_item[item : item + 2])]
+        speakers = rows.filter(pl.col("entity") == found.items["entity"][item])["source"]
+        assert sorted(found.sources.gather(voices)) == sorted(set(speakers))
+    assert claims == set(rows.iter_rows())
+
+
+@given(rows=value_rows(), size=st.integers(1, 20))
+def test_blocks_put_together_are_all_claims(rows, size):
+    claims = as_claims(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("veracity.encode.CLAIMS_PER_BLOCK", size)
+        assert sum(len(b.source_of_support) for b in claims.blocks) == len(
+            claims.all.source_of_support
+        )
+        assert sum(len(b.source_of_voice) for b in claims.blocks) == len(claims.all.source_of_voice)
+        assert claims.facts_of_block[-1].stop == claims.n_facts
+        assert all(len(b.first_fact_of_item) > 1 for b in claims.blocks)
+
+
+def test_a_source_that_names_two_values_of_an_item_is_one_voice():
+    found = encoded({"source": ["a", "a", "b"], "entity": ["x"] * 3, "value": ["1", "2", "2"]})
+    assert found.claims.all.source_of_voice.tolist() == [0, 1]
+    assert found.claims.all.source_of_support.tolist() == [0, 0, 1]
+
+
+def test_plain_numbers_in_text_are_compared_as_numbers_and_written_as_most_sources_do():
+    columns = {"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1.50", "1.5", "1.50"]}
+    found = encoded(columns)
+    assert found.value_of_fact.to_list() == ["1.50"]
+    assert found.notes == ("values are numbers and compared as such: 1 spellings are merged",)
+
+
+def test_one_word_among_the_values_makes_them_text():
+    columns = {"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1.0", "1", "one"]}
+    assert encoded(columns).value_of_fact.to_list() == ["1", "1.0", "one"]
+
+
+def test_numbers_sort_as_numbers():
+    columns = {"source": ["a", "b"], "entity": ["x"] * 2, "value": ["10", "9"]}
+    assert encoded(columns).value_of_fact.to_list() == ["9", "10"]
+
+
+def test_typed_values_keep_their_type():
+    columns = {"source": [7, 8], "entity": [1, 1], "value": [2.5, 2.5]}
+    found = encoded(columns)
+    assert (found.sources.dtype, found.value_of_fact.dtype) == (pl.Int64, pl.Float64)
+    assert found.claims.n_facts == 1
+
+
+def test_the_same_entity_with_two_attributes_is_two_items():
+    columns = {
+        "source": ["a"] * 2,
+        "entity": ["x"] * 2,
+        "attribute": ["p", "q"],
+        "value": ["1"] * 2,
+    }
+    assert encoded(columns).items.rows() == [("x", "p"), ("x", "q")]
+
+
+def test_a_source_that_calls_a_fact_both_true_and_false_says_nothing():
+    columns = {"source": ["a", "a", "b"], "fact": ["p"] * 3, "claim": [True, False, True]}
+    found = encoded(columns, "binary")
+    assert found.claims.n_claims == 1
+    assert "both claims left out" in found.notes[0]
+
+
+def test_no_claims_at_all_is_an_error():
+    with pytest.raises(veracity.errors.NoClaims, match="no claim is left"):
+        encoded({"source": [], "entity": [], "value": []})

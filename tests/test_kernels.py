@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from claims import as_claims, binary_rows, value_rows
+from veracity.kernels import Machine, Pace, compiled, reference
+
+some_claims = st.one_of(value_rows(), binary_rows()).map(as_claims)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def arguments_of(name, claims, seed):
+    """Arguments for the kernel of this name, the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    block, n = claims.all, claims.n_sources
+    order = rng.permutation(claims.n_items)
+    machine = Machine(
+        rng.normal(-1, 1, n), rng.normal(2, 1, n), rng.normal(), rng.integers(0, 2, n)
+    )
+    pace = Pace(0.05, int(rng.integers(1, 12)), 13.8, bool(rng.integers(2)))
+    truth = np.repeat(rng.integers(-1, 2, claims.n_items), np.diff(block.first_fact_of_item))
+    prior = rng.gamma(2, 2, (n, 2, 2)) + 1.0
+    counts = counts_of(block, truth, n)
+    return {
+        "sum_votes": (block, rng.normal(size=n), rng.normal(size=n)),
+        "normalise_log": (rng.normal(0, 50, claims.n_facts), block.first_fact_of_item),
+        "count_votes": (block, rng.random(claims.n_facts), n),
+        "climb": (block, order, machine, pace),
+        "climb_sampled": (block, order, machine, pace, int(rng.integers(1, 4)), rng),
+        "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
+    }[name]
+
+
+def counts_of(block, truth, n_sources):
+    """What the sources claimed of facts whose truth is drawn (0 or 1, not -1)."""
+    counts = np.zeros((n_sources, 2, 2))
+    for item in range(len(block.first_fact_of_item) - 1):
+        voices = block.source_of_voice[slice(*block.first_voice_of_item[item : item + 2])]
+        for fact in range(*block.first_fact_of_item[item : item + 2]):
+            supporters = block.source_of_support[
+                slice(*block.first_support_of_fact[fact : fact + 2])
+            ]
+            if truth[fact] >= 0:
+                np.add.at(
+                    counts, (voices, truth[fact], np.isin(voices, supporters).astype(int)), 1.0
+                )
+    return counts
+
+
+@pytest.mark.parametrize("name", reference.__all__)
+@given(claims=some_claims, seed=seeds)
+def test_compiled_kernel_equals_reference(name, claims, seed):
+    expected = getattr(reference, name)(*arguments_of(name, claims, seed))
+    found = getattr(compiled, name)(*arguments_of(name, claims, seed))
+    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def as_tuple(answer):
+    return answer if isinstance(answer, tuple) else (answer,)
+
+
+def test_both_modules_offer_the_same_kernels():
+    assert compiled.__all__ == reference.__all__
+
+
+@given(claims=some_claims, seed=seeds)
+def test_gibbs_keeps_the_counts_equal_to_what_the_truths_say(claims, seed):
+    block, truth, counts, prior, odds, rng = arguments_of("gibbs", claims, seed)
+    truth, _, counts = compiled.gibbs(block, truth, counts, prior, odds, rng)
+    assert_allclose(counts, counts_of(block, truth, claims.n_sources))
+
+
+def test_a_hundred_thousand_values_of_one_item_cost_no_more_than_their_claims():
+    n = 100_000  # n * n pairs would not fit in memory
+    rows = {"source": [str(i % 1000) for i in range(n)], "entity": ["x"] * n}
+    claims = as_claims(pl.DataFrame({**rows, "value": [str(i) for i in range(n)]}))
+    score = compiled.sum_votes(claims.all, np.ones(1000), np.ones(1000))
+    assert_allclose(score, 1001.0)

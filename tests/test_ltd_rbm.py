@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
+
+import veracity
+from claims import as_claims, binary_rows, value_rows
+from veracity import LTDRBM, Local, Prior, Rate
+from veracity.algorithms.base import Turn, logit, normalise_odds, sigmoid
+from veracity.algorithms.ltd_rbm import rates_of, source_bias, weights_of
+from veracity.kernels import Machine, Pace, compiled
+
+probability = st.floats(1e-4, 1 - 1e-4)
+probabilities = arrays(np.float64, st.integers(1, 6), elements=probability)
+NEVER = 1e9
+"""A limit or batch size that is never reached."""
+
+
+def machine_for(claims, seed=0):
+    """A machine with rates of its own for every source."""
+    rng = np.random.default_rng(seed)
+    tpr, fpr = rng.uniform(0.05, 0.95, claims.n_sources), rng.uniform(0.05, 0.95, claims.n_sources)
+    free = np.zeros(claims.n_sources, dtype=np.int64)
+    return Machine(*weights_of(tpr, fpr), float(rng.normal()), free), tpr, fpr
+
+
+def judged(claims, machine, single_truth=False):
+    return LTDRBM().judge(claims.all, (), machine, single_truth)
+
+
+# --- the machine and the rates are one ------------------------------------------------------------
+
+
+@given(tpr=probabilities, fpr=probability)
+def test_weights_and_rates_are_a_round_trip(tpr, fpr):
+    found_tpr, found_fpr = rates_of(*weights_of(tpr, np.full_like(tpr, fpr)))
+    assert_allclose(found_tpr, tpr, rtol=1e-9)
+    assert_allclose(found_fpr, fpr, rtol=1e-9)
+
+
+@given(tpr=probabilities, fpr=probability)
+def test_source_bias_is_the_log_ratio_of_not_claiming(tpr, fpr):
+    bias = source_bias(*weights_of(tpr, np.full_like(tpr, fpr)))
+    assert_allclose(bias, np.log(1 - tpr) - np.log(1 - fpr), atol=1e-9)
+
+
+@given(rows=st.one_of(binary_rows(), value_rows()), seed=st.integers(0, 99))
+def test_plausibility_is_bayes_rule_whatever_claims_are_missing(rows, seed):
+    claims = as_claims(rows, "multiple")
+    machine, tpr, fpr = machine_for(claims, seed)
+    prevalence = float(sigmoid(np.array(machine.hidden_bias)))
+    expected = []
+    for voices, supporters in facts_of(claims):
+        if_true, if_false = prevalence, 1 - prevalence
+        for source in voices:
+            says = source in supporters
+            if_true *= tpr[source] if says else 1 - tpr[source]
+            if_false *= fpr[source] if says else 1 - fpr[source]
+        expected.append(if_true / (if_true + if_false))
+    assert_allclose(judged(claims, machine), expected, rtol=1e-9)
+
+
+def facts_of(claims):
+    """The voices and the supporters of each fact."""
+    block = claims.all
+    for item in range(claims.n_items):
+        voices = block.source_of_voice[slice(*block.first_voice_of_item[item : item + 2])]
+        for fact in range(*block.first_fact_of_item[item : item + 2]):
+            first, last = block.first_support_of_fact[fact : fact + 2]
+            yield voices, set(block.source_of_support[first:last].tolist())
+
+
+# --- one value is true ----------------------------------------------------------------------------
+
+
+@given(rows=value_rows(), seed=st.integers(0, 99))
+def test_normalised_odds_add_up_to_one_and_keep_the_order(rows, seed):
+    claims = as_claims(rows)
+    machine, _, _ = machine_for(claims, seed)
+    alone, together = judged(claims, machine), judged(claims, machine, single_truth=True)
+    first = claims.all.first_fact_of_item
+    assert_allclose(np.add.reduceat(together, first[:-1]), 1.0)
+    for a, b in pairwise(first):
+        before = np.argsort(alone[a:b], kind="stable")
+        assert (np.diff(together[a:b][before]) >= -1e-12).all()
+
+
+@given(p=arrays(np.float64, st.integers(1, 5), elements=probability))
+def test_normalised_odds_are_the_posterior_given_exactly_one_truth(p):
+    weight_of_truth = np.zeros(len(p))
+    for truths in product([0, 1], repeat=len(p)):
+        if sum(truths) == 1:
+            weight_of_truth[truths.index(1)] = np.prod(np.where(truths, p, 1 - p))
+    rows = {"source": ["a"] * len(p), "entity": ["x"] * len(p), "value": list("12345"[: len(p)])}
+    block = as_claims(pl.DataFrame(rows)).all
+    assert_allclose(normalise_odds(logit(p), block), weight_of_truth / weight_of_truth.sum())
+
+
+def test_equal_reliabilities_make_ltd_rbm_a_vote(flights):
+    prior = Prior(of_source={name: Rate(fixed=True) for name in flights.sources["source"]})
+    fixed = veracity.discover(flights.claims, LTDRBM(prior=prior))
+    vote = veracity.discover(flights.claims, "majority-vote")
+    untied = ~vote.truths["tied"]
+    assert fixed.truths["value"].filter(untied).equals(vote.truths["value"].filter(untied))
+
+
+# --- the gradient ---------------------------------------------------------------------------------
+
+
+def log_likelihood(a, w, b, claims):
+    """Of all claims, by summing over every state of an RBM whose sources all speak on all facts."""
+    states = np.array(list(product([0, 1], repeat=len(a))))
+    log_z = np.logaddexp(states @ a, b + states @ (a + w))
+    seen = np.logaddexp(claims @ a, b + claims @ (a + w))
+    return float(seen.sum() - len(claims) * np.logaddexp.reduce(log_z))
+
+
+@given(data=arrays(np.bool_, (4, 3)), seed=st.integers(0, 99))
+def test_exact_gradient_is_the_slope_of_the_log_likelihood(data, seed):
+    rng = np.random.default_rng(seed)
+    a, w, b = rng.normal(size=3), rng.normal(size=3), rng.normal()
+    global_bias = b - source_bias(a, w).sum()
+    da, dw = gradient_of(data, Machine(a, w, global_bias, np.zeros(3, dtype=np.int64)))
+    step = 1e-5
+    for i, unit in enumerate(np.eye(3) * step):
+        up, down = (log_likelihood(a + sign * unit, w, b, data) for sign in (1, -1))
+        assert da[i] == pytest.approx((up - down) / (2 * step), abs=1e-5)
+        up, down = (log_likelihood(a, w + sign * unit, b, data) for sign in (1, -1))
+        assert dw[i] == pytest.approx((up - down) / (2 * step), abs=1e-5)
+
+
+def gradient_of(data, machine, sampled=0, seed=0):
+    """The move of a and w after one batch of all facts at rate one."""
+    rows = [(f"s{s}", f"f{f}", bool(data[f, s])) for f in range(len(data)) for s in range(3)]
+    claims = as_claims(pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row"))
+    how = (claims.all, np.arange(len(data)), machine, Pace(1.0, int(NEVER), NEVER, False))
+    if sampled:
+        a, w, _ = compiled.climb_sampled(*how, sampled, np.random.default_rng(seed))
+    else:
+        a, w, _ = compiled.climb(*how)
+    return a - machine.visible_bias, w - machine.weight
+
+
+def test_expected_cd_gradient_approaches_the_exact_one_as_steps_grow():
+    data = np.array([[1, 1, 0], [1, 1, 1], [0, 0, 1], [1, 0, 0]], dtype=bool)
+    a, w = weights_of(np.array([0.9, 0.8, 0.6]), np.array([0.2, 0.1, 0.3]))
+    machine = Machine(a, w, 0.3, np.zeros(3, dtype=np.int64))
+    exact = np.concatenate(gradient_of(data, machine))
+    many = np.tile(data, (4000, 1))  # the mean over copies of the data is the expectation
+    distance = []
+    for steps in (1, 3, 20):
+        found = np.concatenate(gradient_of(many, machine, sampled=steps)) / 4000
+        distance.append(np.abs(found - exact).max())
+    assert distance[0] > distance[1] > distance[2]
+    assert distance[2] < 0.06
+
+
+def test_splitting_a_batch_changes_little():
+    rows = veracity.synthetic.Synthetic(sources=6, items=200).draw(seed=3).claims
+    claims = as_claims(rows.drop("attribute"))
+    machine, _, _ = machine_for(claims)
+    moves = {}
+    for rate in (1e-4, 1e-5):
+        ends = [
+            compiled.climb(
+                claims.all, np.arange(claims.n_items), machine, Pace(rate, size, 13.8, False)
+            )
+            for size in (1, 10_000)
+        ]
+        moves[rate] = max(np.abs(ends[0][i] - ends[1][i]).max() for i in range(3))
+    assert moves[1e-5] < moves[1e-4] / 50  # O(rate squared)
+
+
+# --- symmetry -------------------------------------------------------------------------------------
+
+
+def mirrored_rates(prior):
+    """What the sources' rates are when every claim and every truth is turned around."""
+    of_source = {
+        name: Rate(tpr=1 - rate.fpr, fpr=1 - rate.tpr, fixed=rate.fixed)
+        for name, rate in prior.of_source.items()
+    }
+    return Prior(
+        tpr=1 - prior.fpr, fpr=1 - prior.tpr, prevalence=1 - prior.prevalence, of_source=of_source
+    )
+
+
+@given(
+    rows=binary_rows(), rates=st.lists(st.tuples(probability, probability), min_size=8, max_size=8)
+)
+def test_flipping_every_claim_and_swapping_the_rates_mirrors_the_answer(rows, rates):
+    fixed = {s: Rate(tpr=t, fpr=f, fixed=True) for s, (t, f) in zip("abcdefgh", rates, strict=True)}
+    prior = Prior(prevalence=0.4, of_source=fixed)
+    flipped = rows.with_columns(~pl.col("claim"))
+    one = veracity.discover(rows, LTDRBM(prior=prior), kind="binary")
+    other = veracity.discover(flipped, LTDRBM(prior=mirrored_rates(prior)), kind="binary")
+    assert_allclose(one.facts["plausibility"], 1 - other.facts["plausibility"], atol=1e-9)
+    assert_allclose(one.sources["tpr"], 1 - other.sources["fpr"], atol=1e-9)
+
+
+def test_training_decides_the_same_on_flipped_claims():
+    # Steps in (a, w, b) are not the same steps after a flip, so only decisions can be compared.
+    rng = np.random.default_rng(4)
+    truth = rng.random(400) < 0.5
+    accuracy = np.array([0.9, 0.85, 0.8, 0.6, 0.6])
+    rows = [
+        (f"s{s}", f"f{f:03d}", bool(truth[f] ^ (rng.random() > accuracy[s])))
+        for f in range(400)
+        for s in range(5)
+    ]
+    claims = pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row")
+    prior = Prior(prevalence=0.5)
+    one = veracity.discover(claims, LTDRBM(prior=prior), kind="binary")
+    flipped = claims.with_columns(~pl.col("claim"))
+    other = veracity.discover(flipped, LTDRBM(prior=mirrored_rates(prior)), kind="binary")
+    assert (one.truths["value"] != other.truths["value"]).mean() > 0.99
+
+
+@given(rows=value_rows(), word=st.integers(0, 5))
+def test_one_more_supporter_who_is_right_more_often_never_makes_a_fact_less_plausible(rows, word):
+    prior = Prior(of_source={name: Rate(tpr=0.7, fpr=0.3, fixed=True) for name in "abcdefghi"})
+    entity, value = rows.row(word % len(rows))[1:]
+    more = pl.concat([rows, pl.DataFrame([("i", entity, value)], schema=rows.schema, orient="row")])
+    ours = (pl.col("entity") == entity) & (pl.col("value") == value)
+    before, after = (
+        veracity.discover(r, LTDRBM(prior=prior), kind="multiple").facts.filter(ours)[
+            "plausibility"
+        ][0]
+        for r in (rows, more)
+    )
+    assert after >= before - 1e-12
+
+
+# --- prior knowledge ------------------------------------------------------------------------------
+
+
+def test_a_fixed_source_stays_as_it_is_while_others_learn(flights):
+    prior = Prior(of_source={"hoppit": Rate(tpr=0.33, fpr=0.11, fixed=True)})
+    sources = veracity.discover(flights.claims, LTDRBM(prior=prior)).sources
+    fixed = sources.filter(pl.col("source") == "hoppit")
+    assert_allclose([fixed["tpr"][0], fixed["fpr"][0]], [0.33, 0.11])
+    assert (sources.filter(pl.col("source") != "hoppit")["tpr"] != 0.8).all()
+
+
+def test_nothing_is_trained_where_all_sources_are_fixed(flights):
+    rates = flights.sources.rows()
+    prior = Prior(of_source={s: Rate(tpr=a, fpr=0.1, fixed=True) for s, a in rates}, prevalence=0.3)
+    result = veracity.discover(flights.claims, LTDRBM(prior=prior))
+    assert result.run["rounds"] == 0
+    assert result.converged
+    assert result.run["prevalence"] == pytest.approx(0.3)
+    assert_allclose(dict(result.sources.select("source", "tpr").iter_rows())["radar"], 0.92)
+
+
+def test_kinds_of_sources_start_from_the_rates_of_their_kind():
+    prior = Prior(
+        of_kind={"airline": Rate(tpr=0.9, fpr=0.1)},
+        kind_of_source={"aa": "airline", "ua": "airline"},
+    )
+    assert prior.rates(["aa", "orbitz", "ua"]).tpr.tolist() == [0.9, 0.8, 0.9]
+
+
+def test_a_prior_table_speaks_of_sources_and_kinds():
+    table = pl.DataFrame(
+        {
+            "source": [None, "aa", "orbitz"],
+            "kind": ["airline", "airline", None],
+            "tpr": [0.95, None, 0.5],
+            "fpr": [0.01, None, 0.4],
+            "fixed": [None, None, "yes"],
+        }
+    )
+    rates = Prior.from_table(table).rates(["aa", "orbitz", "other"])
+    assert rates.tpr.tolist() == [0.95, 0.5, 0.8]
+    assert rates.is_fixed.tolist() == [0, 1, 0]
+
+
+def test_a_prior_that_names_unknown_sources_is_told(two_against_one):
+    prior = Prior(of_source={"nobody": Rate()})
+    notes = veracity.discover(two_against_one, LTDRBM(prior=prior)).notes
+    assert any("nobody" in note for note in notes)
+
+
+def test_a_good_source_known_beforehand_outweighs_two_bad_ones(two_against_one):
+    prior = Prior(of_source={"c": Rate(tpr=0.99, fpr=0.01, fixed=True)})
+    assert veracity.discover(two_against_one, LTDRBM(prior=prior)).truths["value"].to_list() == [
+        "2"
+    ]
+
+
+# --- training -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("negative_phase", ["exact", "sampled"])
+@pytest.mark.parametrize("single_truth", [False, True])
+def test_training_beats_the_vote_on_the_flights(flights, negative_phase, single_truth):
+    machine = LTDRBM(negative_phase=negative_phase, single_truth=single_truth)
+    accuracy = veracity.evaluate(veracity.discover(flights.claims, machine), flights.truth).accuracy
+    vote = veracity.discover(flights.claims, "majority-vote")
+    assert accuracy > veracity.evaluate(vote, flights.truth).accuracy + 0.03
+
+
+def test_two_threads_give_the_very_same_answer_as_one(monkeypatch):
+    monkeypatch.setattr("veracity.encode.CLAIMS_PER_BLOCK", 1000)
+    claims = veracity.synthetic.Synthetic(items=2000).draw(seed=5).claims
+    assert len(as_claims(claims).blocks) > 5
+    one, two = (
+        veracity.discover(claims, LTDRBM(negative_phase="sampled"), engine=Local(threads=threads))
+        for threads in (1, 2)
+    )
+    assert one.facts.equals(two.facts)
+    assert one.sources.equals(two.sources)
+
+
+def test_the_learning_rate_decays_from_round_to_round():
+    claims = as_claims(veracity.synthetic.Synthetic(items=50).draw().claims)
+    machine, _, _ = machine_for(claims)
+    slow = LTDRBM(learning_rate=1e-6, decay=0.5)
+    first, third = (
+        slow.study(claims.all, (), machine, Turn(n, np.random.default_rng(0)))[1][0] for n in (1, 3)
+    )
+    assert_allclose(third, first * np.exp(-1.0), rtol=1e-3, atol=1e-12)
+
+
+def test_sampling_too_many_pairs_is_refused_with_a_way_out(monkeypatch, two_against_one):
+    monkeypatch.setattr("veracity.algorithms.ltd_rbm.MOST_DRAWS", 5)
+    with pytest.raises(veracity.errors.ParameterError, match="negative_phase='exact'"):
+        veracity.discover(two_against_one, LTDRBM(negative_phase="sampled"))
+
+
+def test_single_truth_is_refused_where_several_values_may_be_true(two_against_one):
+    with pytest.raises(veracity.errors.ParameterError, match="single_truth needs categorical"):
+        veracity.discover(two_against_one, LTDRBM(single_truth=True), kind="multiple")

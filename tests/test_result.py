@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from numpy.testing import assert_allclose
+from polars.testing import assert_frame_equal
+
+import veracity
+from claims import value_rows
+
+
+def vote(rows, columns=("source", "entity", "value"), **options):
+    claims = pl.DataFrame(rows, schema=list(columns), orient="row")
+    return veracity.discover(claims, "majority-vote", **options)
+
+
+def test_truths_show_value_runner_up_and_margin():
+    rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "1"), ("d", "x", "2"), ("a", "y", "7")]
+    truths = vote(rows).truths.to_dicts()
+    assert truths[0] == {
+        "entity": "x", "value": "1", "plausibility": 0.75, "runner_up": "2", "margin": 0.5,
+        "values": 2, "claims": 4, "contested": True, "tied": False,
+    }  # fmt: skip
+    assert (truths[1]["runner_up"], truths[1]["margin"], truths[1]["contested"]) == (
+        None,
+        1.0,
+        False,
+    )
+
+
+def test_a_tie_is_told_and_goes_to_the_first_value_in_sorted_order():
+    (truth,) = vote([("b", "x", "2"), ("a", "x", "1")]).truths.to_dicts()
+    assert (truth["value"], truth["runner_up"], truth["tied"], truth["margin"]) == (
+        "1",
+        "2",
+        True,
+        0,
+    )
+
+
+def test_equally_plausible_values_are_decided_by_supporters_first():
+    rows = [("a", "x", "1"), ("b", "x", "2"), ("c", "x", "2"), ("d", "x", "1"), ("e", "x", "2")]
+    from veracity import LTDRBM, Prior, Rate
+
+    useless = {s: Rate(tpr=0.5, fpr=0.5, fixed=True) for s in "abcde"}
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    (truth,) = veracity.discover(claims, LTDRBM(prior=Prior(of_source=useless))).truths.to_dicts()
+    assert (truth["value"], truth["tied"]) == ("2", True)
+
+
+def test_facts_count_supporters_and_opposers():
+    rows = [("a", "x", "1"), ("a", "x", "2"), ("b", "x", "2"), ("c", "x", "3")]
+    facts = vote(rows).facts
+    assert facts["supporters"].to_list() == [1, 2, 1]
+    assert facts["opposers"].to_list() == [2, 1, 2]
+
+
+def test_sources_are_measured_against_the_plausibilities():
+    rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "1"), ("d", "x", "2")]
+    sources = vote(rows).sources
+    assert_allclose(sources["accuracy"], [0.75, 0.75, 0.75, 0.25])
+    assert_allclose(sources["tpr"], [0.75, 0.75, 0.75, 0.25])
+    assert_allclose(sources["fpr"], [0.25, 0.25, 0.25, 0.75])
+
+
+def test_rates_nothing_could_tell_are_left_empty():
+    sources = vote([("a", "x", "1")]).sources
+    assert sources["fpr"].to_list() == [None]
+
+
+def test_abstaining_keeps_the_item_and_leaves_its_value_empty():
+    rows = [("a", "x", "1"), ("b", "x", "2"), ("a", "y", "1")]
+    result = vote(rows, min_plausibility=0.6)
+    assert result.truths["entity"].to_list() == ["x", "y"]
+    assert result.truths["value"].to_list() == [None, "1"]
+    assert result.facts["value"].null_count() == 0
+
+
+def test_several_values_may_be_true():
+    rows = [(s, "x", v) for s in "abc" for v in ("knuth", "graham")] + [("d", "x", "doe")]
+    result = vote(rows, kind="multiple")
+    assert result.truths["value"].to_list() == ["graham", "knuth"]
+    assert result.truths["claims"].to_list() == [7, 7]
+
+
+def test_an_item_none_of_whose_values_passes_the_threshold_is_kept_without_a_value():
+    rows = [("a", "x", "1"), ("b", "x", "2"), ("c", "x", "3")]
+    truths = vote(rows, kind="multiple").truths
+    assert truths.select("entity", "value").rows() == [("x", None)]
+
+
+def test_binary_facts_are_true_or_false():
+    rows = [
+        ("a", "p", True),
+        ("b", "p", True),
+        ("a", "q", False),
+        ("b", "r", True),
+        ("a", "r", False),
+    ]
+    truths = vote(rows, ("source", "fact", "claim"), kind="binary").truths
+    assert truths["value"].to_list() == [True, False, False]
+    assert truths["tied"].to_list() == [False, False, True]
+    assert truths["contested"].to_list() == [False, False, True]
+
+
+def test_binary_sources_are_right_when_they_deny_what_is_false():
+    rows = [("a", "p", False), ("b", "p", False), ("c", "p", True)]
+    sources = vote(rows, ("source", "fact", "claim"), kind="binary").sources
+    assert_allclose(sources["accuracy"], [2 / 3, 2 / 3, 1 / 3])
+
+
+@given(rows=value_rows())
+def test_the_truth_of_an_item_is_a_most_plausible_fact_and_one_of_its_values(rows):
+    result = veracity.discover(rows)
+    best = result.facts.group_by("entity").agg(pl.col("plausibility").max()).sort("entity")
+    assert_allclose(result.truths["plausibility"], best["plausibility"], atol=1e-9)
+    chosen = result.truths.join(result.facts, on=["entity", "value"])
+    assert len(chosen) == len(result.truths)
+
+
+# --- saving and loading ---------------------------------------------------------------------------
+
+
+def test_a_saved_result_comes_back_as_it_was(tmp_path, flights):
+    result = veracity.discover(flights.claims)
+    loaded = veracity.load(result.save(tmp_path / "run"))
+    for table in ("truths", "facts", "sources", "trace"):
+        assert_frame_equal(getattr(loaded, table), getattr(result, table))
+    assert repr(loaded) == repr(result)
+    assert loaded.converged == result.converged
+
+
+def test_a_saved_run_says_how_it_was_made(tmp_path, flights):
+    veracity.discover(flights.claims, veracity.LTDRBM(seed=5)).save(tmp_path / "run")
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert run["veracity"] == veracity.__version__
+    assert run["parameters"]["seed"] == 5
+    assert run["parameters"]["prior"]["tpr"] == 0.8
+    assert run["input"]["claims"] == len(flights.claims)
+    assert set(run["seconds"]) == {"read", "encode", "learn", "tabulate"}
+
+
+def test_run_json_is_strict_json(tmp_path):
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x"] * 2, "value": ["1", "2"]})
+    veracity.discover(claims, "ltm").save(tmp_path / "run")
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    json.loads((tmp_path / "run" / "run.json").read_text(), parse_constant=refuse)
+
+
+def test_an_existing_run_is_replaced_only_by_force(tmp_path, two_against_one):
+    result = veracity.discover(two_against_one)
+    result.save(tmp_path / "run")
+    with pytest.raises(veracity.errors.OutputError, match="exists; choose another name"):
+        result.save(tmp_path / "run")
+    result.save(tmp_path / "run", force=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_loading_what_is_no_run_is_a_clear_error(tmp_path):
+    with pytest.raises(veracity.errors.UnreadableFile, match=r"no run\.json"):
+        veracity.load(tmp_path)
+
+
+def test_a_result_sums_itself_up(two_against_one):
+    text = repr(veracity.discover(two_against_one))
+    assert "ltd-rbm on 3 claims of 3 sources about 1 items (2 facts)" in text
+
+
+def test_a_numpy_source_name_in_a_prior_does_not_keep_a_run_from_being_saved(tmp_path):
+    prior = veracity.Prior(of_source={np.int64(1): veracity.Rate(tpr=0.9)})
+    claims = pl.DataFrame({"source": [1, 2], "entity": ["x", "x"], "value": ["a", "b"]})
+    result = veracity.discover(claims, veracity.LTDRBM(prior=prior))
+    assert veracity.load(result.save(tmp_path / "run")).truths["value"].to_list() == ["a"]
