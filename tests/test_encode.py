@@ -31,7 +31,7 @@ def test_every_claim_is_a_support_and_every_source_of_an_item_a_voice(rows):
         for fact in range(*block.first_fact_of_item[item : item + 2]):
             for i in range(*block.first_support_of_fact[fact : fact + 2]):
                 source = found.sources[int(block.source_of_support[i])]
-                claims.add((source, found.items["entity"][item], found.value_of_fact[fact]))
+                claims.add((source, found.items["entity"][item], found.claims.value_of_fact[fact]))
         voices = block.source_of_voice[slice(*block.first_voice_of_item[item : item + 2])]
         speakers = rows.filter(pl.col("entity") == found.items["entity"][item])["source"]
         assert sorted(found.sources.gather(voices)) == sorted(set(speakers))
@@ -47,7 +47,7 @@ def test_blocks_put_together_are_all_claims(rows, size):
             claims.all.source_of_support
         )
         assert sum(len(b.source_of_voice) for b in claims.blocks) == len(claims.all.source_of_voice)
-        assert claims.facts_of_block[-1].stop == claims.n_facts
+        assert claims.cut(whole=False)[-1][1].stop == claims.n_facts
         assert all(len(b.first_fact_of_item) > 1 for b in claims.blocks)
 
 
@@ -60,24 +60,24 @@ def test_a_source_that_names_two_values_of_an_item_is_one_voice():
 def test_plain_numbers_in_text_are_compared_as_numbers_and_written_as_most_sources_do():
     columns = {"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1.50", "1.5", "1.50"]}
     found = encoded(columns)
-    assert found.value_of_fact.to_list() == ["1.50"]
+    assert found.claims.value_of_fact.to_list() == ["1.50"]
     assert found.notes == ("values are numbers and compared as such: 1 spellings are merged",)
 
 
 def test_one_word_among_the_values_makes_them_text():
     columns = {"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1.0", "1", "one"]}
-    assert encoded(columns).value_of_fact.to_list() == ["1", "1.0", "one"]
+    assert encoded(columns).claims.value_of_fact.to_list() == ["1", "1.0", "one"]
 
 
 def test_numbers_sort_as_numbers():
     columns = {"source": ["a", "b"], "entity": ["x"] * 2, "value": ["10", "9"]}
-    assert encoded(columns).value_of_fact.to_list() == ["9", "10"]
+    assert encoded(columns).claims.value_of_fact.to_list() == ["9", "10"]
 
 
 def test_typed_values_keep_their_type():
     columns = {"source": [7, 8], "entity": [1, 1], "value": [2.5, 2.5]}
     found = encoded(columns)
-    assert (found.sources.dtype, found.value_of_fact.dtype) == (pl.Int64, pl.Float64)
+    assert (found.sources.dtype, found.claims.value_of_fact.dtype) == (pl.Int64, pl.Float64)
     assert found.claims.n_facts == 1
 
 

@@ -17,19 +17,24 @@ seeds = st.integers(0, 2**32 - 1)
 def arguments_of(name, claims, seed):
     """Arguments for the kernel of this name, the same for the same seed."""
     rng = np.random.default_rng(seed)
-    block, n = claims.all, claims.n_sources
+    n = claims.n_sources
+    known = np.repeat(rng.integers(-2, 2, claims.n_items), np.diff(claims.all.first_fact_of_item))
+    block = claims.all._replace(known_of_fact=np.maximum(known, -1).astype(np.int8))
     order = rng.permutation(claims.n_items)
     machine = Machine(
         rng.normal(-1, 1, n), rng.normal(2, 1, n), rng.normal(), rng.integers(0, 2, n)
     )
     pace = Pace(0.05, int(rng.integers(1, 12)), 13.8, bool(rng.integers(2)))
     truth = np.repeat(rng.integers(-1, 2, claims.n_items), np.diff(block.first_fact_of_item))
+    label = rng.integers(0, 3, claims.n_facts)
     prior = rng.gamma(2, 2, (n, 2, 2)) + 1.0
     counts = counts_of(block, truth, n)
     return {
         "sum_votes": (block, rng.normal(size=n), rng.normal(size=n)),
         "normalise_log": (rng.normal(0, 50, claims.n_facts), block.first_fact_of_item),
         "count_votes": (block, rng.random(claims.n_facts), n),
+        "sum_confusions": (block, label, rng.normal(size=(n, 3, 3))),
+        "count_confusions": (block, label, rng.random((claims.n_items, 3)), n),
         "climb": (block, order, machine, pace),
         "climb_sampled": (block, order, machine, pace, int(rng.integers(1, 4)), rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),

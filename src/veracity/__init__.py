@@ -18,7 +18,27 @@ from veracity._version import __version__
 
 if TYPE_CHECKING:
     from veracity import errors, synthetic
-    from veracity.algorithms import LTDRBM, LTM, MajorityVote, Prior, Rate
+    from veracity.algorithms import (
+        CATD,
+        CRH,
+        GTM,
+        LTDRBM,
+        LTM,
+        MLE,
+        AverageLog,
+        DawidSkene,
+        Investment,
+        MajorityVote,
+        OneCoin,
+        PooledInvestment,
+        Prior,
+        Rate,
+        Sums,
+        ThreeEstimates,
+        TruthFinder,
+        TwoEstimates,
+    )
+    from veracity.comparison import Comparison, compare
     from veracity.discovery import discover
     from veracity.engines import Local
     from veracity.evaluation import Evaluation, evaluate
@@ -26,15 +46,30 @@ if TYPE_CHECKING:
     from veracity.result import Result, load
 
 __all__ = [
+    "CATD",
+    "CRH",
+    "GTM",
     "LTDRBM",
     "LTM",
+    "MLE",
+    "AverageLog",
+    "Comparison",
+    "DawidSkene",
     "Evaluation",
+    "Investment",
     "Local",
     "MajorityVote",
+    "OneCoin",
+    "PooledInvestment",
     "Prior",
     "Rate",
     "Result",
+    "Sums",
+    "ThreeEstimates",
+    "TruthFinder",
+    "TwoEstimates",
     "__version__",
+    "compare",
     "discover",
     "errors",
     "evaluate",
@@ -44,14 +79,29 @@ __all__ = [
 ]
 
 _HOME = {
+    "AverageLog": "veracity.algorithms",
+    "CATD": "veracity.algorithms",
+    "CRH": "veracity.algorithms",
+    "Comparison": "veracity.comparison",
+    "DawidSkene": "veracity.algorithms",
+    "Evaluation": "veracity.evaluation",
+    "GTM": "veracity.algorithms",
+    "Investment": "veracity.algorithms",
     "LTDRBM": "veracity.algorithms",
     "LTM": "veracity.algorithms",
-    "Evaluation": "veracity.evaluation",
     "Local": "veracity.engines",
+    "MLE": "veracity.algorithms",
     "MajorityVote": "veracity.algorithms",
+    "OneCoin": "veracity.algorithms",
+    "PooledInvestment": "veracity.algorithms",
     "Prior": "veracity.algorithms",
     "Rate": "veracity.algorithms",
     "Result": "veracity.result",
+    "Sums": "veracity.algorithms",
+    "ThreeEstimates": "veracity.algorithms",
+    "TruthFinder": "veracity.algorithms",
+    "TwoEstimates": "veracity.algorithms",
+    "compare": "veracity.comparison",
     "discover": "veracity.discovery",
     "evaluate": "veracity.evaluation",
     "load": "veracity.result",

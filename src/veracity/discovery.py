@@ -10,30 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from veracity.algorithms import LTDRBM, Algorithm, PriorRates, Rates, algorithm_named
-from veracity.algorithms.base import Memory, Turn, compiled
-from veracity.encode import Claims, Encoded, FloatArray, encode
+from veracity.algorithms import Algorithm, PriorRates, Rates, algorithm_named
+from veracity.algorithms.base import Memory, Turn, compiled, hold_known
+from veracity.encode import UNKNOWN, Block, Claims, Encoded, FloatArray, encode
 from veracity.engines import Engine, Local
 from veracity.errors import NotConverged, ParameterError
-from veracity.read import read_claims
-from veracity.result import Result, describe_parameters, tabulate
+from veracity.read import read_claims, read_truth
+from veracity.result import Result, describe_parameters
 from veracity.schema import ClaimsTable, Kind
+from veracity.tables import Fit, tabulate
+from veracity.truths import known_of_fact
 
-__all__ = ["Fit", "Progress", "discover", "fit"]
+__all__ = ["Prepared", "Progress", "answer", "chosen_algorithm", "discover", "fit", "prepare"]
 
 Progress = Callable[[str, int, int], None]
 """Told of each step: the phase, how much of it is done, and of how much."""
 
 
-@dataclass(frozen=True)
-class Fit:
-    """What an algorithm found: plausibilities, rates of the sources, and how it got there."""
-
-    plausibility: FloatArray
-    counts: FloatArray
-    rates: Rates
-    trace: list[dict[str, float | None]]
-    converged: bool
+USUAL_ALGORITHM: dict[Kind, str] = {
+    "categorical": "ltd-rbm",
+    "multiple": "ltd-rbm",
+    "binary": "ltd-rbm",
+    "numeric": "gtm",
+}
+"""What answers where no algorithm is named."""
 
 
 def discover(
@@ -42,6 +42,7 @@ def discover(
     *,
     columns: Mapping[str, str] | None = None,
     kind: Kind | None = None,
+    known: object | None = None,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -55,12 +56,16 @@ def discover(
         A path (CSV, TSV, Parquet; a folder or a glob of them), a polars or pandas frame, an Arrow
         table, anything else with an Arrow stream, or what `read_claims` returned.
     algorithm
-        An algorithm or the name of one; `LTDRBM` unless said otherwise.
+        An algorithm or the name of one; `LTDRBM` unless said otherwise, or `GTM` for numbers.
     columns
         Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell.
     kind
-        "categorical" (one value of an item is true, the default), "multiple" (several may be), or
-        "binary" (rows say of a fact that it is true or false).
+        "categorical" (one value of an item is true, the default), "multiple" (several may be),
+        "binary" (rows say of a fact that it is true or false), or "numeric" (values are numbers,
+        and so is the truth, which nobody need have claimed).
+    known
+        Truths that are known, in any form claims can have: these are held, and they weigh on what
+        is thought of the sources.
     min_plausibility
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -79,41 +84,81 @@ def discover(
     >>> discover(claims, "majority-vote").truths["value"].to_list()
     ['1']
     """
-    tell = progress or (lambda phase, done, total: None)
-    chosen = _chosen(algorithm, seed)
+    chosen = None if algorithm is None else chosen_algorithm(algorithm, seed)
     _check_min_plausibility(min_plausibility)
+    tell = progress or _say_nothing
+    prepared = prepare(claims, columns=columns, kind=kind, known=known, tell=tell)
+    chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed)
+    return answer(prepared, chosen, engine or Local(), tell, min_plausibility)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Claims ready for any algorithm: read, encoded, with what is known of them."""
+
+    table: ClaimsTable
+    encoded: Encoded
+    notes: tuple[str, ...]
+    seconds: dict[str, float]
+
+
+def prepare(
+    claims: object,
+    *,
+    columns: Mapping[str, str] | None = None,
+    kind: Kind | None = None,
+    known: object | None = None,
+    tell: Progress,
+) -> Prepared:
+    """Read and encode claims, once for any number of algorithms."""
     clock = _Clock()
     tell("reading", 0, 1)
     table = _as_table(claims, columns, kind)
     clock.lap("read")
     tell("encoding", 0, 1)
-    encoded = encode(table)
+    encoded, known_notes = _with_known(encode(table), known)
     clock.lap("encode")
-    prior = chosen.prior.rates(encoded.sources.to_list())
-    found = fit(encoded.claims, chosen, prior, engine or Local(), tell)
+    return Prepared(table, encoded, (*table.notes, *encoded.notes, *known_notes), clock.laps)
+
+
+def answer(
+    prepared: Prepared,
+    algorithm: Algorithm[Any],
+    engine: Engine,
+    tell: Progress,
+    min_plausibility: float | None = None,
+) -> Result:
+    """Let one algorithm answer."""
+    table, encoded, claims = prepared.table, prepared.encoded, prepared.encoded.claims
+    if claims.kind not in algorithm.kinds:
+        raise ParameterError(
+            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {claims.kind} ones"
+        )
+    clock = _Clock()
+    prior = algorithm.prior.rates(encoded.sources.to_list(), _met_by_known(claims))
+    found = fit(claims, algorithm, prior, engine, tell)
     clock.lap("learn")
-    tables = tabulate(encoded, found.plausibility, found.counts, found.rates, min_plausibility)
+    tables = tabulate(encoded, found, min_plausibility)
     clock.lap("tabulate")
-    notes = (*table.notes, *encoded.notes, *_notes_on(encoded, chosen, found))
     run = {
-        "algorithm": chosen.name,
-        "parameters": describe_parameters(chosen),
+        "algorithm": algorithm.name,
+        "parameters": describe_parameters(algorithm),
         "kind": table.kind,
         "min_plausibility": min_plausibility,
         "input": {
             "origin": table.origin,
             "rows": table.rows_read,
-            "claims": encoded.claims.n_claims,
-            "sources": encoded.claims.n_sources,
-            "items": encoded.claims.n_items,
-            "facts": encoded.claims.n_facts,
+            "claims": claims.n_claims,
+            "sources": claims.n_sources,
+            "items": claims.n_items,
+            "facts": claims.n_facts,
         },
-        "prevalence": found.rates.prevalence,
+        "prevalence": None if found.rates is None else found.rates.prevalence,
         "rounds": len(found.trace),
         "converged": found.converged,
         "trace": found.trace,
-        "seconds": clock.laps,
-        "notes": list(notes),
+        "seconds": prepared.seconds | clock.laps,
+        "notes": [*prepared.notes, *_notes_on(encoded, algorithm, found)],
     }
     return Result(tables, run, table.frame_kind)
 
@@ -141,8 +186,21 @@ def fit(
     if not converged:
         warnings.warn(_not_converged(algorithm, trace), NotConverged, stacklevel=3)
     tell("judging", 0, 1)
+    reliability = algorithm.settle(reliability, prior)
+    trust = algorithm.trust(reliability)
+    if claims.kind == "numeric":
+        estimate = _estimate(claims, algorithm, memory, reliability)
+        return Fit(trust=trust, trace=trace, converged=converged, estimate=estimate)
     plausibility, counts = _judge(claims, algorithm, memory, reliability, engine)
-    return Fit(plausibility, counts, algorithm.rates(reliability, counts), trace, converged)
+    rates = algorithm.rates(reliability, counts)
+    return Fit(
+        trust=trust,
+        trace=trace,
+        converged=converged,
+        plausibility=plausibility,
+        counts=counts,
+        rates=rates,
+    )
 
 
 def _one_round(
@@ -154,21 +212,22 @@ def _one_round(
     engine: Engine,
 ) -> Any:  # noqa: ANN401
     """Study every block once; learn after each block, or once at the end."""
-    numbers = range(len(claims.blocks))
+    parts = claims.cut(whole=algorithm.learns_from == "all")
+    numbers = range(len(parts))
     groups = [[n] for n in numbers] if algorithm.learns_from == "block" else [list(numbers)]
     for group in groups:
         held = reliability
 
         def study(number: int, held: Any = held) -> tuple[Memory, Any]:  # noqa: ANN401
+            block, facts = parts[number]
             rng = np.random.default_rng([algorithm.seed, round_number, number])
-            facts = claims.facts_of_block[number]
             part = tuple(array[facts] for array in memory)
-            return algorithm.study(claims.blocks[number], part, held, Turn(round_number, rng))
+            return algorithm.study(block, part, held, Turn(round_number, rng))
 
         total: tuple[Any, ...] | None = None
         for number, (part, tally) in zip(group, engine.map(study, group), strict=True):
             for array, new in zip(memory, part, strict=True):
-                array[claims.facts_of_block[number]] = new
+                array[parts[number][1]] = new
             total = tally if total is None else tuple(map(np.add, total, tally))
         reliability = algorithm.learn(reliability, total or ())
     return reliability
@@ -184,20 +243,61 @@ def _judge(
     """Plausibility of every fact, and how each source's word met them."""
     single_truth = claims.kind == "categorical"
 
-    def judge(number: int) -> tuple[FloatArray, FloatArray]:
-        block, facts = claims.blocks[number], claims.facts_of_block[number]
-        part = tuple(array[facts] for array in memory)
-        plausibility = algorithm.judge(block, part, reliability, single_truth)
+    def judge(part: tuple[Block, slice]) -> tuple[FloatArray, FloatArray]:
+        block, facts = part
+        own = tuple(array[facts] for array in memory)
+        plausibility = algorithm.judge(block, own, reliability, single_truth)
+        plausibility = hold_known(plausibility, block)
         return plausibility, compiled().count_votes(block, plausibility, claims.n_sources)
 
-    answers = list(engine.map(judge, range(len(claims.blocks))))
+    answers = list(engine.map(judge, claims.cut(whole=algorithm.learns_from == "all")))
     return np.concatenate([p for p, _ in answers]), sum(
         (counts for _, counts in answers), start=np.zeros((claims.n_sources, 4))
     )
 
 
-def _chosen(algorithm: Algorithm[Any] | str | None, seed: int | None) -> Algorithm[Any]:
-    chosen = algorithm_named(algorithm) if isinstance(algorithm, str) else algorithm or LTDRBM()
+def _estimate(
+    claims: Claims,
+    algorithm: Algorithm[Any],
+    memory: Memory,
+    reliability: Any,  # noqa: ANN401
+) -> tuple[FloatArray, FloatArray]:
+    """The number each item is estimated at, and its standard error."""
+    parts = claims.cut(whole=algorithm.learns_from == "all")
+    answers = [
+        algorithm.estimate(block, tuple(array[facts] for array in memory), reliability)
+        for block, facts in parts
+    ]
+    return np.concatenate([a for a, _ in answers]), np.concatenate([b for _, b in answers])
+
+
+def _with_known(encoded: Encoded, known: object | None) -> tuple[Encoded, list[str]]:
+    """The claims with what is known of their facts beforehand."""
+    if known is None:
+        return encoded, []
+    claims = encoded.claims
+    if claims.kind == "numeric":
+        raise ParameterError("known truths are held for values and facts, not for numbers")
+    truths, read_notes = read_truth(known, kind=claims.kind)
+    known_facts, notes = known_of_fact(encoded, truths)
+    claims = replace(claims, all=claims.all._replace(known_of_fact=known_facts))
+    return replace(encoded, claims=claims), [f"known: {note}" for note in (*read_notes, *notes)]
+
+
+def _met_by_known(claims: Claims) -> FloatArray | None:
+    """`count_votes` of the items whose truth is known."""
+    known = claims.all.known_of_fact
+    if (known == UNKNOWN).all():
+        return None
+    is_true, is_known = (known == 1).astype(np.float64), (known != UNKNOWN).astype(np.float64)
+    of_true = compiled().count_votes(claims.all, is_true, claims.n_sources)
+    of_known = compiled().count_votes(claims.all, is_known, claims.n_sources)
+    return np.stack([of_true[:, 0], of_known[:, 0], of_true[:, 2], of_known[:, 2]], axis=1)
+
+
+def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -> Algorithm[Any]:
+    """The algorithm that was asked for, with the seed if it takes one."""
+    chosen = algorithm_named(algorithm) if isinstance(algorithm, str) else algorithm
     if seed is None or "seed" not in describe_parameters(chosen):
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]
@@ -220,30 +320,40 @@ def _check_min_plausibility(min_plausibility: float | None) -> None:
 
 def _notes_on(encoded: Encoded, algorithm: Algorithm[Any], found: Fit) -> list[str]:
     """What a user should know before believing the answer."""
-    claims = encoded.claims
     notes = []
     unknown = algorithm.prior.unknown(encoded.sources.to_list())
     if unknown:
         notes.append(f"the prior names sources that make no claim: {_some(unknown)}")
-    if claims.n_sources == 1:
-        notes.append("there is a single source: its word cannot be checked against another's")
-    else:
-        lone = encoded.sources.filter(~_overlaps(claims))
-        if len(lone):
-            notes.append(
-                f"{len(lone):,} of {claims.n_sources:,} sources share no item with another, "
-                f"so nothing can be learned of them: {_some(lone.to_list())}"
-            )
-    if claims.n_sources > 1 and bool((found.counts[:, 3] == found.counts[:, 1]).all()):
+    notes += _notes_on_overlap(encoded)
+    if found.rates is not None and found.counts is not None:
+        notes += _notes_on_rates(found.rates, found.counts)
+    if not found.converged:
+        notes.append(_not_converged(algorithm, found.trace))
+    return notes
+
+
+def _notes_on_overlap(encoded: Encoded) -> list[str]:
+    n_sources = encoded.claims.n_sources
+    if n_sources == 1:
+        return ["there is a single source: its word cannot be checked against another's"]
+    lone = encoded.sources.filter(~_overlaps(encoded.claims))
+    if lone.is_empty():
+        return []
+    return [
+        f"{len(lone):,} of {n_sources:,} sources share no item with another, "
+        f"so nothing can be learned of them: {_some(lone.to_list())}"
+    ]
+
+
+def _notes_on_rates(rates: Rates, counts: FloatArray) -> list[str]:
+    notes = []
+    if len(counts) > 1 and bool((counts[:, 3] == counts[:, 1]).all()):
         notes.append("no source contradicts another: there is nothing to decide")
-    tpr, fpr = found.rates.tpr, found.rates.fpr
-    if np.nansum((tpr - fpr) * found.counts[:, 3]) < 0:
+    if np.nansum((rates.tpr - rates.fpr) * counts[:, 3]) < 0:
         notes.append(
             "on the whole the sources support false facts more than true ones: the answer may be "
             "flipped; known good sources in the prior would tell"
         )
-    if not found.converged:
-        notes.append(_not_converged(algorithm, found.trace))
     return notes
 
 
@@ -268,6 +378,10 @@ def _overlaps(claims: Claims) -> np.ndarray[Any, np.dtype[np.bool_]]:
 def _some(names: Sequence[object]) -> str:
     shown = ", ".join(str(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
+
+
+def _say_nothing(phase: str, done: int, total: int) -> None:
+    """Progress nobody asked for."""
 
 
 class _Clock:

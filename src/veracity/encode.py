@@ -18,10 +18,16 @@ from numpy.typing import NDArray
 from veracity.errors import NoClaims
 from veracity.schema import ClaimsTable, Kind, numbers_in
 
-__all__ = ["Block", "Claims", "Encoded", "FloatArray", "IntArray", "encode"]
+__all__ = ["UNKNOWN", "Block", "Claims", "Encoded", "FloatArray", "IntArray", "encode"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
+
+UNKNOWN = -1
+"""What is known of a fact of which nothing is known."""
+
+NO_NUMBERS: FloatArray = np.empty(0)
+"""The numbers of facts that are none."""
 
 CLAIMS_PER_BLOCK = 1 << 20
 """Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
@@ -32,6 +38,8 @@ class Block(NamedTuple):
 
     A *support* is a positive claim: a source states that the fact is true. A *voice* is a source
     that says anything about an item; a voice that does not support a fact of its item opposes it.
+    Where the truth of an item is known beforehand, all its facts are: true (1) or false (0). Where
+    claims are numeric, facts are numbers.
     """
 
     first_fact_of_item: IntArray
@@ -39,6 +47,8 @@ class Block(NamedTuple):
     source_of_support: IntArray
     first_voice_of_item: IntArray
     source_of_voice: IntArray
+    known_of_fact: IntArray
+    number_of_fact: FloatArray = NO_NUMBERS
 
     def part(self, first_item: int, last_item: int) -> Block:
         """The items from `first_item` to before `last_item`, numbered from zero."""
@@ -51,6 +61,8 @@ class Block(NamedTuple):
             self.source_of_support[supports[0] : supports[-1]],
             voices - voices[0],
             self.source_of_voice[voices[0] : voices[-1]],
+            self.known_of_fact[facts[0] : facts[-1]],
+            self.number_of_fact[facts[0] : facts[-1]],
         )
 
 
@@ -61,6 +73,8 @@ class Claims:
     all: Block
     kind: Kind
     n_sources: int
+    value_of_fact: pl.Series | None = None
+    """What each fact says of its item; None for binary facts, which are true or false."""
 
     @property
     def n_items(self) -> int:
@@ -78,6 +92,11 @@ class Claims:
         in_rows = self.all.source_of_voice if self.kind == "binary" else self.all.source_of_support
         return len(in_rows)
 
+    @property
+    def usual_prevalence(self) -> float:
+        """The share of facts that is true, as far as the kind of claims tells."""
+        return self.n_items / self.n_facts if self.kind == "categorical" else 0.5
+
     @cached_property
     def first_item_of_block(self) -> list[int]:
         """Where the blocks begin, and the number of items at the end."""
@@ -92,24 +111,24 @@ class Claims:
     @cached_property
     def blocks(self) -> list[Block]:
         """The claims, cut into blocks by item."""
-        bounds = self.first_item_of_block
-        return [self.all.part(*pair) for pair in pairwise(bounds)]
+        return [self.all.part(*pair) for pair in pairwise(self.first_item_of_block)]
 
-    @cached_property
-    def facts_of_block(self) -> list[slice]:
-        """Which facts belong to which block."""
+    def cut(self, *, whole: bool) -> list[tuple[Block, slice]]:
+        """The blocks, or all claims as one, each with the facts that belong to it."""
+        if whole:
+            return [(self.all, slice(0, self.n_facts))]
         first = self.all.first_fact_of_item[self.first_item_of_block]
-        return [slice(int(a), int(b)) for a, b in pairwise(first)]
+        facts = [slice(int(a), int(b)) for a, b in pairwise(first)]
+        return list(zip(self.blocks, facts, strict=True))
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Claims as arrays, with the names of sources, items and values beside them."""
+    """Claims as arrays, with the names of sources and items beside them."""
 
     claims: Claims
     sources: pl.Series
     items: pl.DataFrame
-    value_of_fact: pl.Series | None
     notes: tuple[str, ...] = field(default=())
 
 
@@ -118,7 +137,7 @@ def encode(table: ClaimsTable) -> Encoded:
 
     >>> rows = pl.DataFrame({"source": ["b", "a"], "entity": ["x", "x"], "value": ["1", "2"]})
     >>> encoded = encode(ClaimsTable(rows, "categorical", "a doctest"))
-    >>> encoded.claims.all.source_of_support.tolist(), encoded.value_of_fact.to_list()
+    >>> encoded.claims.all.source_of_support.tolist(), encoded.claims.value_of_fact.to_list()
     ([1, 0], ['1', '2'])
     """
     if table.rows.is_empty():
@@ -145,8 +164,11 @@ def _encode_values(table: ClaimsTable) -> Encoded:
     else:
         chosen = value_of_spelling.arg_sort().gather(value_of_fact)
         notes = ()
-    claims = Claims(block, table.kind, len(sources))
-    return Encoded(claims, sources, items, spellings.gather(chosen), notes)
+    values = spellings.gather(chosen)
+    if table.kind == "numeric":
+        block = block._replace(number_of_fact=values.cast(pl.Float64).to_numpy(writable=True))
+    claims = Claims(block, table.kind, len(sources), values)
+    return Encoded(claims, sources, items, notes)
 
 
 def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, NDArray[Any]]:
@@ -173,6 +195,7 @@ def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, NDArray[Any]]:
         source_of_support,
         first_voice_of_item,
         source_of_voice,
+        _nothing_known(len(first_support_of_fact) - 1),
     )
     return block, value[starts_fact]
 
@@ -195,10 +218,11 @@ def _encode_binary(table: ClaimsTable) -> Encoded:
         _indices(supports["source"]),
         first_voice,
         _indices(voices["source"]),
+        _nothing_known(kept),
     )
     claims = Claims(block, "binary", len(sources))
     torn = f"{n_torn:,} times a source calls one fact both true and false: both claims left out"
-    return Encoded(claims, sources, facts.to_frame("fact"), None, (torn,) if n_torn else ())
+    return Encoded(claims, sources, facts.to_frame("fact"), (torn,) if n_torn else ())
 
 
 def _drop_unspoken(voices: pl.DataFrame, facts: pl.Series) -> tuple[int, pl.Series, pl.DataFrame]:
@@ -255,6 +279,10 @@ def _first_of_group(group: NDArray[Any], n_groups: int) -> IntArray:
     first = np.zeros(n_groups + 1, dtype=np.int64)
     np.cumsum(np.bincount(group, minlength=n_groups), out=first[1:])
     return first
+
+
+def _nothing_known(n_facts: int) -> IntArray:
+    return np.full(n_facts, UNKNOWN, dtype=np.int8)
 
 
 def _indices(numbers: pl.Series) -> IntArray:

@@ -30,6 +30,7 @@ __all__ = [
     "UnreadableFile",
     "VeracityError",
     "WrongEncoding",
+    "first_line",
 ]
 
 
@@ -75,3 +76,13 @@ class OutputError(VeracityError):
 
 class NotConverged(UserWarning):
     """The round limit came before the tolerance: the answer may still move."""
+
+
+def first_line(error: BaseException) -> str:
+    r"""What another library's error says, without the pages that may follow.
+
+    >>> first_line(OSError("no such page\n\nHint: turn the page"))
+    'no such page'
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from veracity.errors import NoClaims, ParameterError
 from veracity.read import read_truth
-from veracity.result import SAME, Result, hand_back
-from veracity.schema import comparable
+from veracity.result import Result, hand_back
+from veracity.tables import SAME
+from veracity.truths import Matched, match_truths
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -39,6 +41,9 @@ class Evaluation:
         in ten bins of equal width.
     precision, recall, f1
         For "multiple", at the threshold.
+    mae, rmse, within
+        For "numeric", in place of all the above: mean absolute and root mean square distance of
+        the estimates from the truths, and the share of them within the tolerance.
     by_attribute
         The same measures for each attribute.
     notes
@@ -46,13 +51,16 @@ class Evaluation:
     """
 
     judged: int
-    accuracy: float
-    log_loss: float
-    brier: float
-    calibration_error: float
+    accuracy: float | None = None
+    log_loss: float | None = None
+    brier: float | None = None
+    calibration_error: float | None = None
     precision: float | None = None
     recall: float | None = None
     f1: float | None = None
+    mae: float | None = None
+    rmse: float | None = None
+    within: float | None = None
     by_attribute: Any = None
     notes: list[str] = field(default_factory=list)
 
@@ -68,6 +76,7 @@ def evaluate(
     *,
     columns: Mapping[str, str] | None = None,
     threshold: float | None = None,
+    tolerance: float | None = None,
     encoding: str = "utf-8",
 ) -> Evaluation:
     """Compare a result with known truths.
@@ -86,6 +95,9 @@ def evaluate(
         Which column plays which part, where names do not tell.
     threshold
         For "multiple": above which plausibility a value counts as true; the run's own by default.
+    tolerance
+        For "numeric": how far an estimate may be from the truth to count as within; a tenth of the
+        truths' standard deviation by default.
     encoding
         The encoding of text files.
 
@@ -99,15 +111,17 @@ def evaluate(
     """
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise ParameterError(f"evaluate: threshold must be between 0 and 1, got {threshold}")
-    known, notes = read_truth(truth, kind=result.kind, columns=columns, encoding=encoding)
-    facts = result.tables.facts
-    if result.kind == "binary":
-        scored = _score_binary(facts, known, notes)
+    truths, notes = read_truth(truth, kind=result.kind, columns=columns, encoding=encoding)
+    matched = match_truths(result.tables.facts, truths, result.kind)
+    if result.kind == "numeric":
+        scored = _score_numbers(matched, result.tables.truths, tolerance)
+    elif result.kind == "binary":
+        scored = _score_binary(matched)
     elif result.kind == "categorical":
-        scored = _score_single(facts, *_aligned(facts, known), notes)
+        scored = _score_single(matched)
     else:
-        least = threshold if threshold is not None else result.run["min_plausibility"] or 0.5
-        scored = _score_multiple(facts, *_aligned(facts, known), notes, least)
+        least = threshold if threshold is not None else result.run["min_plausibility"]
+        scored = _score_multiple(matched, 0.5 if least is None else least)
     if scored.is_empty():
         raise NoClaims("no known truth is about an item that the result knows; are names the same?")
     table = None
@@ -115,77 +129,57 @@ def evaluate(
         parts = scored.partition_by("attribute", as_dict=True, maintain_order=True)
         rows = [{"attribute": name, **_measures(part)} for (name,), part in parts.items()]
         table = hand_back(pl.DataFrame(rows).sort("attribute"), result.frame_kind)
-    return Evaluation(**_measures(scored), by_attribute=table, notes=notes)
+    return Evaluation(**_measures(scored), by_attribute=table, notes=[*notes, *matched.notes])
 
 
-def _aligned(facts: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Known truths with columns that compare with those of the facts, and the names of an item's.
-
-    Where the claims have no attribute, neither do the truths; where only the truths lack one, it
-    is taken as empty.
-    """
-    keys: list[str] = [name for name in ("entity", "attribute") if name in facts.columns]
-    if "attribute" in keys and "attribute" not in known.columns:
-        known = known.with_columns(attribute=pl.lit("", dtype=facts["attribute"].dtype))
-    for name in keys:
-        known = known.with_columns(known[name].cast(facts[name].dtype, strict=False))
-    return known.select(*keys, "value").unique(), keys
-
-
-def _score_single(
-    facts: pl.DataFrame, known: pl.DataFrame, keys: list[str], notes: list[str]
-) -> pl.DataFrame:
-    claimed, true = comparable(facts["value"], known["value"])
-    known = known.with_columns(value=true).unique()
-    is_sole = pl.len().over(keys) == 1
-    sole = known.filter(is_sole)
-    _note(notes, known.select(keys).n_unique() - len(sole), "contradicting truths are left out")
-    facts = facts.with_columns(value=claimed)
+def _score_single(matched: Matched) -> pl.DataFrame:
+    facts, known, keys, notes = matched
+    highest = pl.col("plausibility").max()
     items = facts.group_by(keys).agg(
-        sure=pl.col("plausibility").max(),
-        n_tied=(pl.col("plausibility").max() - pl.col("plausibility")).round(SAME).eq(0.0).sum(),
+        sure=highest,
+        n_tied=(highest - pl.col("plausibility")).round(SAME).eq(0.0).sum(),
         squares=(pl.col("plausibility") ** 2).sum(),
     )
-    spoken = sole.join(items, on=keys)
-    _note(notes, len(sole) - len(spoken), "truths are about items nobody speaks of")
     own = facts.select(*keys, "value", p="plausibility")
-    judged = spoken.join(own, on=[*keys, "value"], how="left")
+    judged = known.join(items, on=keys).join(own, on=[*keys, "value"], how="left")
     _note(notes, judged["p"].null_count(), "truths are claimed by nobody and count as wrong")
     judged = judged.with_columns(pl.col("p").fill_null(0.0))
+    is_right = (pl.col("sure") - pl.col("p")).round(SAME) == 0.0
     return judged.with_columns(
-        right=pl.when((pl.col("sure") - pl.col("p")).round(SAME) == 0.0)
-        .then(1.0 / pl.col("n_tied"))
-        .otherwise(0.0),
+        right=pl.when(is_right).then(1.0 / pl.col("n_tied")).otherwise(0.0),
         log_loss=-pl.col("p").clip(LEAST, 1.0).log(),
         brier=pl.col("squares") - 2.0 * pl.col("p") + 1.0,
     )
 
 
-def _score_multiple(
-    facts: pl.DataFrame, known: pl.DataFrame, keys: list[str], notes: list[str], least: float
-) -> pl.DataFrame:
-    claimed, true = comparable(facts["value"], known["value"])
-    known = known.with_columns(value=true, is_true=pl.lit(True)).unique()
-    facts = facts.with_columns(value=claimed)
+def _score_multiple(matched: Matched, least: float) -> pl.DataFrame:
+    facts, known, keys, notes = matched
     spoken = facts.join(known.select(keys).unique(), on=keys, how="semi")
-    of_spoken = known.join(spoken.select(keys).unique(), on=keys, how="semi")
-    _note(notes, len(known) - len(of_spoken), "truths are about items nobody speaks of")
-    judged = spoken.join(of_spoken, on=[*keys, "value"], how="full", coalesce=True)
+    truths = known.with_columns(is_true=pl.lit(value=True))
+    judged = spoken.join(truths, on=[*keys, "value"], how="full", coalesce=True)
     _note(notes, judged["plausibility"].null_count(), "truths are claimed by nobody: missed")
     p = pl.col("plausibility").fill_null(0.0)
     judged = judged.with_columns(pl.col("is_true").fill_null(value=False), p=p)
-    return _score_facts(judged, pl.col("p") >= least)
+    return _score_facts(judged, pl.col("p") >= least).with_columns(is_listed=pl.lit(value=True))
 
 
-def _score_binary(facts: pl.DataFrame, known: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
-    known = known.with_columns(known["fact"].cast(facts["fact"].dtype, strict=False)).unique()
-    sole = known.filter(pl.len().over("fact") == 1)
-    _note(notes, known["fact"].n_unique() - len(sole), "contradicting truths are left out")
-    judged = facts.join(sole, on="fact").with_columns(is_true="claim", p="plausibility")
-    _note(notes, len(sole) - len(judged), "truths are about facts nobody speaks of")
+def _score_binary(matched: Matched) -> pl.DataFrame:
+    judged = matched.facts.join(matched.known, on="fact").rename({"value": "is_true"})
+    judged = judged.with_columns(p="plausibility")
     is_tied = (pl.col("p") - 0.5).abs().round(SAME) == 0.0
     scored = _score_facts(judged, pl.col("p") > 0.5)
     return scored.with_columns(right=pl.when(is_tied).then(0.5).otherwise("right"))
+
+
+def _score_numbers(
+    matched: Matched, estimates: pl.DataFrame, tolerance: float | None
+) -> pl.DataFrame:
+    judged = matched.known.join(estimates.rename({"value": "estimate"}), on=matched.keys)
+    distance = (pl.col("estimate") - pl.col("value")).abs()
+    allowed = pl.lit(tolerance) if tolerance is not None else pl.col("value").std(ddof=0) / 10.0
+    return judged.with_columns(distance=distance).with_columns(
+        is_within=pl.col("distance") <= allowed
+    )
 
 
 def _score_facts(judged: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:
@@ -200,6 +194,13 @@ def _score_facts(judged: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:
 
 
 def _measures(scored: pl.DataFrame) -> dict[str, Any]:
+    if "distance" in scored.columns:
+        return {
+            "judged": len(scored),
+            "mae": scored["distance"].mean(),
+            "rmse": float(np.sqrt(np.mean(scored["distance"].to_numpy() ** 2))),
+            "within": scored["is_within"].mean(),
+        }
     measures: dict[str, Any] = {
         "judged": len(scored),
         "accuracy": scored["right"].mean(),
@@ -207,7 +208,7 @@ def _measures(scored: pl.DataFrame) -> dict[str, Any]:
         "brier": scored["brier"].mean(),
         "calibration_error": _calibration_error(scored),
     }
-    if "taken" in scored.columns and "claim" not in scored.columns:
+    if "is_listed" in scored.columns:  # truths come as lists: what is missing counts, too
         hits = float((scored["taken"] & scored["is_true"]).sum())
         measures["precision"] = hits / max(float(scored["taken"].sum()), 1.0)
         measures["recall"] = hits / max(float(scored["is_true"].sum()), 1.0)

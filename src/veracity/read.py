@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
+import contextlib
 import glob
-import gzip
-import io
 import os
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
+from veracity.csv_file import read_csv
 from veracity.errors import (
     BadValue,
     InputError,
+    NoClaims,
     ParameterError,
-    RaggedRows,
     UnreadableFile,
-    WrongEncoding,
+    VeracityError,
+    first_line,
 )
 from veracity.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, FrameKind, Kind, find_columns
 
 __all__ = ["TRUE_WORDS", "read_claims", "read_table", "read_truth"]
 
-SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-DELIMITERS = (",", "\t", ";", "|")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
 
 Columns = Mapping[str, str]
 
 
-class Part(NamedTuple):
-    """One file or frame, with the columns that were asked for, and what was noticed."""
+class Gathered(NamedTuple):
+    """The wanted columns of all files or of one frame, and what was noticed on the way."""
 
     rows: pl.DataFrame
+    origin: str
+    frame_kind: FrameKind
     notes: list[str]
 
 
@@ -51,7 +52,7 @@ def read_claims(
 ) -> ClaimsTable:
     """Read claims from a path, a frame or anything with an Arrow stream.
 
-    Claims without source, entity, fact or value are left out; the notes say how many.
+    Rows without source, entity, fact or value are left out; the notes say how many.
 
     Parameters
     ----------
@@ -66,70 +67,72 @@ def read_claims(
     """
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    wanted = CLAIM_COLUMNS[kind]
-    rows, origin, frame_kind, notes = _gather(data, wanted, columns or {}, encoding)
-    n_read = len(rows)
-    if kind == "binary":
-        rows = rows.with_columns(claim=_as_claims(rows["claim"], origin))
-    rows = _drop_empty(rows, notes)
-    return ClaimsTable(rows, kind, origin, frame_kind, n_read, tuple(notes))
+    found = _gather(data, CLAIM_COLUMNS[kind], columns or {}, encoding)
+    rows = _complete(found, "claims")
+    if kind == "numeric":
+        rows = _with_numbers(rows, found.origin)
+    return ClaimsTable(
+        rows, kind, found.origin, found.frame_kind, len(found.rows), tuple(found.notes)
+    )
 
 
 def read_truth(
     data: object, *, kind: Kind, columns: Columns | None = None, encoding: str = "utf-8"
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read known truths: rows of entity, attribute and value, or of fact and claim."""
-    wanted = CLAIM_COLUMNS[kind][1:]
-    rows, origin, _, notes = _gather(data, wanted, columns or {}, encoding)
-    if kind == "binary":
-        rows = rows.with_columns(claim=_as_claims(rows["claim"], origin))
-    return _drop_empty(rows, notes, what="truths"), notes
+    found = _gather(data, CLAIM_COLUMNS[kind][1:], columns or {}, encoding)
+    rows = _complete(found, "truths")
+    return (_with_numbers(rows, found.origin) if kind == "numeric" else rows), found.notes
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
     """Read any table, from a path or a frame, with all its columns."""
     if not isinstance(data, str | os.PathLike):
-        return _collect(_as_polars(data)[0], "the table")
-    tables = [_collect(_read_file(path, encoding), str(path)) for path in _paths(os.fspath(data))]
-    return pl.concat(tables, how="vertical_relaxed")
+        with _reading_frame(_name(data)):
+            return _as_polars(data)[0].collect()
+    parts = []
+    for path in _paths(os.fspath(data)):
+        with _reading_file(path):
+            parts.append(_read_file(path, encoding).collect())
+    return _stack(parts, [])
 
 
-def _gather(
-    data: object, wanted: tuple[str, ...], given: Columns, encoding: str
-) -> tuple[pl.DataFrame, str, FrameKind, list[str]]:
+def _gather(data: object, wanted: Sequence[str], given: Columns, encoding: str) -> Gathered:
     """Read all parts, choose the wanted columns of each, put them one below the other."""
-    if isinstance(data, str | os.PathLike):
-        origin, frame_kind = os.fspath(data), "polars"
-        paths = _paths(origin)
-        parts = [_choose(_read_file(path, encoding), wanted, given, str(path)) for path in paths]
-    else:
-        frame, frame_kind = _as_polars(data)
-        origin = f"the {type(data).__module__.split('.')[0]} {type(data).__name__}"
-        parts = [_choose(frame, wanted, given, origin)]
-    notes = list(dict.fromkeys(note for part in parts for note in part.notes))
-    try:
-        rows = pl.concat([part.rows for part in parts], how="vertical_relaxed")
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"{origin}: the files do not have the same columns ({error})") from error
-    return rows, origin, frame_kind, notes  # type: ignore[return-value]
+    notes: list[str] = []
+    if not isinstance(data, str | os.PathLike):
+        with _reading_frame(_name(data)):
+            frame, frame_kind = _as_polars(data)
+            rows = _choose(frame, wanted, given, _name(data), notes)
+        return Gathered(rows, _name(data), frame_kind, notes)
+    parts = []
+    for path in _paths(os.fspath(data)):
+        with _reading_file(path):
+            frame = _read_file(path, encoding)
+            parts.append(_choose(frame, wanted, given, str(path), notes))
+    rows = _stack(parts, notes)
+    return Gathered(rows, os.fspath(data), "polars", list(dict.fromkeys(notes)))
 
 
-def _choose(frame: pl.LazyFrame, wanted: tuple[str, ...], given: Columns, origin: str) -> Part:
+def _choose(
+    frame: pl.LazyFrame, wanted: Sequence[str], given: Columns, origin: str, notes: list[str]
+) -> pl.DataFrame:
     """Keep the wanted columns, under the names we give them."""
     found = frame.collect_schema()
     chosen = find_columns(found.names(), wanted, given=given, origin=origin)
     for part, name in chosen.items():
         if found[name].is_nested() or found[name] == pl.Object:
             raise BadValue(
-                f"{origin}: column '{name}' ({part}) holds {found[name]}, not plain values"
+                f"{origin}: column '{name}' ({part}) holds {found[name]}, not plain values; "
+                "turn it into text or numbers first"
             )
-    notes = [
-        f"column '{name}' is taken as the {part}"
-        for part, name in chosen.items()
-        if name != part and part not in given
-    ]
-    rows = frame.select(_plain(name, found[name]).alias(part) for part, name in chosen.items())
-    return Part(_collect(rows, origin), notes)
+        if name != part and part not in given:
+            notes.append(f"column '{name}' is taken as the {part}")
+    plain = [_plain(name, found[name]).alias(part) for part, name in chosen.items()]
+    rows = frame.select(plain).collect()
+    if "claim" in chosen:
+        rows = rows.with_columns(claim=_as_claims(rows["claim"], origin))
+    return rows
 
 
 def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
@@ -139,82 +142,129 @@ def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
     return pl.col(name).fill_nan(None) if dtype.is_float() else pl.col(name)
 
 
-def _collect(frame: pl.LazyFrame, origin: str) -> pl.DataFrame:
-    try:
-        return frame.collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise UnreadableFile(f"{origin}: cannot be read ({_first_line(error)})") from error
+def _stack(parts: list[pl.DataFrame], notes: list[str]) -> pl.DataFrame:
+    """Put tables one below the other; a column of text here and numbers there becomes text."""
+    dtypes_of_column: dict[str, set[pl.DataType]] = {}
+    for part in parts:
+        for name, dtype in part.schema.items():
+            dtypes_of_column.setdefault(name, set()).add(dtype)
+    mixed = []
+    for name, dtypes in dtypes_of_column.items():
+        known = {dtype for dtype in dtypes if dtype != pl.Null}
+        if len(known) > 1 and not all(dtype.is_numeric() for dtype in known):
+            mixed.append(name)
+            notes.append(f"the {name} is of different types in different files: taken as text")
+    as_text = pl.col(mixed).cast(pl.String)
+    return pl.concat([part.with_columns(as_text) for part in parts], how="diagonal_relaxed")
 
 
-def _drop_empty(rows: pl.DataFrame, notes: list[str], what: str = "claims") -> pl.DataFrame:
-    """Leave out rows that lack what a claim needs, and say how many lack what."""
+def _complete(found: Gathered, what: str) -> pl.DataFrame:
+    """The rows that have all that a claim needs; the notes say how many lack what."""
+    rows = found.rows
     for name in rows.columns:
         if name == "attribute":
-            rows = rows.with_columns(
-                pl.col(name).fill_null("") if rows[name].dtype == pl.String else name
-            )
+            rows = rows.with_columns(_without_null(rows[name]))
             continue
-        is_empty = pl.col(name).is_null()
+        is_empty = rows[name].is_null()
         if rows[name].dtype == pl.String:
-            is_empty = is_empty | (pl.col(name) == "")
-        kept = rows.filter(~is_empty)
-        if len(kept) < len(rows):
-            notes.append(f"{len(rows) - len(kept):,} {what} without a {name} are left out")
-        rows = kept
+            is_empty = is_empty | (rows[name] == "").fill_null(value=True)
+        n_empty = int(is_empty.sum())
+        if n_empty:
+            lacking = f"without {'an' if name == 'entity' else 'a'} {name}"
+            found.notes.append(
+                f"1 row {lacking} is left out"
+                if n_empty == 1
+                else f"{n_empty:,} rows {lacking} are left out"
+            )
+            rows = rows.filter(~is_empty)
+    if rows.is_empty():
+        reason = "; ".join(found.notes) if len(found.rows) else "it has no rows"
+        raise NoClaims(f"{found.origin}: no {what} in it ({reason}); check the data and --columns")
     return rows
 
 
+def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
+    """The rows with their values as numbers."""
+    numbers = rows["value"].cast(pl.Float64, strict=False)
+    is_bad = numbers.is_null() | ~numbers.is_finite()
+    if is_bad.any():
+        bad = rows.row(is_bad.arg_max() or 0, named=True)
+        raise BadValue(
+            f"{origin}: the value '{bad['value']}' of '{bad['entity']}' is no number; "
+            "leave such rows out, or use --kind categorical"
+        )
+    return rows.with_columns(value=numbers)
+
+
+def _without_null(attribute: pl.Series) -> pl.Series:
+    """An attribute that is missing is the empty one."""
+    return attribute.cast(pl.String).fill_null("") if attribute.null_count() else attribute
+
+
 def _as_claims(column: pl.Series, origin: str) -> pl.Series:
-    """True and false, from the usual words for them."""
+    """True and false, from the usual words and numbers for them."""
     if column.dtype == pl.Boolean:
         return column
-    words = column.cast(pl.String).str.strip_chars().str.to_lowercase()
-    words = words.set(words == "", None)
-    claims = words.is_in(TRUE_WORDS)
-    is_bad = ~claims & ~words.is_in(FALSE_WORDS)
+    if column.dtype.is_numeric():
+        is_true, is_false = column == 1, column == 0
+    else:
+        words = column.cast(pl.String).replace("", None).str.strip_chars().str.to_lowercase()
+        is_true, is_false = words.is_in(TRUE_WORDS), words.is_in(FALSE_WORDS)
+    is_bad = ~(is_true | is_false)
     if is_bad.any():
         row = is_bad.arg_true()[0]
         raise BadValue(
-            f"{origin}: row {row + 1} claims '{column[row]}', which is neither true nor false; "
-            "use true/false, yes/no or 1/0, or --kind categorical if claims name values"
+            f"{origin}: row {row + 1} claims {str(column[row])!r}, which is neither true nor "
+            "false; use true/false, yes/no or 1/0, or --kind categorical if claims name values"
         )
-    return claims
+    return is_true
+
+
+# --- frames --------------------------------------------------------------------------------------
+
+
+def _name(data: object) -> str:
+    return f"the {type(data).__module__.split('.')[0]} {type(data).__name__}"
 
 
 def _as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
     """Any frame as a lazy polars frame, and the kind to give back."""
-    library = type(data).__module__.split(".")[0]
-    frame_kind: FrameKind = library if library in ("pandas", "pyarrow") else "polars"  # type: ignore[assignment]
-    if isinstance(data, pl.LazyFrame):
-        return data, "polars"
-    if isinstance(data, pl.DataFrame):
+    if isinstance(data, pl.LazyFrame | pl.DataFrame):
         return data.lazy(), "polars"
     if not hasattr(data, "__arrow_c_stream__"):
         raise InputError(
-            f"cannot read claims from {library}.{type(data).__name__}; give a path, a frame, "
-            "or an object with an Arrow stream"
+            f"{_name(data)} holds no claims that can be read; give a path, a frame, or an object "
+            "with an Arrow stream"
         )
+    library = type(data).__module__.split(".")[0]
+    if library == "pandas":
+        return _from_pandas(data).lazy(), "pandas"
+    return pl.DataFrame(data).lazy(), "pyarrow" if library == "pyarrow" else "polars"
+
+
+def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
+    """A pandas frame; columns of mixed types are taken as text."""
+    if not hasattr(data, "columns"):
+        raise InputError(f"{_name(data)} is a single column; give a frame")
+    names = [str(name) for name in data.columns]
+    if len(set(names)) < len(names):
+        raise InputError(f"{_name(data)} has several columns of one name; rename them")
     try:
-        return pl.DataFrame(data).lazy(), frame_kind
+        columns = [_from_pandas_column(column) for _, column in data.items()]
     except ImportError as error:
         raise InputError(
-            f"reading a {library} frame needs pyarrow: pip install 'veracity[pandas]'"
+            "reading a pandas frame needs pyarrow: pip install 'veracity[pandas]'"
         ) from error
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        if library == "pandas":
-            return _from_mixed_pandas(data).lazy(), "pandas"
-        raise InputError(f"cannot read the {library} frame ({_first_line(error)})") from error
+    return pl.DataFrame(dict(zip(names, columns, strict=True)))
 
 
-def _from_mixed_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
-    """A pandas frame with columns of mixed types: these are compared as text."""
-    columns = {}
-    for name in data.columns:
-        column = data[name]
-        if column.dtype == object:
-            column = [None if x is None or x != x else str(x) for x in column]  # noqa: PLR0124 - NaN
-        columns[str(name)] = pl.Series(str(name), column)
-    return pl.DataFrame(columns)
+def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
+    try:
+        return pl.Series(column)
+    except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
+        is_missing = column.isna()
+        texts = [None if gone else str(cell) for cell, gone in zip(column, is_missing, strict=True)]
+        return pl.Series(texts, dtype=pl.String)
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -222,182 +272,77 @@ def _from_mixed_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
 
 def _paths(origin: str) -> list[Path]:
     """The files that a path, a folder or a glob stands for, in sorted order."""
-    path = Path(origin)
-    if path.is_file():
-        return [path]
-    if path.is_dir():
-        paths = [p for p in path.rglob("*") if p.is_file() and p.name.endswith(SUFFIXES)]
-        paths = [p for p in paths if not p.name.startswith((".", "_"))]
-        if not paths:
-            raise UnreadableFile(f"{origin}: no CSV or Parquet file in this folder")
-        return sorted(paths)
-    paths = [Path(p) for p in sorted(glob.glob(origin, recursive=True)) if Path(p).is_file()]  # noqa: PTH207
+    try:
+        origin.encode()
+    except UnicodeEncodeError:
+        raise UnreadableFile(f"{origin!r}: this name is no Unicode; rename the file") from None
+    path = Path(origin or "''")  # an empty name is no folder, though Path takes it for this one
+    with _reading_file(path):
+        if path.is_file():
+            return [path]
+        if path.is_dir():
+            paths, hint = _tables_in(path), "no CSV or Parquet file is in this folder"
+        elif glob.has_magic(origin):
+            matches = map(Path, glob.glob(origin, recursive=True))  # noqa: PTH207 - Path's are weaker
+            paths, hint = [match for match in matches if match.is_file()], "no file matches"
+        else:
+            paths, hint = [], "this is no file" if path.exists() else "there is no such file"
     if not paths:
-        hint = "no file matches" if glob.has_magic(origin) else "there is no such file"
-        raise UnreadableFile(f"{origin}: {hint}; check the path")
-    return paths
+        raise UnreadableFile(f"{path}: {hint}; check the path")
+    return sorted(paths)
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """The tables in a folder and below; what begins with a dot or underline is not for readers."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.name.lower().endswith(PARQUET_SUFFIXES + TEXT_SUFFIXES)
+        and path.is_file()
+        and not any(name.startswith((".", "_")) for name in path.relative_to(folder).parts)
+    ]
 
 
 def _read_file(path: Path, encoding: str) -> pl.LazyFrame:
-    try:
-        with path.open("rb") as file:
-            head = file.read(4)
-    except OSError as error:
-        raise UnreadableFile(f"{path}: cannot be read ({error.strerror})") from error
-    if not head:
-        raise UnreadableFile(f"{path}: the file is empty")
-    if head == b"PAR1":
-        return _scan_parquet(path)
-    if path.suffix in (".parquet", ".pq"):
-        raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says")
-    return _read_csv(path, encoding).lazy()
-
-
-def _scan_parquet(path: Path) -> pl.LazyFrame:
-    try:
-        frame = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise UnreadableFile(
-            f"{path}: damaged or cut off ({_first_line(error)}); copy or write it again"
-        ) from error
-    return frame
-
-
-def _read_csv(path: Path, encoding: str) -> pl.DataFrame:
-    """All columns of a CSV file, as the text they are written in."""
-    header = _header(path, encoding)
-    delimiter = _delimiter(header)
-    text = _recoded(path, encoding)
-    try:
-        frame = pl.read_csv(
-            path if text is None else text,
-            separator=delimiter,
-            infer_schema=False,
-            glob=False,
-        )
-    except pl.exceptions.PolarsError as error:
-        raise _explain_csv(path, encoding, delimiter, error) from error
-    except OSError as error:
-        raise UnreadableFile(f"{path}: cannot be read ({_first_line(error)})") from error
-    is_blank = pl.all_horizontal(pl.all().is_null())
-    frame = frame.filter(~is_blank)
-    if frame[:, -1].null_count():  # a row that is cut short ends in nulls
-        _check_rows(path, encoding, delimiter)
-    return frame
-
-
-def _header(path: Path, encoding: str) -> str:
-    with _opened(path, encoding) as file, _explained(path, encoding):
-        return next((line for line in file if line.strip()), "")
-
-
-def _delimiter(header: str) -> str:
-    """The delimiter that occurs most in the header, outside quotes."""
-    outside = "".join(header.split('"')[::2])
-    return max(DELIMITERS, key=outside.count)
-
-
-def _recoded(path: Path, encoding: str) -> bytes | None:
-    """The text in UTF-8, or None where the file is in UTF-8 already."""
-    if _codec(path, encoding).startswith("utf-8"):
-        return None
-    with _opened(path, encoding) as file, _explained(path, encoding):
-        return file.read().encode()
-
-
-def _check_rows(path: Path, encoding: str, delimiter: str) -> None:
-    """Find the first row that has more or fewer fields than the header."""
-    csv.field_size_limit(1 << 30)
-    with _opened(path, encoding) as file, _explained(path, encoding):
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
-        n_fields = 0
-        try:
-            for row in reader:
-                n_fields = n_fields or len(row)
-                if row and len(row) != n_fields:
-                    raise RaggedRows(
-                        f"{path}: line {reader.line_num} has {len(row)} fields, the header has "
-                        f"{n_fields}; mend the line, or quote values that contain '{delimiter}'"
-                    )
-        except csv.Error as error:
-            raise UnreadableFile(
-                f"{path}: line {reader.line_num}: {error}; a quote may be missing"
-            ) from error
-
-
-def _explain_csv(path: Path, encoding: str, delimiter: str, error: Exception) -> InputError:
-    """What really is wrong with a CSV file that could not be read."""
-    if isinstance(error, pl.exceptions.NoDataError):
-        return UnreadableFile(f"{path}: the file is empty")
-    try:
-        _check_rows(path, encoding, delimiter)  # also meets bytes that are no text
-    except InputError as found:
-        return found
-    return UnreadableFile(f"{path}: cannot be read as CSV ({_first_line(error)})")
-
-
-class _explained:  # noqa: N801 - used like a function
-    """Turns failures of reading text into errors that say what to do."""
-
-    def __init__(self, path: Path, encoding: str) -> None:
-        self.path, self.encoding = path, encoding
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UnicodeDecodeError):
-            raise _wrong_byte(self.path, self.encoding) from error
-        if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error):
-            raise UnreadableFile(f"{self.path}: damaged or cut off gzip file ({error})") from error
-
-
-def _wrong_byte(path: Path, encoding: str) -> WrongEncoding:
-    """Name the first byte that is no text, and where it stands."""
-    line = 1
-    for raw in _raw_lines(path):
-        try:
-            raw.decode(encoding)
-        except UnicodeDecodeError as error:
-            option = (
-                "latin-1" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else "utf-8"
-            )
-            return WrongEncoding(
-                f"{path}: line {line}: byte 0x{raw[error.start]:02x} is no {encoding} text; "
-                f"say which encoding it is, e.g. --encoding {option}"
-            )
-        line += 1
-    return WrongEncoding(f"{path}: no {encoding} text; say which encoding it is with --encoding")
-
-
-def _raw_lines(path: Path) -> Iterator[bytes]:
-    with _binary(path) as file:
-        yield from file
-
-
-def _opened(path: Path, encoding: str) -> IO[str]:
-    return io.TextIOWrapper(_binary(path), encoding=_codec(path, encoding), newline="")
-
-
-def _binary(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
-        is_gzip = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if is_gzip else path.open("rb")  # type: ignore[return-value]
+        head = file.read(4)
+    if not head:
+        raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
+    if head == b"PAR1":
+        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    if path.name.lower().endswith(PARQUET_SUFFIXES):
+        raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
+    return read_csv(path, encoding).lazy()
 
 
-def _codec(path: Path, encoding: str) -> str:
-    """The codec to read a file with: the one that was named, but a byte order mark wins."""
+@contextlib.contextmanager
+def _reading_file(path: Path) -> Iterator[None]:
     try:
-        name = codecs.lookup(encoding).name
-    except LookupError:
-        raise ParameterError(f"encoding: there is no encoding '{encoding}'") from None
-    with _binary(path) as file, _explained(path, encoding):
-        head = file.read(3)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    return "utf-8-sig" if head == codecs.BOM_UTF8 else name
+        yield
+    except OSError as error:
+        reason = error.strerror or first_line(error)
+        raise UnreadableFile(
+            f"{path}: cannot be read ({reason}); check the path and its permissions"
+        ) from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise UnreadableFile(
+            f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
+        ) from error
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+@contextlib.contextmanager
+def _reading_frame(name: str) -> Iterator[None]:
+    try:
+        yield
+    except VeracityError:
+        raise
+    except (
+        OSError,
+        TypeError,
+        ValueError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ) as error:
+        raise InputError(
+            f"{name} cannot be read ({first_line(error)}); check how it is made"
+        ) from error

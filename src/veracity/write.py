@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,42 +12,100 @@ from pathlib import Path
 
 import polars as pl
 
-from veracity.errors import OutputError
+from veracity.errors import OutputError, first_line
 
 __all__ = ["check_target", "finished_folder"]
 
+OUR_SUFFIXES = (".parquet", ".json")
+
 
 def check_target(target: Path, *, force: bool, marker: str) -> None:
-    """Refuse to write where something is that must not be lost.
+    """Refuse to write where that will fail, or where something is that must not be lost.
 
-    Even with `force`, only an empty folder or one that holds the file `marker` is replaced.
+    Even with `force`, only an empty folder is replaced, or one with nothing in it that veracity
+    does not write. `marker` is the JSON file by which veracity knows its own folder.
     """
-    if not target.exists() and not target.is_symlink():
-        return
+    with _writing(target):
+        os.fspath(target).encode()
+        if target.exists() or target.is_symlink():
+            _check_existing(target, force=force, marker=marker)
+            return
+        parent = next(folder for folder in target.absolute().parents if folder.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            raise OutputError(f"cannot write {target}: {parent} is no folder one may write to")
+
+
+def _check_existing(target: Path, *, force: bool, marker: str) -> None:
     if not force:
         raise OutputError(f"{target} exists; choose another name, or --force to replace it")
-    if not target.is_dir() or not ((target / marker).exists() or not any(target.iterdir())):
-        raise OutputError(f"{target} exists and was not written by veracity; it is not replaced")
+    if not target.is_dir():
+        raise OutputError(f"{target} exists and is no folder; choose another name")
+    content = list(target.iterdir())
+    if content and not _is_ours(target / marker):
+        raise OutputError(f"{target} was not written by veracity and stays; choose another name")
+    strange = [path.name for path in content if path.suffix not in OUR_SUFFIXES or path.is_dir()]
+    if strange:
+        raise OutputError(
+            f"{target} stays, since veracity did not write {min(strange)!r} in it; "
+            "move that file, or choose another name"
+        )
+
+
+def _is_ours(marker: Path) -> bool:
+    try:
+        return "veracity" in json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 @contextlib.contextmanager
 def finished_folder(target: Path) -> Iterator[Path]:
-    """Give a folder to write to, which takes its name only when all in it is written."""
+    """Give a folder to write to, which takes its name only when all in it is written.
+
+    A folder of that name is replaced if it is there from the beginning, but not if it appears
+    while we write: it is somebody else's.
+    """
+    with _writing(target), _new_parents(target):
+        is_replaced = target.exists()
+        beside = Path(tempfile.mkdtemp(prefix=".veracity-", dir=target.parent))
+        try:
+            (beside / "new").mkdir()
+            yield beside / "new"
+            with _set_aside(target, beside / "old") if is_replaced else contextlib.nullcontext():
+                (beside / "new").rename(target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _set_aside(target: Path, old: Path) -> Iterator[None]:
+    """Make room for a new target, and put the old one back if none comes."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
-    try:
-        (beside / "new").mkdir()
-        yield beside / "new"
-        if target.exists():
-            target.rename(beside / "old")
-        (beside / "new").rename(target)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        if (beside / "old").exists():
-            (beside / "old").rename(target)
-        reason = getattr(error, "strerror", None) or error
-        raise OutputError(f"cannot write {target}: {reason}; nothing was written") from error
+        target.rename(old)
+        yield
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        if old.exists() and not target.exists():
+            old.rename(target)
+
+
+@contextlib.contextmanager
+def _new_parents(target: Path) -> Iterator[None]:
+    """The folders above the target, which go again if nothing comes to stand in them."""
+    missing = [folder for folder in target.parents if not folder.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for folder in missing:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextlib.contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnicodeEncodeError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or first_line(error)
+        raise OutputError(f"cannot write {str(target)!r}: {reason}; nothing was written") from error

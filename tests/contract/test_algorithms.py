@@ -17,7 +17,9 @@ from claims import binary_rows, value_rows
 from veracity.algorithms import ALGORITHMS
 
 KINDS = ("categorical", "multiple", "binary")
-every_algorithm = pytest.mark.parametrize("name", sorted(ALGORITHMS))
+every_algorithm = pytest.mark.parametrize(
+    "name", sorted(name for name, make in ALGORITHMS.items() if "categorical" in make().kinds)
+)
 
 
 def discover(claims, algorithm, kind="categorical", **options):
@@ -31,7 +33,13 @@ def rows_of(kind, **options):
 
 
 def allows(name, kind):
-    return kind == "categorical" or name != "ltd-rbm-c"
+    return kind in ALGORITHMS[name]().kinds
+
+
+@pytest.fixture(scope="module")
+def labels():
+    """Items that share four values, as every algorithm can take them."""
+    return veracity.synthetic.Synthetic(sources=9, items=120, accuracy=0.75).draw(seed=2).claims
 
 
 @every_algorithm
@@ -65,15 +73,17 @@ def test_the_order_of_the_rows_changes_nothing(name, rows, seed):
 @settings(max_examples=20)
 @given(rows=value_rows())
 def test_new_names_in_the_old_order_change_nothing(name, rows):
-    renamed = rows.with_columns(pl.all().str.replace("^", "new "))
+    renamed = rows.with_columns(pl.col("source", "entity").str.replace("^", "new "))
     one, other = discover(rows, name), discover(renamed, name)
     assert_allclose(one.facts["plausibility"], other.facts["plausibility"], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - {"ltm"}))  # a sampler draws anew
+@every_algorithm
 @settings(max_examples=20)
 @given(rows=value_rows(), seed=st.integers(0, 99))
 def test_shuffled_names_of_sources_change_nothing(name, rows, seed):
+    if name == "ltm":
+        return  # a sampler draws anew
     old = list("abcdefgh")
     new = np.random.default_rng(seed).permutation(old)
     renamed = rows.with_columns(pl.col("source").replace_strict(old, new))
@@ -82,8 +92,8 @@ def test_shuffled_names_of_sources_change_nothing(name, rows, seed):
 
 
 @every_algorithm
-def test_the_same_seed_gives_the_same_answer(name, flights):
-    one, other = (discover(flights.claims, name, seed=11) for _ in range(2))
+def test_the_same_seed_gives_the_same_answer(name, labels):
+    one, other = (discover(labels, name, seed=11) for _ in range(2))
     assert one.facts.equals(other.facts)
 
 
@@ -116,10 +126,10 @@ def test_where_all_sources_agree_their_value_is_the_truth(name):
 
 
 @every_algorithm
-def test_single_truths_of_an_item_add_up_to_at_most_one_where_sources_name_one_value(name, flights):
-    facts = discover(flights.claims, name).facts
+def test_plausibilities_of_an_items_values_add_up_to_at_most_one(name, labels):
+    facts = discover(labels, name).facts
     total = facts.group_by("entity", "attribute").agg(pl.col("plausibility").sum())["plausibility"]
-    assert_allclose(total, 1.0)
+    assert (total < 1.0 + 1e-9).all()
 
 
 @every_algorithm
@@ -127,7 +137,11 @@ def test_a_hundred_thousand_values_of_one_item_are_no_trouble(name):
     n = 100_000
     claims = pl.DataFrame({"source": range(n), "entity": [1] * n, "value": range(n)})
     claims = pl.concat([claims, pl.DataFrame({"source": [n], "entity": [1], "value": [77]})])
-    assert discover(claims, name).truths["value"].to_list() == [77]
+    if name == "dawid-skene":  # a hundred thousand labels are none
+        with pytest.raises(veracity.errors.ParameterError, match="100,000 distinct values"):
+            discover(claims, name)
+    else:
+        assert discover(claims, name).truths["value"].to_list() == [77]
 
 
 @every_algorithm

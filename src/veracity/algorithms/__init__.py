@@ -5,23 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from veracity.algorithms.average_log import AverageLog
 from veracity.algorithms.base import Algorithm, Rates
+from veracity.algorithms.catd import CATD
+from veracity.algorithms.crh import CRH
+from veracity.algorithms.dawid_skene import DawidSkene
+from veracity.algorithms.gtm import GTM
+from veracity.algorithms.investment import Investment
 from veracity.algorithms.ltd_rbm import LTDRBM
 from veracity.algorithms.ltm import LTM
 from veracity.algorithms.majority_vote import MajorityVote
+from veracity.algorithms.mle import MLE
+from veracity.algorithms.one_coin import OneCoin
+from veracity.algorithms.pooled_investment import PooledInvestment
 from veracity.algorithms.prior import Prior, PriorRates, Rate
+from veracity.algorithms.sums import Sums
+from veracity.algorithms.three_estimates import ThreeEstimates
+from veracity.algorithms.truth_finder import TruthFinder
+from veracity.algorithms.two_estimates import TwoEstimates
 from veracity.errors import ParameterError
 
 __all__ = [
     "ALGORITHMS",
+    "CATD",
+    "CRH",
+    "GTM",
     "LTDRBM",
     "LTM",
+    "MLE",
     "Algorithm",
+    "AverageLog",
+    "DawidSkene",
+    "Investment",
     "MajorityVote",
+    "OneCoin",
+    "PooledInvestment",
     "Prior",
     "PriorRates",
     "Rate",
     "Rates",
+    "Sums",
+    "ThreeEstimates",
+    "TruthFinder",
+    "TwoEstimates",
     "algorithm_named",
 ]
 
@@ -29,7 +55,20 @@ ALGORITHMS: dict[str, Callable[[], Algorithm[Any]]] = {
     "ltd-rbm": LTDRBM,
     "ltd-rbm-c": lambda: LTDRBM(single_truth=True),
     "majority-vote": MajorityVote,
+    "mle": MLE,
     "ltm": LTM,
+    "two-estimates": TwoEstimates,
+    "three-estimates": ThreeEstimates,
+    "truth-finder": TruthFinder,
+    "sums": Sums,
+    "average-log": AverageLog,
+    "investment": Investment,
+    "pooled-investment": PooledInvestment,
+    "dawid-skene": DawidSkene,
+    "one-coin": OneCoin,
+    "crh": CRH,
+    "catd": CATD,
+    "gtm": GTM,
 }
 """The algorithms by the name they have on the command line, each with its default parameters."""
 

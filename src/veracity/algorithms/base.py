@@ -1,12 +1,14 @@
 """What every algorithm is: *judge* the facts from the reliabilities, *learn* them from the facts.
 
-The loop in `discover` drives any algorithm through five questions::
+The loop in `discovery` drives any algorithm through these questions::
 
     memory, reliability = start(claims, prior)
     each round:  memory, tally = study(block, memory, reliability, turn)     for every block
                  reliability   = learn(reliability, tally)                   tallies added up
                  change(before, after) < tolerance?                          then it has converged
-    plausibility = judge(block, memory, reliability, single_truth)           for every block
+    reliability  = settle(reliability, prior)                                known truths weigh in
+    plausibility = judge(block, memory, reliability, single_truth)           for every block; or
+    estimates    = estimate(block, memory, reliability)                      if claims are numbers
     rates        = rates(reliability, counts)                                what is told of sources
 
 All are pure. `memory` is what is remembered of each fact from round to round (nothing, for most);
@@ -24,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.encode import Block, Claims, FloatArray
+from veracity.encode import UNKNOWN, Block, Claims, FloatArray
+from veracity.schema import Kind
 
 __all__ = [
     "Algorithm",
@@ -33,8 +36,10 @@ __all__ = [
     "Tally",
     "Turn",
     "compiled",
+    "hold_known",
     "logit",
     "normalise_odds",
+    "share_of_item",
     "sigmoid",
 ]
 
@@ -66,12 +71,14 @@ class Algorithm(ABC, Generic[Reliability]):
     """An algorithm's parameters, frozen, with the questions the loop asks of it.
 
     `learns_from` says when the loop calls `learn`: after every "block", for algorithms that climb
-    or sample as they go, or after every "sweep" over all blocks, for those that sum first. What is
-    not overridden is right for an algorithm that learns nothing.
+    or sample as they go; after every "sweep" over all blocks, for those that sum first; or from
+    "all" claims as one block, for those that need all facts at once, to normalise them say. What
+    is not overridden is right for an algorithm that learns nothing.
     """
 
     name: ClassVar[str]
-    learns_from: ClassVar[Literal["block", "sweep"]] = "sweep"
+    kinds: ClassVar[tuple[Kind, ...]] = ("categorical", "multiple", "binary")
+    learns_from: ClassVar[Literal["block", "sweep", "all"]] = "sweep"
 
     prior: Prior = NO_PRIOR
     seed: int = 0
@@ -101,11 +108,25 @@ class Algorithm(ABC, Generic[Reliability]):
         """How far a round moved what matters."""
         return 0.0
 
-    @abstractmethod
+    def settle(self, reliability: Reliability, prior: PriorRates) -> Reliability:
+        """Let known truths weigh on what was learned."""
+        return reliability
+
+    def trust(self, reliability: Reliability) -> FloatArray | None:
+        """The algorithm's own score of each source, where it is neither a tpr nor an fpr."""
+        return None
+
     def judge(
         self, block: Block, memory: Memory, reliability: Reliability, single_truth: bool
     ) -> FloatArray:
         """Plausibility of each fact of the block; `single_truth`: one fact of each item is true."""
+        raise NotImplementedError(f"{self.name} is for numbers")  # `kinds` says so beforehand
+
+    def estimate(
+        self, block: Block, memory: Memory, reliability: Reliability
+    ) -> tuple[FloatArray, FloatArray]:
+        """For numeric claims: the number each item is estimated at, and its standard error."""
+        raise NotImplementedError(f"{self.name} is not for numbers")
 
     def rates(self, reliability: Reliability, counts: FloatArray) -> Rates:
         """What is told of the sources; `counts` is `count_votes` of the final plausibilities."""
@@ -124,6 +145,20 @@ def normalise_odds(log_odds: FloatArray, block: Block) -> FloatArray:
     the order of the facts.
     """
     return np.asarray(compiled().normalise_log(log_odds, block.first_fact_of_item))
+
+
+def share_of_item(score: FloatArray, block: Block) -> FloatArray:
+    """Scores, none negative, as shares of their item's total: what a single truth makes of them."""
+    first, n_facts_of_item = block.first_fact_of_item[:-1], np.diff(block.first_fact_of_item)
+    total = np.repeat(np.add.reduceat(score, first), n_facts_of_item)
+    share = score / np.where(total > 0.0, total, 1.0)
+    return np.where(total > 0.0, share, 1.0 / np.repeat(n_facts_of_item, n_facts_of_item))
+
+
+def hold_known(plausibility: FloatArray, block: Block) -> FloatArray:
+    """Plausibilities, with what is known of facts in the place of what is thought of them."""
+    is_known = block.known_of_fact != UNKNOWN
+    return np.where(is_known, block.known_of_fact, plausibility) if is_known.any() else plausibility
 
 
 def compiled() -> ModuleType:

@@ -32,6 +32,7 @@ from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
 from veracity.errors import ParameterError
 from veracity.kernels import Machine, Pace
+from veracity.schema import Kind
 
 __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 
@@ -110,13 +111,16 @@ class LTDRBM(Algorithm[Machine]):
         require_at_least(self, max(1, self.min_rounds), max_rounds=self.max_rounds)
         require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
+        """A single truth is for values."""
+        return ("categorical",) if self.single_truth else ("categorical", "multiple", "binary")
+
     def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Machine]:
         """Set the machine to the prior."""
         self._check(claims)
-        prevalence = prior.prevalence
-        if prevalence is None:
-            prevalence = claims.n_items / claims.n_facts if claims.kind == "categorical" else 0.5
-        visible_bias, weight = weights_of(prior.tpr, prior.fpr)
+        prevalence = prior.prevalence or claims.usual_prevalence
+        visible_bias, weight = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
         hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
         return (), Machine(visible_bias, weight, hidden_bias, prior.is_fixed)
 
@@ -152,6 +156,12 @@ class LTDRBM(Algorithm[Machine]):
         moves = (new.tpr - old.tpr, new.fpr - old.fpr, new.prevalence - old.prevalence)
         return float(max(np.abs(move).max() for move in moves))
 
+    def settle(self, reliability: Machine, prior: PriorRates) -> Machine:
+        """Correct the rates by the known truths."""
+        rates = rates_of(reliability.visible_bias, reliability.weight)
+        visible_bias, weight = weights_of(*prior.weigh_known(*rates))
+        return reliability._replace(visible_bias=visible_bias, weight=weight)
+
     def judge(
         self, block: Block, memory: Memory, reliability: Machine, single_truth: bool
     ) -> FloatArray:
@@ -169,10 +179,6 @@ class LTDRBM(Algorithm[Machine]):
         return rates._replace(prevalence=float(counts[:, 2].sum() / counts[:, 3].sum()))
 
     def _check(self, claims: Claims) -> None:
-        if self.single_truth and claims.kind != "categorical":
-            raise ParameterError(
-                f"LTDRBM: single_truth needs categorical claims, these are {claims.kind}"
-            )
         block = claims.all
         n_draws = np.diff(block.first_fact_of_item) * np.diff(block.first_voice_of_item)
         if self.negative_phase == "sampled" and n_draws.max() > MOST_DRAWS:

@@ -23,23 +23,29 @@ from veracity.algorithms.base import (
     normalise_odds,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
-from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
+from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
 
 __all__ = ["LTM", "Chains"]
+
+
+CERTAIN = 1e12
+"""How many claims the prior of a fixed source is worth: more than anyone makes."""
 
 
 class Chains(NamedTuple):
     """Where the chains stand.
 
     ``counts[c, s, i, j]``: how often, in chain c, source s claimed j of facts that are i;
-    ``prior`` the same in beta-prior counts; ``n_true[r, c]``: true facts after round r.
+    ``prior`` the same in beta-prior counts; ``n_true[r, c]``: true facts in round r, of
+    ``n_drawn[r]`` that were drawn.
     """
 
     counts: FloatArray
     prior: FloatArray
     log_prior_odds: float
     n_true: FloatArray
+    n_drawn: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +56,10 @@ class LTM(Algorithm[Chains]):
     ----------
     prior
         Prior rates of the sources; they are the means of the beta priors.
-    tpr_strength, fpr_strength, prevalence_strength
+    tpr_strength, fpr_strength
         How many claims each prior is worth. The defaults are the sums of the original's
-        (50, 50), (10, 1000) and (5, 5).
+        (50, 50) and (10, 1000). (The original's prior on the truth of a fact is one for each fact,
+        so its strength plays no part; its mean is the prior's prevalence.)
     rounds, burn_in, thinning
         How many times every fact is drawn, how many of these are thrown away at the start, and
         how many between two that are kept.
@@ -68,7 +75,6 @@ class LTM(Algorithm[Chains]):
     prior: Prior = NO_PRIOR
     tpr_strength: float = 100.0
     fpr_strength: float = 1010.0
-    prevalence_strength: float = 10.0
     rounds: int = 50
     burn_in: int = 10
     thinning: int = 0
@@ -81,7 +87,6 @@ class LTM(Algorithm[Chains]):
             self,
             tpr_strength=self.tpr_strength,
             fpr_strength=self.fpr_strength,
-            prevalence_strength=self.prevalence_strength,
             tolerance=self.tolerance,
         )
         require_at_least(self, 0, burn_in=self.burn_in, thinning=self.thinning, seed=self.seed)
@@ -100,20 +105,20 @@ class LTM(Algorithm[Chains]):
 
     def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Chains]:
         """No truth is drawn yet (-1), nothing is counted: the first round starts from the prior."""
+        tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
+        tpr_strength, fpr_strength = self._strengths(claims, prior)
         pseudo = np.empty((claims.n_sources, 2, 2))
-        pseudo[:, 1, 1] = self.tpr_strength * prior.tpr
-        pseudo[:, 1, 0] = self.tpr_strength * (1.0 - prior.tpr)
-        pseudo[:, 0, 1] = self.fpr_strength * prior.fpr
-        pseudo[:, 0, 0] = self.fpr_strength * (1.0 - prior.fpr)
+        pseudo[:, 1, 1] = tpr_strength * tpr
+        pseudo[:, 1, 0] = tpr_strength * (1.0 - tpr)
+        pseudo[:, 0, 1] = fpr_strength * fpr
+        pseudo[:, 0, 0] = fpr_strength * (1.0 - fpr)
         prevalence = 0.5 if prior.prevalence is None else prior.prevalence
         truth = np.full((claims.n_facts, self.chains), -1, dtype=np.int64)
-        memory = (
-            truth,
-            np.zeros(claims.n_facts),
-        )
+        memory = (truth, np.zeros(claims.n_facts))
         counts = np.zeros((self.chains, claims.n_sources, 2, 2))
-        n_true = np.zeros((self.rounds, self.chains))
-        return memory, Chains(counts, pseudo, float(logit(np.array(prevalence))), n_true)
+        n_true, n_drawn = np.zeros((self.rounds, self.chains)), np.zeros(self.rounds)
+        odds = float(logit(np.array(prevalence)))
+        return memory, Chains(counts, pseudo, odds, n_true, n_drawn)
 
     def study(
         self, block: Block, memory: Memory, reliability: Chains, turn: Turn
@@ -132,21 +137,24 @@ class LTM(Algorithm[Chains]):
             )
             if self._keeps(turn.round_number):
                 kept += probability
-        n_true = np.zeros_like(reliability.n_true)
+        n_true, n_drawn = np.zeros_like(reliability.n_true), np.zeros(self.rounds)
         n_true[turn.round_number - 1] = truth.sum(axis=0)
-        return (truth, kept), (counts - reliability.counts, n_true)
+        n_drawn[turn.round_number - 1] = len(truth)
+        return (truth, kept), (counts - reliability.counts, n_true, n_drawn)
 
     def learn(self, reliability: Chains, tally: Tally) -> Chains:
         """Move the counts."""
-        counts, n_true = tally
+        counts, n_true, n_drawn = tally
         return reliability._replace(
-            counts=reliability.counts + counts, n_true=reliability.n_true + n_true
+            counts=reliability.counts + counts,
+            n_true=reliability.n_true + n_true,
+            n_drawn=reliability.n_drawn + n_drawn,
         )
 
     def change(self, before: Chains, after: Chains) -> float:
         """How far the chains disagree on the number of true facts: split R-hat less one."""
-        n_drawn = int(np.count_nonzero(after.n_true.any(axis=1)))
-        return split_r_hat(after.n_true[self.burn_in : max(n_drawn, self.burn_in)]) - 1.0
+        n_rounds = int(np.count_nonzero(after.n_drawn))
+        return split_r_hat(after.n_true[self.burn_in : n_rounds]) - 1.0
 
     def judge(
         self, block: Block, memory: Memory, reliability: Chains, single_truth: bool
@@ -165,6 +173,24 @@ class LTM(Algorithm[Chains]):
             facts - true + prior[:, 0].sum(axis=1)
         )
         return Rates(tpr, fpr, float(true.sum() / facts.sum()))
+
+    def _strengths(self, claims: Claims, prior: PriorRates) -> tuple[FloatArray, FloatArray]:
+        """How many claims each source's prior is worth.
+
+        Known truths weigh against what is sampled as they do in `PriorRates.weigh_known`.
+        """
+        block = claims.all
+        n_facts_of_voice = np.repeat(
+            np.diff(block.first_fact_of_item), np.diff(block.first_voice_of_item)
+        )
+        spoken = np.bincount(block.source_of_voice, n_facts_of_voice, claims.n_sources)
+        true, facts = prior.known[:, 2], prior.known[:, 3]
+        of_true = self.tpr_strength + spoken * claims.usual_prevalence * true / UNLEARNED
+        of_false = self.fpr_strength + spoken * (1.0 - claims.usual_prevalence) * (
+            (facts - true) / UNLEARNED
+        )
+        is_fixed = prior.is_fixed == 1
+        return np.where(is_fixed, CERTAIN, of_true), np.where(is_fixed, CERTAIN, of_false)
 
     def _keeps(self, round_number: int) -> bool:
         after_burn_in = round_number - self.burn_in - 1

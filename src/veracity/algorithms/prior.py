@@ -28,6 +28,10 @@ class Rate:
         require_probability(self, tpr=self.tpr, fpr=self.fpr)
 
 
+UNLEARNED = 10.0
+"""How many known facts weigh as much as all that was learned without them."""
+
+
 class PriorRates(NamedTuple):
     """A prior spelt out for every source, as arrays."""
 
@@ -35,6 +39,21 @@ class PriorRates(NamedTuple):
     fpr: FloatArray
     is_fixed: IntArray
     prevalence: float | None
+    known: FloatArray
+    """`count_votes` of the items whose truth is known: all zero where none is."""
+
+    def weigh_known(self, tpr: FloatArray, fpr: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Rates as the known truths correct them.
+
+        What was learned without them counts as much as `UNLEARNED` known facts, so that a handful
+        of known truths nudges, and a hundred decide.
+        """
+        supports_of_true, supports, true, facts = self.known.T
+        known_tpr = (supports_of_true + UNLEARNED * tpr) / (true + UNLEARNED)
+        false_supports, false = supports - supports_of_true, facts - true
+        known_fpr = (false_supports + UNLEARNED * fpr) / (false + UNLEARNED)
+        is_free = self.is_fixed == 0
+        return np.where(is_free, known_tpr, tpr), np.where(is_free, known_fpr, fpr)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +115,8 @@ class Prior:
                 raise BadValue(f"prior: row {number}: {error}") from error
         return cls(of_kind=of_kind, kind_of_source=kind_of_source, of_source=of_source)
 
-    def rates(self, sources: Sequence[object]) -> PriorRates:
-        """Spell the prior out for these sources."""
+    def rates(self, sources: Sequence[object], known: FloatArray | None = None) -> PriorRates:
+        """Spell the prior out for these sources, with how their word met the known truths."""
         tpr, fpr = np.full(len(sources), self.tpr), np.full(len(sources), self.fpr)
         is_fixed = np.zeros(len(sources), dtype=np.int64)
         rate_of_name = self._rate_of_name()
@@ -106,7 +125,8 @@ class Prior:
                 rate = rate_of_name.get(str(source))
                 if rate is not None:
                     tpr[i], fpr[i], is_fixed[i] = rate.tpr, rate.fpr, rate.fixed
-        return PriorRates(tpr, fpr, is_fixed, self.prevalence)
+        known = np.zeros((len(sources), 4)) if known is None else known
+        return PriorRates(tpr, fpr, is_fixed, self.prevalence, known)
 
     def unknown(self, sources: Sequence[object]) -> list[str]:
         """The sources this prior speaks of that make no claim."""

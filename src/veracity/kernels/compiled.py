@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from veracity.encode import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
-__all__ = ["climb", "climb_sampled", "count_votes", "gibbs", "normalise_log", "sum_votes"]
+__all__ = [
+    "climb",
+    "climb_sampled",
+    "count_confusions",
+    "count_votes",
+    "gibbs",
+    "normalise_log",
+    "sum_confusions",
+    "sum_votes",
+]
 
 
 @njit(cache=True, nogil=True)
@@ -72,6 +81,42 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
 
 
 @njit(cache=True, nogil=True)
+def sum_confusions(block: Block, label_of_fact: IntArray, log_confusion: FloatArray) -> FloatArray:
+    """See the reference."""
+    n_labels = log_confusion.shape[1]
+    score = np.zeros((len(block.first_fact_of_item) - 1, n_labels))
+    for item in range(len(score)):
+        for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
+            said = label_of_fact[fact]
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
+                source = block.source_of_support[i]
+                for true in range(n_labels):
+                    score[item, true] += log_confusion[source, true, said]
+    return score
+
+
+@njit(cache=True, nogil=True)
+def count_confusions(
+    block: Block, label_of_fact: IntArray, label: FloatArray, n_sources: int
+) -> FloatArray:
+    """See the reference."""
+    n_labels = label.shape[1]
+    counts = np.zeros((n_sources, n_labels, n_labels))
+    for item in range(len(label)):
+        for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
+            said = label_of_fact[fact]
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
+                source = block.source_of_support[i]
+                for true in range(n_labels):
+                    counts[source, true, said] += label[item, true]
+    return counts
+
+
+@njit(cache=True, nogil=True)
 def climb(
     block: Block, order: IntArray, machine: Machine, pace: Pace
 ) -> tuple[FloatArray, FloatArray, float]:
@@ -83,8 +128,11 @@ def climb(
     for turn in range(len(order)):
         item = order[turn]
         k = _judge_item(block, item, w, notes.rates, b, pace.single_truth, plausible)
+        found = _positive_phase(block, item, plausible, notes.gradient)
         true = 1.0 if pace.single_truth else k * _sigmoid(b)
-        db += _positive_phase(block, item, plausible, notes.gradient) - true
+        if block.known_of_fact[block.first_fact_of_item[item]] >= 0:
+            true = found
+        db += found - true
         for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
             source = block.source_of_voice[voice]
             met = true * notes.rates[source, 0]
@@ -124,6 +172,7 @@ def climb_sampled(
         claimed = np.empty((k, len(voices)), np.bool_)
         for _ in range(gibbs_steps):
             _imagine(voices, w, notes.rates, base, pace.single_truth, plausible, claimed, rng)
+            _hold_known(block, item, plausible)
         for fact in range(k):
             db -= plausible[fact]
             for i in range(len(voices)):
@@ -169,7 +218,8 @@ def gibbs(
             ):
                 source = block.source_of_support[i]
                 log_odds += odds[source, now, 1] - odds[source, now, 0]
-            probability[fact] = _sigmoid(log_odds)
+            known = block.known_of_fact[fact]
+            probability[fact] = _sigmoid(log_odds) if known < 0 else known
             drawn = 1 if rng.random() < probability[fact] else 0
             if is_new:
                 truth[fact] = drawn
@@ -334,7 +384,17 @@ def _judge_item(
     for fact in range(first, last):
         plausible[fact - first] = _support(block, fact, w)
     _activate(plausible[: last - first], base, single_truth)
+    _hold_known(block, item, plausible)
     return int(last - first)
+
+
+@njit(cache=True, nogil=True)
+def _hold_known(block: Block, item: int, plausible: FloatArray) -> None:
+    """Put what is known of an item's facts in the place of what is thought of them."""
+    first = block.first_fact_of_item[item]
+    if block.known_of_fact[first] >= 0:
+        for fact in range(first, block.first_fact_of_item[item + 1]):
+            plausible[fact - first] = block.known_of_fact[fact]
 
 
 @njit(cache=True, nogil=True)

@@ -16,15 +16,24 @@ from veracity.kernels import Machine, Pace
 if TYPE_CHECKING:
     from veracity.encode import Block, FloatArray, IntArray
 
-__all__ = ["climb", "climb_sampled", "count_votes", "gibbs", "normalise_log", "sum_votes"]
+__all__ = [
+    "climb",
+    "climb_sampled",
+    "count_confusions",
+    "count_votes",
+    "gibbs",
+    "normalise_log",
+    "sum_confusions",
+    "sum_votes",
+]
 
 
 def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:
     """Score each fact: the bases of all voices of its item plus the weights of its supporters."""
     base_of_item = _sum_by(base_of_source[block.source_of_voice], block.first_voice_of_item)
     own = _sum_by(weight_of_source[block.source_of_support], block.first_support_of_fact)
-    total: FloatArray = np.repeat(base_of_item, np.diff(block.first_fact_of_item)) + own
-    return total
+    base_of_fact = np.repeat(base_of_item, np.diff(block.first_fact_of_item))
+    return np.asarray(base_of_fact + own, dtype=np.float64)
 
 
 def normalise_log(score_of_fact: FloatArray, first_fact_of_item: IntArray) -> FloatArray:
@@ -34,7 +43,9 @@ def normalise_log(score_of_fact: FloatArray, first_fact_of_item: IntArray) -> Fl
         np.maximum.reduceat(score_of_fact, first_fact_of_item[:-1]), n_facts_of_item
     )
     share = np.exp(score_of_fact - highest)
-    return share / np.repeat(_sum_by(share, first_fact_of_item), n_facts_of_item)
+    total: FloatArray = np.repeat(_sum_by(share, first_fact_of_item), n_facts_of_item)
+    plausibility: FloatArray = share / total
+    return plausibility
 
 
 def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) -> FloatArray:
@@ -59,6 +70,28 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
     return np.stack(columns, axis=1).astype(np.float64)
 
 
+def sum_confusions(block: Block, label_of_fact: IntArray, log_confusion: FloatArray) -> FloatArray:
+    """Score each label of each item: the sum, over supports, of log P(what is said, given it)."""
+    score = np.zeros((len(block.first_fact_of_item) - 1, log_confusion.shape[1]))
+    for item in range(len(score)):
+        first = block.first_fact_of_item[item]
+        for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
+            score[item] += log_confusion[sources, :, label_of_fact[fact]].sum(axis=0)
+    return score
+
+
+def count_confusions(
+    block: Block, label_of_fact: IntArray, label: FloatArray, n_sources: int
+) -> FloatArray:
+    """Count [source, true label, label said]; label k of item i is true to ``label[i, k]``."""
+    counts = np.zeros((n_sources, label.shape[1], label.shape[1]))
+    for item in range(len(label)):
+        first = block.first_fact_of_item[item]
+        for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
+            counts[sources, :, label_of_fact[fact]] += label[item]
+    return counts
+
+
 def climb(
     block: Block, order: IntArray, machine: Machine, pace: Pace
 ) -> tuple[FloatArray, FloatArray, float]:
@@ -66,8 +99,8 @@ def climb(
 
     `order` is the order of the items; a batch closes when it has enough facts. With one hidden
     unit the model's expectations have a closed form: of k facts, expect ``true = k * prevalence``
-    to be true (one, under a single truth); then E[v h] = true * tpr and
-    E[v] = true * tpr + (k - true) * fpr.
+    to be true (one, under a single truth; as many as are true, where that is known); then
+    E[v h] = true * tpr and E[v] = true * tpr + (k - true) * fpr.
 
     Returns the new visible biases, weights and global hidden bias.
     """
@@ -79,10 +112,12 @@ def climb(
             voices = _voices(block, item)
             supporters = _supporters_of_facts(block, item)
             plausible = _judge_item(supporters, w, b + beta[voices].sum(), pace.single_truth)
+            plausible, is_known = _with_known(plausible, block, item)
             for sources, p in zip(supporters, plausible, strict=True):
                 dw[sources] += p
                 da[sources] += 1.0
             true = 1.0 if pace.single_truth else float(len(supporters) * _sigmoid(b))
+            true = float(plausible.sum()) if is_known else true
             dw[voices] -= true * tpr[voices]
             da[voices] -= true * tpr[voices] + (len(supporters) - true) * fpr[voices]
             db += float(plausible.sum()) - true
@@ -112,6 +147,7 @@ def climb_sampled(
             supporters = _supporters_of_facts(block, item)
             base = b + beta[voices].sum()
             plausible = _judge_item(supporters, w, base, pace.single_truth)
+            plausible, _ = _with_known(plausible, block, item)
             for sources, p in zip(supporters, plausible, strict=True):
                 dw[sources] += p
                 da[sources] += 1.0
@@ -122,6 +158,7 @@ def climb_sampled(
                 claimed = draws < np.where(is_true[:, None], tpr[voices], fpr[voices])
                 reconstructed = [voices[row] for row in claimed]
                 imagined = _judge_item(reconstructed, w, base, pace.single_truth)
+                imagined, _ = _with_known(imagined, block, item)
             dw[voices] -= imagined @ claimed
             da[voices] -= claimed.sum(axis=0)
             db += float(plausible.sum() - imagined.sum())
@@ -141,8 +178,8 @@ def gibbs(
 
     ``counts[s, i, j]`` says how often source s claimed j of facts that are i, `prior` the
     same in beta-prior counts m. P(t_f = i | rest) ∝ β_i Π_s (n_sij + m_sij) / (n_si· + m_si·), n
-    being counted without fact f. A truth of -1 is not drawn yet: the facts of such an item are drawn
-    from the counts before the item, so that a chain starts from the prior.
+    being counted without fact f. A truth of -1 is not drawn yet: the facts of such an item are
+    drawn from the counts before the item, so that a chain starts from the prior.
 
     Returns the new truths, P(t_f = 1 | rest) as it was at each draw, and the new counts.
     """
@@ -166,7 +203,8 @@ def gibbs(
             total = (before if is_new else counts) + prior
             share = np.log(total / total.sum(axis=2, keepdims=True))
             log_odds = log_prior_odds + (share[voices, 1, claim] - share[voices, 0, claim]).sum()
-            probability[fact] = _sigmoid(log_odds)
+            known = block.known_of_fact[fact]
+            probability[fact] = _sigmoid(log_odds) if known < 0 else known
             truth[fact] = int(draws[fact] < probability[fact])
             counts[voices, truth[fact], claim] += 1.0
     return truth, probability, counts
@@ -201,6 +239,13 @@ def _judge_item(
         share = np.exp(score - score.max())
         return np.asarray(share / share.sum())
     return np.asarray(_sigmoid(base + score))
+
+
+def _with_known(plausible: FloatArray, block: Block, item: int) -> tuple[FloatArray, bool]:
+    """The plausibilities of an item's facts, or what is known of them; and whether it is known."""
+    known = block.known_of_fact[block.first_fact_of_item[item] : block.first_fact_of_item[item + 1]]
+    is_known = bool(known[0] >= 0)
+    return (known.astype(np.float64) if is_known else plausible), is_known
 
 
 def _batches(block: Block, order: IntArray, batch_size: int) -> list[list[int]]:

@@ -1,0 +1,253 @@
+"""AccuCopy: Accu, in which the votes of sources that copy from one another count little.
+
+Dong, Berti-Equille, Srivastava: Integrating Conflicting Data: The Role of Source Dependence
+(VLDB 2009). Independent sources that name the same value are mostly right; the same *false* value
+they hardly ever name. So it is shared mistakes that give a copy away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.accu import Accuracies, share_with_unclaimed
+from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, compiled, hold_known
+from veracity.algorithms.checks import require_at_least, require_positive, require_probability
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
+from veracity.encode import Block, Claims, FloatArray, IntArray
+from veracity.errors import ParameterError
+from veracity.kernels.copying import PairRule, Shared, find_shared, nameless_rank
+
+__all__ = ["AccuCopy", "Copies", "Copying", "log_dependence"]
+
+MOST_COPIES = 10_000
+"""How many pairs are told of, at most."""
+
+SAME = 9
+"""Numbers that agree to this many decimals do not decide which source is counted first."""
+
+
+class Copies(NamedTuple):
+    """Pairs of sources of which one copies the other, likelier than not; the clearest first.
+
+    `probability` is that of copying in either direction, `source` the likelier copier. The counts
+    are expectations: a shared value is true as far as it is plausible.
+    """
+
+    source: IntArray
+    original: IntArray
+    probability: FloatArray
+    shared_true: FloatArray
+    shared_false: FloatArray
+    different: FloatArray
+
+
+class Copying(NamedTuple):
+    """The accuracies, what pairs of sources share, and how much of it is true."""
+
+    accuracies: Accuracies
+    shared: Shared
+    shared_true: FloatArray
+    rank: IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccuCopy(Algorithm[Copying]):
+    """Accu with every vote weighed by the probability that it was not copied.
+
+    Parameters
+    ----------
+    prior
+        Where the accuracies start: its tpr. Fixed sources stay as they are.
+    n_false_values
+        How many false values an item has, all equally likely to be named by a source that errs.
+        Fewer where fewer values are claimed in all.
+    copying
+        The alpha of the paper: how likely it is that a source copies a given other one, before
+        anything is seen. Below one half.
+    copied
+        The c of the paper: the share of its values that a copier copies.
+    min_shared, most_supporters, most_partners
+        Which pairs are looked at, all others being taken for independent: those that name at least
+        `min_shared` same values, leaving out the values that more than `most_supporters` sources
+        name; and of each source the `most_partners` with which it shares most.
+    max_rounds, tolerance
+        It stops when a round moves no accuracy by `tolerance`.
+    """
+
+    name = "accu-copy"
+    kinds = ("categorical",)
+    learns_from = "all"
+
+    prior: Prior = NO_PRIOR
+    n_false_values: float = 100.0
+    copying: float = 0.2
+    copied: float = 0.8
+    min_shared: int = 10
+    most_supporters: int = 100
+    most_partners: int = 50
+    max_rounds: int = 50
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        require_positive(self, tolerance=self.tolerance)
+        require_probability(self, copying=self.copying, copied=self.copied)
+        if self.copying >= 0.5:
+            raise ParameterError(f"AccuCopy: copying must be below 0.5, got {self.copying}")
+        require_at_least(self, 1, n_false_values=self.n_false_values, max_rounds=self.max_rounds)
+        require_at_least(self, 1, min_shared=self.min_shared, most_partners=self.most_partners)
+        require_at_least(self, 2, most_supporters=self.most_supporters)
+
+    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Copying]:
+        """Start from a vote in which nobody copies, and the accuracies it gives the sources.
+
+        Not from the prior's accuracies: better sources than it thinks agree more often than it
+        thinks, and would be taken for copies of each other.
+        """
+        rule = PairRule(self.min_shared, self.most_supporters, self.most_partners)
+        shared = find_shared(claims.all, claims.n_sources, rule)
+        accuracies = Accuracies.at_start(claims, prior, self.n_false_values)
+        rank = nameless_rank(claims.all, claims.n_sources)
+        nobody_copies = np.ones(len(claims.all.source_of_support))
+        first = Copying(accuracies, shared, np.zeros(len(shared.source)), rank)
+        return (), self.learn(first, _tally(claims.all, first, nobody_copies))
+
+    def study(
+        self, block: Block, memory: Memory, reliability: Copying, turn: Turn
+    ) -> tuple[Memory, Tally]:
+        """Judge the facts; count how sources met them, and the true ones that pairs share."""
+        return memory, _tally(block, reliability, self._independence(block, reliability))
+
+    def learn(self, reliability: Copying, tally: Tally) -> Copying:
+        """A_s = mean plausibility of the values it names."""
+        counts, shared_true = tally
+        accuracies = reliability.accuracies.learn(counts)
+        return reliability._replace(accuracies=accuracies, shared_true=shared_true)
+
+    def change(self, before: Copying, after: Copying) -> float:
+        """The largest move of any accuracy."""
+        return before.accuracies.change(after.accuracies)
+
+    def judge(
+        self, block: Block, memory: Memory, reliability: Copying, single_truth: bool
+    ) -> FloatArray:
+        """C(c) = Σ_s ln(n A_s / (1 - A_s)) I_s(c), with I the probability that it is no copy."""
+        return _plausibility(block, reliability, self._independence(block, reliability))
+
+    def copies(self, reliability: Copying) -> Copies:
+        """The pairs that are likelier dependent than not, those with the most evidence first."""
+        shared = reliability.shared
+        log_forth, log_back = self._log_dependence(reliability)
+        log_odds = np.logaddexp(log_forth, log_back)
+        n_shared = np.diff(shared.first_link_of_pair)
+        likely = np.flatnonzero(log_odds > 0.0)
+        top = likely[np.argsort(-log_odds[likely], kind="stable")][:MOST_COPIES]
+        is_forth = log_forth[top] >= log_back[top]
+        return Copies(
+            np.where(is_forth, shared.source[top], shared.other[top]),
+            np.where(is_forth, shared.other[top], shared.source[top]),
+            np.exp(-np.logaddexp(0.0, -log_odds[top])),
+            reliability.shared_true[top],
+            n_shared[top] - reliability.shared_true[top],
+            shared.different[top],
+        )
+
+    def _log_dependence(self, reliability: Copying) -> tuple[FloatArray, FloatArray]:
+        """`log_dependence` of every pair."""
+        shared, accuracy = reliability.shared, reliability.accuracies.accuracy
+        n_shared = np.diff(shared.first_link_of_pair)
+        return log_dependence(
+            (accuracy[shared.source], accuracy[shared.other]),
+            (reliability.shared_true, n_shared - reliability.shared_true, shared.different),
+            reliability.accuracies.n_false_values,
+            self.copying,
+            self.copied,
+        )
+
+    def _independence(self, block: Block, reliability: Copying) -> FloatArray:
+        """I = Π (1 - c P(the two are dependent)) over the supporters of a fact counted before.
+
+        Given that one of the two copies the other, its second naming tells nothing new, whichever
+        of them is the copier: so P is that of both directions.
+        """
+        shared = reliability.shared
+        log_forth, log_back = self._log_dependence(reliability)
+        forth, back = _probabilities(log_forth, log_back)
+        order = _order(forth - back, reliability)
+        is_other_later = order[shared.other] > order[shared.source]
+        n_links = np.diff(shared.first_link_of_pair)
+        log_factor = np.repeat(np.log1p(-self.copied * (forth + back)), n_links)
+        later = np.where(
+            np.repeat(is_other_later, n_links), shared.support_of_other, shared.support_of_source
+        )
+        return np.exp(np.bincount(later, log_factor, len(block.source_of_support)))
+
+
+def log_dependence(
+    accuracies: tuple[FloatArray, FloatArray],
+    counts: tuple[FloatArray, FloatArray, FloatArray],
+    n: float,
+    alpha: float,
+    c: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Log-odds of "the source copies the other", and of the reverse, against independence.
+
+    With kt, kf, kd the shared true, shared false and different values, Pt = A₁A₂,
+    Pf = (1 - A₁)(1 - A₂)/n and Pd = 1 - Pt - Pf, independent sources claim what they do with
+    probability Pt^kt Pf^kf Pd^kd. A copier takes a share c from the other, right or wrong as that
+    one is: (A₂c + Pt(1 - c))^kt ((1 - A₂)c + Pf(1 - c))^kf (Pd(1 - c))^kd.
+    """
+    true, false, different = counts
+    accuracy, other_accuracy = accuracies
+    both_true = accuracy * other_accuracy
+    both_false = (1.0 - accuracy) * (1.0 - other_accuracy) / n
+    log_prior = np.log(alpha) - np.log1p(-2.0 * alpha)
+
+    def against_independence(original: FloatArray) -> FloatArray:
+        # Ratios, in logs: the powers of hundreds of shared values would underflow; Pd cancels.
+        from_true = np.log(original * c / both_true + 1.0 - c)
+        from_false = np.log((1.0 - original) * c / both_false + 1.0 - c)
+        evidence: FloatArray = true * from_true + false * from_false + different * np.log1p(-c)
+        return np.asarray(log_prior + evidence)
+
+    return against_independence(other_accuracy), against_independence(accuracy)
+
+
+def _probabilities(log_forth: FloatArray, log_back: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Probabilities of copying forth and back, from their log-odds against independence."""
+    log_total = np.logaddexp(np.logaddexp(log_forth, log_back), 0.0)
+    return np.exp(log_forth - log_total), np.exp(log_back - log_total)
+
+
+def _order(net: FloatArray, reliability: Copying) -> IntArray:
+    """At which place each source is counted: who copies least, on balance, comes first.
+
+    `net` is, for each pair, the probability that the source copies less that of the reverse. Of
+    sources that copy as much as they are copied, the more accurate comes first.
+    """
+    shared, n_sources = reliability.shared, len(reliability.rank)
+    copies = np.bincount(shared.source, net, n_sources) - np.bincount(shared.other, net, n_sources)
+    accuracy = reliability.accuracies.accuracy
+    order = np.lexsort((reliability.rank, -np.round(accuracy, SAME), np.round(copies, SAME)))
+    place = np.empty(n_sources, dtype=np.int64)
+    place[order] = np.arange(n_sources)
+    return place
+
+
+def _plausibility(block: Block, copying: Copying, independence: FloatArray) -> FloatArray:
+    vote = copying.accuracies.votes()[block.source_of_support] * independence
+    score = np.add.reduceat(vote, block.first_support_of_fact[:-1])
+    return share_with_unclaimed(score, block, copying.accuracies.n_false_values)
+
+
+def _tally(block: Block, copying: Copying, independence: FloatArray) -> Tally:
+    """How the sources' words met the facts; how many of the values that a pair shares are true."""
+    plausibility = hold_known(_plausibility(block, copying, independence), block)
+    counts = compiled().count_votes(block, plausibility, len(copying.rank))
+    plausibility_of_support = np.repeat(plausibility, np.diff(block.first_support_of_fact))
+    n_links = np.diff(copying.shared.first_link_of_pair)
+    pair_of_link = np.repeat(np.arange(len(n_links)), n_links)
+    plausibility_of_link = plausibility_of_support[copying.shared.support_of_source]
+    return counts, np.bincount(pair_of_link, plausibility_of_link, len(n_links))

@@ -1,0 +1,43 @@
+"""Pooled Investment: claims that exclude one another share what was invested in them.
+
+Pasternack, Roth: Knowing What to Believe (when you already know something) (COLING 2010).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veracity.algorithms.investment import Investment, invested_in
+from veracity.algorithms.sums import Sides, Standing, share
+from veracity.encode import Block
+
+__all__ = ["PooledInvestment"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledInvestment(Investment):
+    """Like `Investment`, but what is invested in an item is shared out, not grown.
+
+    So an item on which many speak makes nobody rich. Parameters are those of `Investment`, with
+    the paper's own defaults.
+    """
+
+    name = "pooled-investment"
+
+    growth: float = 1.4
+    max_rounds: int = 10
+
+    def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
+        """The paper's uniform prior: one over the number of claims that exclude one another."""
+        is_claimed = Sides(np.sign(voters.fact), np.sign(voters.denial))
+        return share(block, is_claimed, has_denials)
+
+    def belief_from(self, block: Block, standing: Standing) -> Sides:
+        """B(c) = I(c) · I(c)^g / Σ I(d)^g over the claims d that exclude c, and c."""
+        invested = invested_in(block, standing)
+        grown = share(block, invested, standing.has_denials)  # shares first: no power underflows
+        grown = Sides(grown.fact**self.growth, grown.denial**self.growth)
+        grown = share(block, grown, standing.has_denials)
+        return Sides(invested.fact * grown.fact, invested.denial * grown.denial)

@@ -1,0 +1,163 @@
+"""What would the others say? Several algorithms on one encoding of the claims."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+
+from veracity.algorithms import ALGORITHMS, Algorithm
+from veracity.discovery import Prepared, Progress, answer, chosen_algorithm, prepare
+from veracity.engines import Local
+from veracity.errors import NotConverged, VeracityError
+from veracity.evaluation import evaluate
+from veracity.read import read_truth
+from veracity.result import Result, hand_back
+from veracity.schema import FrameKind, Kind
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How algorithms fare on the same claims, and how far they agree.
+
+    `results` has the result of each algorithm that did not fail, by name.
+    """
+
+    results: dict[str, Result]
+    rows: pl.DataFrame
+    frame_kind: FrameKind
+    notes: list[str]
+
+    @property
+    def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
+        """One row an algorithm: its measures, rounds, seconds, and why it failed if it did."""
+        return hand_back(self.rows, self.frame_kind)
+
+    @property
+    def agreement(self) -> Any:  # noqa: ANN401
+        """One row a pair of algorithms: the share of items on which they settle on the same."""
+        pairs = [
+            {"algorithm": one, "other": other, "agreement": _agreement(first, second)}
+            for (one, first), (other, second) in combinations(self.results.items(), 2)
+        ]
+        schema = {"algorithm": pl.String, "other": pl.String, "agreement": pl.Float64}
+        return hand_back(pl.DataFrame(pairs, schema=schema), self.frame_kind)
+
+
+def compare(
+    claims: object,
+    truth: object | None = None,
+    *,
+    algorithms: Sequence[Algorithm[Any] | str] | Mapping[str, Algorithm[Any]] | None = None,
+    columns: Mapping[str, str] | None = None,
+    kind: Kind | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run several algorithms on the same claims.
+
+    Parameters
+    ----------
+    claims
+        What `discover` takes.
+    truth
+        Known truths to measure against; without them, only the agreement is told.
+    algorithms
+        Which ones, as names, algorithms, or algorithms under names of your own; all that are for
+        this kind of claims, unless said otherwise.
+    columns, kind, seed
+        As for `discover`.
+    progress
+        Called with the name of the algorithm at work, how many are done, and of how many.
+
+    Examples
+    --------
+    >>> import veracity
+    >>> flights = veracity.synthetic.flights()
+    >>> found = compare(flights.claims, flights.truth, algorithms=["majority-vote", "ltd-rbm"])
+    >>> found.table.select("algorithm", pl.col("accuracy").round(2)).rows()
+    [('majority-vote', 0.91), ('ltd-rbm', 0.97)]
+    """
+    tell = progress or (lambda phase, done, total: None)
+    prepared = prepare(claims, columns=columns, kind=kind, tell=tell)
+    chosen = _chosen(algorithms, prepared.table.kind, seed)
+    truths, notes = _read_truth(truth, prepared.table.kind, columns)
+    results: dict[str, Result] = {}
+    rows: list[dict[str, Any]] = []
+    for number, (name, algorithm) in enumerate(chosen.items()):
+        tell(name, number, len(chosen))
+        try:
+            result = _answer_quietly(prepared, algorithm)
+            row = _measured(result, truths, notes)
+        except (VeracityError, ArithmeticError, MemoryError, ValueError) as error:
+            rows.append({"algorithm": name, "failed": f"{type(error).__name__}: {error}"})
+            continue
+        results[name] = result
+        rows.append({"algorithm": name, **row})
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return Comparison(results, table, prepared.table.frame_kind, list(dict.fromkeys(notes)))
+
+
+def _chosen(
+    algorithms: Sequence[Algorithm[Any] | str] | Mapping[str, Algorithm[Any]] | None,
+    kind: Kind,
+    seed: int | None,
+) -> dict[str, Algorithm[Any]]:
+    """The algorithms to run, by name; of two with one name the second is numbered."""
+    if isinstance(algorithms, Mapping):
+        return {name: chosen_algorithm(one, seed) for name, one in algorithms.items()}
+    if algorithms is None:
+        every = {name: chosen_algorithm(name, seed) for name in ALGORITHMS}
+        return {name: one for name, one in every.items() if kind in one.kinds}
+    chosen: dict[str, Algorithm[Any]] = {}
+    for one in algorithms:
+        algorithm = chosen_algorithm(one, seed)
+        name = one if isinstance(one, str) else algorithm.name
+        while name in chosen:
+            name += " again"
+        chosen[name] = algorithm
+    return chosen
+
+
+def _answer_quietly(prepared: Prepared, algorithm: Algorithm[Any]) -> Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # the table says it
+        return answer(prepared, algorithm, Local(), lambda phase, done, total: None)
+
+
+def _read_truth(
+    truth: object | None, kind: Kind, columns: Mapping[str, str] | None
+) -> tuple[pl.DataFrame | None, list[str]]:
+    if truth is None:
+        return None, []
+    of_truth = {part: name for part, name in (columns or {}).items() if part != "source"}
+    return read_truth(truth, kind=kind, columns=of_truth)
+
+
+def _measured(result: Result, truths: pl.DataFrame | None, notes: list[str]) -> dict[str, Any]:
+    measures: dict[str, Any] = {}
+    if truths is not None:
+        evaluation = evaluate(result, truths)
+        measures = evaluation.measures()
+        notes += evaluation.notes
+    return {
+        **measures,
+        "rounds": result.run["rounds"],
+        "converged": result.converged,
+        "seconds": result.run["seconds"]["learn"],
+    }
+
+
+def _agreement(one: Result, other: Result) -> float:
+    """The share of items on which two results settle on the same value or values."""
+    first, second = one.tables.truths, other.tables.truths
+    keys = [name for name in ("entity", "attribute", "fact") if name in first.columns]
+    settled = [t.group_by(keys).agg(pl.col("value").sort()) for t in (first, second)]
+    same = settled[0].join(settled[1], on=keys, suffix="_other")
+    return int((same["value"] == same["value_other"]).sum()) / max(len(same), 1)

@@ -1,0 +1,226 @@
+"""From arrays back to tables: the names are put on what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms import Rates
+from veracity.algorithms.numbers import numbers_of
+from veracity.encode import Claims, Encoded, FloatArray, IntArray
+
+__all__ = ["SAME", "Fit", "Tables", "tabulate"]
+
+SAME = 9
+"""Plausibilities that agree to this many decimals are tied."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The three tables of a result, as polars frames."""
+
+    truths: pl.DataFrame
+    facts: pl.DataFrame
+    sources: pl.DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What an algorithm found, and how it got there.
+
+    Plausibilities of facts, with how each source's word met them and the sources' rates; or, where
+    claims are numbers, estimates of items with their standard errors.
+    """
+
+    trust: FloatArray | None
+    trace: list[dict[str, float | None]]
+    converged: bool
+    plausibility: FloatArray | None = None
+    counts: FloatArray | None = None
+    rates: Rates | None = None
+    estimate: tuple[FloatArray, FloatArray] | None = None
+
+
+def tabulate(encoded: Encoded, found: Fit, min_plausibility: float | None) -> Tables:
+    """Put the names back on what was found."""
+    if found.estimate is not None:
+        return _number_tables(encoded, found.estimate, found.trust)
+    if found.plausibility is None or found.counts is None or found.rates is None:
+        raise TypeError("a fit has plausibilities or estimates")
+    facts = _facts_table(encoded, found.plausibility)
+    if encoded.claims.kind == "categorical":
+        truths = _single_truths(encoded, facts, min_plausibility)
+    elif encoded.claims.kind == "multiple":
+        truths = _multiple_truths(encoded, facts, min_plausibility)
+    else:
+        truths = _binary_truths(facts, min_plausibility)
+    sources = _sources_table(encoded, found.counts, found.rates)
+    if found.trust is not None:
+        sources = sources.with_columns(trust=found.trust)
+    return Tables(truths, facts, sources)
+
+
+def _facts_table(encoded: Encoded, plausibility: FloatArray) -> pl.DataFrame:
+    block = encoded.claims.all
+    item_of_fact = _item_of_fact(encoded.claims)
+    supporters = np.diff(block.first_support_of_fact)
+    columns = encoded.items[item_of_fact]
+    if encoded.claims.value_of_fact is not None:
+        columns = columns.with_columns(value=encoded.claims.value_of_fact)
+    return columns.with_columns(
+        plausibility=plausibility,
+        supporters=supporters,
+        opposers=np.diff(block.first_voice_of_item)[item_of_fact] - supporters,
+    )
+
+
+def _single_truths(
+    encoded: Encoded, facts: pl.DataFrame, min_plausibility: float | None
+) -> pl.DataFrame:
+    first = encoded.claims.all.first_fact_of_item
+    n_values = np.diff(first)
+    rank = _ranked(encoded.claims, facts)
+    best = rank[first[:-1]]
+    has_second = n_values > 1
+    second = rank[np.minimum(first[:-1] + 1, first[1:] - 1)]
+    plausibility = facts["plausibility"].to_numpy()
+    margin = np.where(has_second, plausibility[best] - plausibility[second], plausibility[best])
+    chosen = facts["value"].gather(best)
+    truths = encoded.items.with_columns(
+        value=chosen,
+        plausibility=plausibility[best],
+        runner_up=facts["value"].gather(second),
+        margin=np.maximum(margin, 0.0),
+        values=n_values,
+        claims=np.diff(encoded.claims.all.first_support_of_fact[first]),
+        contested=has_second,
+        tied=has_second & (np.round(margin, SAME) <= 0.0),
+    ).with_columns(
+        value=pl.when(~_refuted(encoded.claims)).then("value"),
+        runner_up=pl.when("contested").then("runner_up"),
+    )
+    return _abstain(truths, pl.col("plausibility"), min_plausibility)
+
+
+def _multiple_truths(
+    encoded: Encoded, facts: pl.DataFrame, min_plausibility: float | None
+) -> pl.DataFrame:
+    threshold = 0.5 if min_plausibility is None else min_plausibility
+    columns = encoded.items.columns
+    is_true = pl.col("plausibility") >= threshold
+    n_true = is_true.sum().over(columns)
+    is_best = pl.col("plausibility").arg_max().over(columns) == pl.int_range(pl.len()).over(columns)
+    return (
+        facts.with_columns(
+            values=pl.len().over(columns).cast(pl.Int64),
+            claims=pl.col("supporters").sum().over(columns),
+            contested=pl.col("opposers") > 0,
+        )
+        .filter(is_true | ((n_true == 0) & is_best))
+        .with_columns(value=pl.when(pl.col("plausibility") >= threshold).then("value"))
+        .select(*columns, "value", "plausibility", "values", "claims", "contested")
+    )
+
+
+def _binary_truths(facts: pl.DataFrame, min_plausibility: float | None) -> pl.DataFrame:
+    p = pl.col("plausibility")
+    truths = facts.select(
+        "fact",
+        value=p > 0.5,
+        plausibility=p,
+        margin=(2.0 * p - 1.0).abs(),
+        claims=pl.col("supporters") + pl.col("opposers"),
+        contested=(pl.col("supporters") > 0) & (pl.col("opposers") > 0),
+        tied=((2.0 * p - 1.0).abs().round(SAME) <= 0.0),
+    )
+    return _abstain(truths, pl.max_horizontal(p, 1.0 - p), min_plausibility)
+
+
+def _abstain(
+    truths: pl.DataFrame, sureness: pl.Expr, min_plausibility: float | None
+) -> pl.DataFrame:
+    """Leave the value empty where it is not sure enough."""
+    if min_plausibility is None:
+        return truths
+    return truths.with_columns(value=pl.when(sureness >= min_plausibility).then("value"))
+
+
+def _ranked(claims: Claims, facts: pl.DataFrame) -> IntArray:
+    """Facts of each item, the most plausible first.
+
+    Of tied ones the one with more supporters comes first, then the first in sorted order: a rule
+    that does not depend on the order of the claims.
+    """
+    plausibility = np.round(facts["plausibility"].to_numpy(), SAME)
+    supporters = facts["supporters"].to_numpy()
+    return np.lexsort((-supporters, -plausibility, _item_of_fact(claims)))
+
+
+def _sources_table(encoded: Encoded, counts: FloatArray, rates: Rates) -> pl.DataFrame:
+    supports_of_true, supports, true, facts = counts.T
+    if encoded.claims.kind == "binary":
+        right, made = 2.0 * supports_of_true + facts - supports - true, facts
+    else:
+        right, made = supports_of_true, supports
+    items = np.bincount(encoded.claims.all.source_of_voice, minlength=encoded.claims.n_sources)
+    return pl.DataFrame(
+        {
+            "source": encoded.sources,
+            "tpr": rates.tpr,
+            "fpr": rates.fpr,
+            "accuracy": np.where(
+                made > 0, np.clip(right / np.maximum(made, 1.0), 0.0, 1.0), np.nan
+            ),
+            "claims": made.astype(np.int64),
+            "items": items,
+        }
+    ).with_columns(pl.col("tpr", "fpr", "accuracy").fill_nan(None))
+
+
+def _refuted(claims: Claims) -> pl.Series:
+    """Which items have no true value among those claimed, because another is known to be true."""
+    return pl.Series(
+        np.maximum.reduceat(claims.all.known_of_fact, claims.all.first_fact_of_item[:-1]) == 0
+    )
+
+
+def _item_of_fact(claims: Claims) -> IntArray:
+    return np.repeat(np.arange(claims.n_items), np.diff(claims.all.first_fact_of_item))
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _number_tables(
+    encoded: Encoded, estimate: tuple[FloatArray, FloatArray], trust: FloatArray | None
+) -> Tables:
+    value, uncertainty = estimate
+    block, n_sources = encoded.claims.all, encoded.claims.n_sources
+    first, item_of_fact = block.first_fact_of_item, _item_of_fact(encoded.claims)
+    numbers = numbers_of(block)
+    truths = encoded.items.with_columns(
+        value=value,
+        uncertainty=uncertainty,
+        values=np.diff(first),
+        claims=np.diff(block.first_support_of_fact[first]),
+        contested=np.diff(first) > 1,
+    ).with_columns(pl.col("uncertainty").fill_nan(None))
+    facts = encoded.items[item_of_fact].with_columns(
+        value=block.number_of_fact,
+        supporters=np.diff(block.first_support_of_fact),
+        distance=block.number_of_fact - value[item_of_fact],
+    )
+    distance = (numbers.number - value[numbers.item]) / numbers.scale[numbers.item]
+    n_claims = np.bincount(numbers.source, minlength=n_sources)
+    square = np.bincount(numbers.source, distance**2, n_sources) / np.maximum(n_claims, 1)
+    sources = pl.DataFrame(
+        {
+            "source": encoded.sources,
+            "deviation": np.sqrt(square),
+            "claims": n_claims,
+            "items": np.bincount(block.source_of_voice, minlength=n_sources),
+        }
+    )
+    return Tables(truths, facts, sources if trust is None else sources.with_columns(trust=trust))

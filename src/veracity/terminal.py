@@ -1,0 +1,111 @@
+"""What a terminal shows: tables, a progress bar, and JSON where a program reads along."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+from veracity.discovery import Progress
+from veracity.errors import NotConverged
+from veracity.evaluation import Evaluation
+from veracity.result import Result
+
+__all__ = ["at_work", "print_json", "show_evaluation", "show_result", "show_table"]
+
+NAMES = frozenset({"source", "entity", "attribute", "value", "runner_up", "fact"})
+"""Columns of names and values, which are shown as they are; the others hold counts and measures."""
+
+
+@contextlib.contextmanager
+def at_work() -> Iterator[Progress | None]:
+    """A bar on a terminal, nothing in a pipe; what the result's notes say is not said twice."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        if not sys.stderr.isatty():
+            yield None
+            return
+        with Bar(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("reading", total=None)
+            yield lambda phase, done, total: bar.update(
+                task, description=phase, completed=done, total=total or None
+            )
+
+
+def show_result(result: Result) -> None:
+    """Print a result in short: the closest calls and the most active sources."""
+    click.echo(repr(result))
+    truths, sources = result.tables.truths, result.tables.sources
+    if "margin" in truths.columns:
+        is_settled = ~pl.col("contested")
+        closest = truths.sort(is_settled, "margin", maintain_order=True)
+        show_table("truths, the closest calls first", closest.head(8), len(truths))
+    else:
+        show_table("truths", truths.head(8), len(truths))
+    most = sources.sort("claims", descending=True, maintain_order=True)
+    show_table("sources, those with most claims first", most.head(12), len(sources))
+
+
+def show_evaluation(evaluation: Evaluation) -> None:
+    """Print the measures of an evaluation, on the whole and for each attribute."""
+    rows = [{"attribute": "all", **evaluation.measures()}]
+    if evaluation.by_attribute is not None:
+        parts = pl.DataFrame(evaluation.by_attribute).to_dicts()
+        rows += [{**part, "attribute": str(part["attribute"])} for part in parts if len(parts) > 1]
+    show_table("right or wrong", pl.DataFrame(rows), len(rows))
+    for note in evaluation.notes:
+        click.echo(f"note: {note}")
+
+
+def show_table(title: str, table: pl.DataFrame, n_rows: int) -> None:
+    """Print some rows of a table, and of how many they are."""
+    shown = Table(title=title if n_rows == len(table) else f"{title} ({len(table)} of {n_rows:,})")
+    for name, dtype in table.schema.items():
+        shown.add_column(name.replace("_", " "), justify="right" if dtype.is_numeric() else "left")
+    for row in table.iter_rows(named=True):
+        cells = (_named(cell) if name in NAMES else _measured(cell) for name, cell in row.items())
+        shown.add_row(*map(Text, cells))
+    width = None if sys.stdout.isatty() else 120
+    Console(width=width, highlight=False).print(shown)
+
+
+def _named(value: object) -> str:
+    """A name or a value as it is, but on one line and without what a terminal would obey."""
+    if value is None:
+        return ""
+    text = str(value)
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _measured(value: object) -> str:
+    """A count, a measure, or whether something holds."""
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "yes"
+    return f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print what any reader of JSON understands."""
+    click.echo(json.dumps(_finite(content), indent=2, default=str))
+
+
+def _finite(content: Any) -> Any:  # noqa: ANN401
+    """The same without NaN and infinity, which are no JSON: null in their place."""
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import veracity
+from claims import as_claims, value_rows
+from veracity import DawidSkene, OneCoin
+from veracity.algorithms.base import Turn
+
+
+def crowd(seed=2, n_items=150, n_sources=12, n_labels=3):
+    """Labels of a crowd whose members confuse labels each in their own way."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_labels, size=n_items)
+    confusion = rng.dirichlet(np.ones(n_labels), (n_sources, n_labels)) * 0.5
+    confusion += 0.5 * np.eye(n_labels)
+    rows = [
+        (f"s{s:02d}", f"e{i:03d}", str(rng.choice(n_labels, p=confusion[s, truth[i]])))
+        for s in range(n_sources)
+        for i in range(n_items)
+        if rng.random() < 0.6
+    ]
+    known = pl.DataFrame(
+        {"entity": [f"e{i:03d}" for i in range(n_items)], "value": truth.astype(str)}
+    )
+    return pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row"), known
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("DawidSkene", DawidSkene(smoothing=1e-9, max_rounds=500, tolerance=1e-7)),
+        ("OneCoinDawidSkene", OneCoin(max_rounds=500, tolerance=1e-7)),
+    ],
+)
+def test_crowd_kit_finds_the_same_probabilities(name, ours):
+    aggregation = pytest.importorskip("crowdkit.aggregation")
+    claims, _ = crowd()
+    table = claims.to_pandas().set_axis(["worker", "task", "label"], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = getattr(aggregation, name)(n_iter=200, tol=1e-9).fit(table)
+    found = veracity.discover(claims, ours)
+    expected = (
+        fitted.probas_.stack().rename("p").reset_index().set_axis(["entity", "value", "p"], axis=1)
+    )
+    joined = found.facts.join(pl.DataFrame(expected), on=["entity", "value"])
+    assert len(joined) == len(found.facts)
+    assert_allclose(joined["plausibility"], joined["p"], atol=2e-3)
+
+
+def test_confusions_tell_what_a_single_rate_cannot():
+    # Of four sources that see every bird as "b" half the time, all err the same way.
+    rng = np.random.default_rng(0)
+    truth = np.array(["a", "b"])[rng.integers(2, size=200)]
+    rows = [
+        (f"s{s}", f"e{i:03d}", "b" if truth[i] == "b" or rng.random() < 0.55 else "a")
+        for s in range(4)
+        for i in range(200)
+    ]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    known = pl.DataFrame({"entity": [f"e{i:03d}" for i in range(200)], "value": truth})
+    full, one_coin = (
+        veracity.evaluate(veracity.discover(claims, name), known).accuracy
+        for name in ("dawid-skene", "one-coin")
+    )
+    assert full > one_coin + 0.1
+
+
+@settings(max_examples=25)
+@given(rows=value_rows(), algorithm=st.sampled_from([DawidSkene(smoothing=1e-9), OneCoin()]))
+def test_the_likelihood_never_falls(rows, algorithm):
+    claims = as_claims(rows)
+    memory, confusion = algorithm.start(claims, algorithm.prior.rates(range(claims.n_sources)))
+    likelihoods = []
+    for round_number in range(1, 12):
+        turn = Turn(round_number, np.random.default_rng(0))
+        _, tally = algorithm.study(claims.all, memory, confusion, turn)
+        confusion = algorithm.learn(confusion, tally)
+        likelihoods.append(confusion.log_likelihood)
+    assert np.diff(likelihoods).min() > -1e-4  # cells held off zero and one may cost a little
+
+
+def test_too_many_labels_are_refused_with_a_way_out():
+    claims = pl.DataFrame({"source": range(101), "entity": [1] * 101, "value": range(101)})
+    with pytest.raises(veracity.errors.ParameterError, match="use OneCoin"):
+        veracity.discover(claims, DawidSkene())
+
+
+@pytest.mark.data
+def test_bluebirds_need_a_confusion_matrix(shared_data):
+    folder = shared_data / "crowd_bluebird"
+    result = veracity.discover(folder / "claims.parquet", "dawid-skene")
+    assert veracity.evaluate(result, folder / "truth.parquet").accuracy >= 0.88

@@ -1,0 +1,60 @@
+"""2-Estimates and 3-Estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import veracity
+from claims import as_claims
+from veracity import ThreeEstimates, TwoEstimates
+from veracity.algorithms.base import Turn
+from veracity.algorithms.two_estimates import stretch
+
+ROWS = [("a", "p", True), ("b", "p", True), ("c", "p", False), ("a", "q", False), ("c", "q", True)]
+CLAIMS = pl.DataFrame(ROWS, schema=["source", "fact", "claim"], orient="row")
+
+
+def one_round(algorithm, round_number):
+    claims = as_claims(CLAIMS)
+    memory, error = algorithm.start(claims, algorithm.prior.rates("abc"))
+    memory, tally = algorithm.study(
+        claims.all, memory, error, Turn(round_number, np.random.default_rng(0))
+    )
+    return memory, tally[0]
+
+
+def test_two_estimates_without_stretching_worked_out_by_hand():
+    # Error .2 everywhere. Truth of p = (.8 + .8 + .2) / 3 = .6, of q = (.2 + .8) / 2 = .5.
+    # a says p, not q: error = ((1 - .6) + .5) / 2; b says p: 1 - .6; c not p, q: (.6 + .5) / 2.
+    _, error = one_round(TwoEstimates(), round_number=11)
+    assert_allclose(error, [0.45, 0.4, 0.55])
+
+
+def test_three_estimates_worked_out_by_hand():
+    # Error = difficulty = .1, product .01. Truth of p = (.99 + .99 + .01) / 3 = 1.99 / 3 = .6633,
+    # of q = (.01 + .99) / 2 = .5; stretched: 1 and 0; rounded: 1 and 0 (half to even); mean: 1, 0.
+    # Difficulty of p = (0 + 0 + 1) / .1 / 3 = 3.33, of q = (0 + 1) / .1 / 2 = 5; stretched: 0, 1;
+    # rounded after clipping: 1, 1; mean: .5, 1.
+    # Error of a = (0 / .5 + 0 / 1) / 2 = 0, of b = 0, of c = (1 / .5 + 1 / 1) / 2 = 1.5;
+    # stretched: 0, 0, 1; rounded after clipping: 0, 0, 1.
+    memory, error = one_round(ThreeEstimates(), round_number=1)
+    assert_allclose(memory[0], [0.5, 1.0])
+    assert_allclose(error, [0.0, 0.0, 1.0])
+
+
+def test_stretching_reaches_from_zero_to_one_and_leaves_equal_values_alone():
+    assert stretch(np.array([0.2, 0.3, 0.4]), 1.0).tolist() == pytest.approx([0.0, 0.5, 1.0])
+    assert stretch(np.array([0.2, 0.4]), 0.5).tolist() == pytest.approx([0.1, 0.7])
+    assert stretch(np.array([0.5, 0.5]), 1.0).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.data
+def test_two_estimates_on_the_weather_is_where_trials_had_it(shared_data):
+    folder = shared_data / "weather_raw"
+    result = veracity.discover(folder / "claims.parquet", "two-estimates")
+    assert veracity.evaluate(result, folder / "truth.parquet").accuracy == pytest.approx(
+        0.614, abs=3e-3
+    )

@@ -1,0 +1,501 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import veracity
+from veracity.algorithms import ALGORITHMS
+from veracity.cli import ALGORITHM_NAMES, KIND_NAMES, main
+from veracity.schema import KINDS
+from veracity.terminal import print_json, show_table
+
+CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
+BINARY = "source,fact,claim\na,f,yes\nb,f,no\nc,f,no\n"
+COMMANDS = ("discover", "evaluate", "generate", "demo")
+HEAVY = {"polars", "numpy", "numba", "rich", "pandas", "pyarrow"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in, with two files of claims."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # for the programs we start: no time to compile
+    (tmp_path / "claims.csv").write_text(CLAIMS)
+    (tmp_path / "binary.csv").write_text(BINARY)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    """What a command prints, on stdout and stderr together."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def vote(*arguments, code=0):
+    return run("discover", *arguments, "--algorithm", "majority-vote", code=code)
+
+
+def python(script):
+    """A Python of its own that runs a script."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", script], text=True, **pipes)
+
+
+def program(*arguments, **options):
+    """A veracity of its own, as a user starts it."""
+    command = [sys.executable, "-m", "veracity", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def assert_refused(output, complaint):
+    """One sentence, and nothing written."""
+    (sentence,) = output.splitlines()
+    assert sentence.startswith("error: ")
+    assert re.search(complaint, sentence), sentence
+    assert not Path("run").exists()
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+
+def test_the_names_that_are_written_out_are_the_names_there_are():
+    assert set(ALGORITHM_NAMES) == set(ALGORITHMS)
+    assert KIND_NAMES == KINDS
+
+
+@pytest.mark.parametrize("command", [(), *((command,) for command in COMMANDS)])
+def test_help_shows_an_example_on_a_line_of_its_own_that_can_be_typed(command):
+    lines = run(*command, "--help").splitlines()
+    example = lines[lines.index("  Example:") + 1].split()
+    assert example[: 1 + len(command)] == ["veracity", *command]
+    name, *arguments = example[1:]
+    main.commands[name].make_context(name, arguments)  # raises where it cannot be typed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_explains_every_option(command):
+    for option in main.commands[command].params:
+        assert isinstance(option, click.Argument) or option.help, option.name
+
+
+def test_help_lists_every_command_with_a_whole_sentence():
+    listed = run("--help").split("Commands:\n")[1].splitlines()[: len(COMMANDS)]
+    assert [line.split()[0] for line in listed] == list(COMMANDS)
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import veracity",
+        "from veracity.cli import main; main(['--help'])",
+        "from veracity.cli import main; main(['discover', '--help'])",
+        "from veracity.cli import main; main(['--version'])",
+    ],
+)
+def test_no_heavy_library_is_loaded_before_it_is_needed(statement):
+    script = f"""
+import atexit, sys
+atexit.register(lambda: print("loaded:", *({HEAVY} & sys.modules.keys()), file=sys.stderr))
+{statement}
+"""
+    assert python(script).communicate()[1].split() == ["loaded:"]
+
+
+def test_python_m_veracity_is_the_command():
+    assert program("--version").stdout == f"veracity, version {veracity.__version__}\n"
+
+
+# --- usage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fly"],
+        ["discover"],
+        ["discover", "claims.csv", "--fast"],
+        ["discover", "claims.csv", "--algorithm", "guess"],
+        ["discover", "claims.csv", "--kind", "mood"],
+        ["discover", "claims.csv", "--seed", "-1"],
+        ["discover", "claims.csv", "--threads", "0"],
+        ["discover", "claims.csv", "--min-plausibility", "2"],
+        ["discover", "claims.csv", "--min-plausibility", "nan"],
+        ["discover", "claims.csv", "--encoding", "klingon"],
+        ["discover", "claims.csv", "--columns", "source"],
+        ["discover", "claims.csv", "--columns", "source="],
+        ["discover", "claims.csv", "--columns", "source=entity,source=value"],
+        ["discover", "claims.csv", "--columns", "source=value,entity=value"],
+        ["discover", "claims.csv", "--columns", "sauce=value"],
+        ["discover", "claims.csv", "--prior", "claims.csv", "--algorithm", "majority-vote"],
+        ["evaluate", "run"],
+        ["generate"],
+        ["generate", "--out", "run", "--values", "1"],
+        ["generate", "--out", "run", "--accuracy", "nan"],
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_exits_with_2_and_writes_nothing(folder, arguments):
+    output = run(*arguments, code=2)
+    assert "Traceback" not in output
+    assert sorted(path.name for path in folder.iterdir()) == ["binary.csv", "claims.csv"]
+
+
+# --- discover and evaluate -----------------------------------------------------------------------
+
+
+def test_what_discover_writes_can_be_loaded():
+    output = vote("claims.csv", "--out", "runs/first")
+    assert "written to runs/first: truths.parquet, facts.parquet, sources.parquet" in output
+    loaded = veracity.load("runs/first")
+    assert loaded.truths["value"].to_list() == ["1"]
+    assert loaded.run["input"]["origin"] == "claims.csv"
+    assert [path.name for path in Path("runs").iterdir()] == ["first"]
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_every_algorithm_can_be_run(algorithm):
+    kind = ALGORITHMS[algorithm]().kinds[0]
+    settings = ("--algorithm", algorithm, "--kind", kind)
+    assert json.loads(run("discover", "claims.csv", *settings, "--json"))["input"]["claims"] == 3
+    assert "sources, those with most claims first" in run("discover", "claims.csv", *settings)
+
+
+def test_options_reach_the_work(folder):
+    (folder / "odd.csv").write_bytes("who;what;is\né;x;1\nb;x;2\n".encode("latin-1"))
+    (folder / "prior.csv").write_text("source,tpr,fpr\né,0.9,0.1\n")
+    columns = ("--columns", "source=who, entity=what, value=is", "--encoding", "latin-1")
+    settings = ("--seed", "7", "--threads", "1", "--min-plausibility", "0.99")
+    told = json.loads(
+        run("discover", "odd.csv", *columns, *settings, "--prior", "prior.csv", "--json")
+    )
+    assert told["parameters"]["seed"] == 7
+    assert told["min_plausibility"] == 0.99
+    assert told["parameters"]["prior"]["of_source"]["é"]["tpr"] == 0.9
+    assert told["input"]["sources"] == 2
+
+
+def test_a_comma_in_the_name_of_a_column_can_be_quoted(folder):
+    (folder / "odd.csv").write_text('"who, really",entity,value\na,x,1\n')
+    vote("odd.csv", "--columns", '"source=who, really",value=value')
+
+
+def test_kinds_can_be_chosen():
+    assert json.loads(vote("binary.csv", "--kind", "binary", "--json"))["kind"] == "binary"
+    assert json.loads(vote("claims.csv", "--kind", "multiple", "--json"))["kind"] == "multiple"
+
+
+@pytest.mark.parametrize(
+    ("claims", "kind", "truth"),
+    [
+        ("claims.csv", "categorical", "entity,value\nx,1\n"),
+        ("claims.csv", "multiple", "entity,value\nx,1\n"),
+        ("binary.csv", "binary", "fact,claim\nf,no\n"),
+    ],
+)
+def test_evaluate_compares_a_run_with_truths(folder, claims, kind, truth):
+    vote(claims, "--kind", kind, "--out", "run")
+    (folder / "truth.csv").write_text(truth)
+    assert json.loads(run("evaluate", "run", "truth.csv", "--json"))["accuracy"] == 1.0
+    assert "right or wrong" in run("evaluate", "run", "truth.csv")
+
+
+def test_evaluate_shows_attributes_of_any_type():
+    claims = pl.DataFrame({"source": "a", "entity": "x", "attribute": [1, 2], "value": ["u", "v"]})
+    claims.write_parquet("claims.parquet")
+    vote("claims.parquet", "--out", "run")
+    output = run("evaluate", "run", "claims.parquet")
+    assert re.search(r"│ all .*\n│ 1 .*\n│ 2 ", output)
+
+
+def test_generate_writes_claims_that_can_be_discovered_and_evaluated():
+    run("generate", "--sources", 5, "--items", 20, "--seed", 1, "--out", "synthetic")
+    vote("synthetic/claims.parquet", "--out", "run")
+    assert json.loads(run("evaluate", "run", "synthetic/truth.parquet", "--json"))["judged"] > 0
+
+
+def test_the_same_seed_generates_the_same_claims():
+    for out, seed in (("one", 1), ("same", 1), ("other", 2)):
+        run("generate", "--items", 20, "--seed", seed, "--out", out)
+    one, same, other = (pl.read_parquet(f"{x}/claims.parquet") for x in ("one", "same", "other"))
+    assert one.equals(same)
+    assert not one.equals(other)
+
+
+def test_demo_beats_the_vote_and_writes_its_result():
+    output = run("demo", "--out", "run")
+    found = float(re.search(r"│ all +│ +400 │ +(\d\.\d+)", output)[1])
+    vote = float(re.search(r"would have been right on (\d+\.\d)%", output)[1]) / 100
+    assert found > vote
+    assert veracity.load("run").converged
+
+
+# --- what is shown -------------------------------------------------------------------------------
+
+
+def no_constants(name):
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_json_holds_neither_nan_nor_infinity(capsys):
+    print_json({"a": float("nan"), "b": [float("inf"), {"c": -float("inf")}], "d": 1.5})
+    told = json.loads(capsys.readouterr().out, parse_constant=no_constants)
+    assert told == {"a": None, "b": [None, {"c": None}], "d": 1.5}
+
+
+def test_json_is_ascii_so_that_any_pipe_carries_it(folder):
+    (folder / "😀.csv").write_text(CLAIMS)
+    output = vote("😀.csv", "--json")
+    assert output.isascii()
+    assert json.loads(output)["input"]["origin"] == "😀.csv"
+
+
+def test_names_and_values_are_shown_as_they_are_but_harmless(capsys):
+    odd = ["two\nlines", "\x1b[31mred", "[bold]x[/bold]", "nul\0nul", "\u202eevil"]
+    show_table("odd", pl.DataFrame({"value": odd}), len(odd))
+    shown = capsys.readouterr().out
+    for text in ("two\\nlines", "\\x1b[31mred", "[bold]x[/bold]", "nul\\x00nul", "\\u202eevil"):
+        assert text in shown
+
+
+def test_numbers_that_are_values_are_shown_as_given_and_counts_with_commas(capsys):
+    table = pl.DataFrame({"entity": [1007], "value": [2.123456], "claims": [12345], "tpr": [0.5]})
+    show_table("numbers", table, 1)
+    assert re.search(r"│ +1007 │ 2.123456 │ 12,345 │ 0.500 │", capsys.readouterr().out)
+
+
+def test_false_is_shown_as_a_value_but_not_as_a_mark(capsys):
+    show_table("marks", pl.DataFrame({"value": [False], "contested": [False], "tied": [True]}), 1)
+    assert re.search(r"│ False │ +│ yes +│", capsys.readouterr().out)
+
+
+def test_a_terminal_that_knows_no_emoji_gets_them_spelt_out(folder):
+    (folder / "claims.csv").write_text("source,entity,value\na,x,😀\n")
+    done = program(
+        "discover", "claims.csv", "--algorithm", "majority-vote",
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "\\U0001f600" in done.stdout
+
+
+def test_a_run_that_did_not_converge_says_so_in_its_notes_and_nowhere_else(monkeypatch):
+    hasty = veracity.LTDRBM(max_rounds=2, tolerance=1e-15)
+    monkeypatch.setitem(ALGORITHMS, "ltd-rbm", lambda: hasty)
+    assert "note: ltd-rbm did not converge in 2 rounds" in run("discover", "claims.csv")
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+BAD_FILES = {
+    "empty": (b"", "the file is empty"),
+    "header only": (b"source,entity,value\n", "it has no rows"),
+    "no value": (b"source,entity,price\na,x,1\n", "no column 'value' among 'source', 'entity'"),
+    "too long": (b"source,entity,value\na,x,1,2\n", "line 2 has 4 fields, the header has 3"),
+    "too short": (b"source,entity,value\na,x\n", "line 2 has 2 fields, the header has 3"),
+    "encoding": (b"source,entity,value\na,x,\xe9\n", "byte 0xe9 .* --encoding latin-1"),
+    "quote": (b'source,entity,value\na,"x,1\n', "a quote may be missing"),
+    "gzip": (b"\x1f\x8b\x08\0\0\0", "damaged or cut off"),
+    "parquet": (b"PAR1" + 100 * b"\0", "damaged or cut off"),
+}
+
+
+@pytest.mark.parametrize(("content", "complaint"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_gets_one_sentence_and_exit_code_1(folder, content, complaint):
+    (folder / "bad.csv").write_bytes(content)
+    assert_refused(run("discover", "bad.csv", "--out", "run", code=1), complaint)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["nowhere.csv"], "there is no such file"),
+        (["*.parquet"], "no file matches"),
+        (["claims.csv", "--columns", "source=website"], "no column 'website', named as the source"),
+        (["claims.csv", "--prior", "nowhere.csv"], "nowhere.csv: there is no such file"),
+    ],
+    ids=str,
+)
+def test_what_is_not_there_gets_one_sentence_and_exit_code_1(arguments, complaint):
+    assert_refused(run("discover", *arguments, "--out", "run", code=1), complaint)
+
+
+def test_a_claim_neither_true_nor_false_gets_one_sentence(folder):
+    (folder / "bad.csv").write_text(BINARY + "d,f,perhaps\n")
+    output = run("discover", "bad.csv", "--kind", "binary", "--out", "run", code=1)
+    assert_refused(output, "row 4 claims 'perhaps', which is neither true nor false")
+
+
+@pytest.mark.parametrize(
+    ("truth", "complaint"),
+    [
+        ("entity,price\nx,1\n", "no column 'value' among 'entity', 'price'"),
+        ("entity,value\n", "no truths in it"),
+        ("entity,value\nsomething else,1\n", "no known truth is about an item"),
+    ],
+)
+def test_truths_that_are_of_no_use_get_one_sentence(folder, truth, complaint):
+    vote("claims.csv", "--out", "first")
+    (folder / "truth.csv").write_text(truth)
+    assert_refused(run("evaluate", "first", "truth.csv", code=1), complaint)
+
+
+def test_a_folder_that_is_no_run_gets_one_sentence():
+    assert_refused(run("evaluate", ".", "claims.csv", code=1), "not the folder of a run")
+
+
+@pytest.mark.parametrize("name", ["run.json", "facts.parquet"])
+@pytest.mark.parametrize("content", [b"", b"{", b"PAR1", None])
+def test_a_damaged_run_gets_one_sentence(name, content):
+    vote("claims.csv", "--out", "first")
+    path = Path("first") / name
+    path.unlink() if content is None else path.write_bytes(content)
+    assert_refused(run("evaluate", "first", "claims.csv", code=1), "first: ")
+
+
+# --- output --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["discover", "claims.csv", "--algorithm", "majority-vote"],
+        ["generate", "--items", "5"],
+        ["demo"],
+    ],
+    ids=" ".join,
+)
+def test_a_folder_is_replaced_only_by_force_and_only_if_it_is_ours(command):
+    command += ["--out", "first"]
+    run(*command)
+    assert_refused(run(*command, code=1), "first exists; choose another name, or --force")
+    run(*command, "--force")
+    Path("first/thesis.txt").write_text("mine")
+    assert_refused(run(*command, "--force", code=1), "veracity did not write 'thesis.txt'")
+    assert Path("first/thesis.txt").read_text() == "mine"
+
+
+def test_claims_and_truths_of_somebody_else_are_not_replaced():
+    Path("mine").mkdir()
+    for name in ("claims", "truth", "sources"):
+        Path(f"mine/{name}.parquet").write_text("years of work")
+    assert_refused(run("generate", "--out", "mine", "--force", code=1), "not written by veracity")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_read():
+    output = run("discover", "nowhere.csv", "--out", "claims.csv/run", code=1)
+    assert_refused(output, "cannot write claims.csv/run")
+
+
+WORK = """
+import resource, signal, sys, time
+import polars as pl
+import veracity.engines.local as engine
+from veracity.cli import main
+
+def wait(*arguments, **options):
+    print("here", flush=True)
+    time.sleep(60)
+
+{change}
+main(["discover", "claims.csv", "--out", "deep/run"])
+"""
+"""The command in a program of its own, with something changed to catch it in the act."""
+
+
+def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
+    full = "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+    stdout, stderr = python(WORK.format(change=full)).communicate()
+    assert_refused(stderr, "cannot write 'deep/run': .*File too large.*; nothing was written")
+    assert not stdout
+    assert sorted(path.name for path in folder.iterdir()) == ["binary.csv", "claims.csv"]
+
+
+@pytest.mark.parametrize("where", ["engine.Local.map", "pl.DataFrame.write_parquet"])
+def test_ctrl_c_gets_one_sentence_and_leaves_nothing(folder, where):
+    heed = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    work = python(WORK.format(change=f"{heed}; {where} = wait"))
+    assert work.stdout.readline() == "here\n"
+    work.send_signal(signal.SIGINT)
+    stdout, stderr = work.communicate()
+    assert work.returncode == 1
+    assert_refused(stderr.strip(), "stopped before the end; no half-written result is left")
+    assert not stdout
+    assert sorted(path.name for path in folder.iterdir()) == ["binary.csv", "claims.csv"]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    work = python("from veracity.cli import main; main(['demo'])")
+    work.stdout.readline()
+    work.stdout.close()
+    with work.stderr as stderr:
+        assert stderr.read() == ""
+    work.wait()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["discover", "claims.csv", "--json"]])
+def test_output_that_cannot_be_printed_gets_one_sentence(arguments):
+    script = f"from veracity.cli import main; main({arguments})"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert_refused(done.stderr, "cannot write the output: No space left on device")
+
+
+def test_a_bar_is_shown_on_a_terminal_and_not_in_a_pipe():
+    assert program("discover", "claims.csv").stderr == ""
+    terminal, stderr = pty.openpty()
+    command = [sys.executable, "-m", "veracity", "discover", "claims.csv"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr) as work:
+        os.close(stderr)
+        shown = read_all(terminal)
+    assert work.returncode == 0
+    assert b"reading" in shown
+
+
+def read_all(terminal):
+    """What a terminal shows until the program ends, which Linux tells by an error."""
+    shown = b""
+    with contextlib.suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as screen:
+        while part := screen.read(1000):
+            shown += part
+    return shown
+
+
+def test_a_bug_is_called_one_and_shown_in_full_only_on_request(monkeypatch):
+    def fail(*arguments, **options):
+        raise ZeroDivisionError("two\nlines")
+
+    monkeypatch.setattr("veracity.discovery.discover", fail)
+    output = run("discover", "claims.csv", "--out", "run", code=1)
+    assert_refused(output, "this is a bug in veracity: ZeroDivisionError: two lines; please report")
+    monkeypatch.setenv("VERACITY_DEBUG", "1")
+    result = CliRunner().invoke(main, ["discover", "claims.csv"])
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_too_little_memory_gets_one_sentence(monkeypatch):
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("veracity.read.read_claims", fail)
+    assert_refused(run("discover", "claims.csv", code=1), "out of memory")

@@ -1,0 +1,131 @@
+"""README and docs are run as they stand.
+
+The ``python`` blocks of a page run in order and share their names; what one prints is shown in the
+``text`` block right below it. Of ``console`` blocks every ``$ veracity ...`` must succeed, and the
+lines shown below it must be in its output, in this order (lines may be left out). All of a page
+happens in one empty folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import veracity
+from veracity.algorithms import Algorithm
+from veracity.cli import main
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+ALL_TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+PUBLIC = [getattr(veracity, name) for name in veracity.__all__]
+PUBLIC_ALGORITHMS = [x for x in PUBLIC if isinstance(x, type) and issubclass(x, Algorithm)]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
+PARAMETER_ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \|", re.MULTILINE)
+ACCURACY_ROW = re.compile(r"^\| `(\w+)` \|.*\| (0\.\d{3}) \| (0\.\d{3}) \|$", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A fenced block, the line it starts on, and the text block right below it, if there is one."""
+
+    language: str
+    code: str
+    line: int
+    shown: str | None
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    blocks = []
+    for fence, after in pairwise([*FENCE.finditer(text), None]):
+        is_shown = after and after[1] == "text" and not text[fence.end() : after.start()].strip()
+        line = text.count("\n", 0, fence.start(2))
+        blocks.append(Block(fence[1], fence[2], line, after[2] if is_shown else None))
+    return blocks
+
+
+def run_python(page: Path, block: Block, names: dict) -> None:
+    code = "\n" * block.line + block.code  # so that a traceback names the page's own line
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code, str(page), "exec"), names)
+    if block.shown is not None:
+        assert printed.getvalue().splitlines() == block.shown.splitlines()
+
+
+def run_console(block: Block) -> None:
+    for session in block.code.removeprefix("$ ").split("\n$ "):
+        command, *shown = session.splitlines()
+        program, *arguments = shlex.split(command)
+        assert program == "veracity"
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+        printed = (line.rstrip() for line in result.output.splitlines())
+        missing = [line for line in shown if line != "..." and line.rstrip() not in printed]
+        assert not missing, f"{command} does not print {missing[0]!r}, or not here"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_does_what_it_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    with pl.Config(restore_defaults=True):  # a page may set how its own tables are printed
+        for block in blocks_of(page):
+            if block.language == "python":
+                run_python(page, block, names)
+            elif block.language == "console":
+                run_console(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_page_lead_to_files(page):
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / link).is_file(), link
+
+
+@pytest.mark.parametrize("name", veracity.__all__)
+def test_every_public_name_is_documented(name):
+    assert re.search(rf"(?<!\w){name}(?!\w)", ALL_TEXT)
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_every_command_is_documented(command):
+    assert f"$ veracity {command} " in ALL_TEXT
+
+
+def test_readme_starts_with_the_two_commands():
+    assert [block.code for block in blocks_of(README)[:2]] == ["make demo\n", "make test\n"]
+
+
+@pytest.mark.parametrize("algorithm", PUBLIC_ALGORITHMS, ids=lambda algorithm: algorithm.name)
+def test_page_of_algorithm_tells_its_parameters_and_their_defaults(algorithm):
+    page = ROOT / "docs" / "algorithms" / f"{algorithm.name}.md"
+    told = dict(PARAMETER_ROW.findall(page.read_text(encoding="utf-8")))
+    no_prior = veracity.Prior()
+    assert told == {
+        field.name: "Prior()" if field.default == no_prior else repr(field.default)
+        for field in fields(algorithm)
+    }
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("data", "vote", "ltd_rbm"), ACCURACY_ROW.findall(README.read_text("utf-8"))
+)
+def test_readme_tells_the_accuracy_on_real_claims(data, vote, ltd_rbm, shared_data):
+    folder = shared_data / data
+    for told, algorithm in ((vote, "majority-vote"), (ltd_rbm, "ltd-rbm")):
+        result = veracity.discover(folder / "claims.parquet", algorithm)
+        assert told == f"{veracity.evaluate(result, folder / 'truth.parquet').accuracy:.3f}"

@@ -1,0 +1,610 @@
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import random
+from datetime import date
+from decimal import Decimal
+
+import duckdb
+import pandas as pd  # noqa: TID251 - a user's frame
+import polars as pl
+import pyarrow as pa
+import pytest
+from polars.testing import assert_frame_equal
+
+import veracity
+from veracity.errors import (
+    BadValue,
+    InputError,
+    MissingColumn,
+    NoClaims,
+    ParameterError,
+    UnreadableFile,
+    VeracityError,
+)
+from veracity.read import read_claims, read_table, read_truth
+
+SOURCES, ENTITIES = ["a", "b", "c"], ["x", "x", "x"]
+
+
+def frame(**columns):
+    return pl.DataFrame({"source": SOURCES, "entity": ENTITIES, **columns}, strict=False)
+
+
+def vote(claims, **options):
+    return veracity.discover(claims, "majority-vote", **options)
+
+
+# --- the same claims, however they come ----------------------------------------------------------
+
+
+def ways_to_give(claims, folder):
+    """The same claims in every form, by its name."""
+    text = claims.write_csv()
+    claims.write_parquet(folder / "claims.parquet")
+    (folder / "claims.csv").write_text(text)
+    (folder / "claims.tsv").write_text(claims.write_csv(separator="\t"))
+    (folder / "claims.csv.gz").write_bytes(gzip.compress(text.encode()))
+    (folder / "claims-16.csv").write_bytes(text.encode("utf-16"))
+    split = folder / "split"
+    split.mkdir()
+    for number, part in enumerate(claims.iter_slices(500)):
+        part.write_parquet(split / f"part-{number}.parquet")
+    (split / "README.md").write_text("this is no table")
+    files = ["claims.parquet", "claims.csv", "claims.tsv", "claims.csv.gz", "claims-16.csv"]
+    return {
+        **{name: folder / name for name in files},
+        "text path": str(folder / "claims.csv"),
+        "folder": split,
+        "glob": str(split / "part-*.parquet"),
+        "polars": claims,
+        "lazy": claims.lazy(),
+        "scan": pl.scan_parquet(split / "*.parquet"),
+        "pandas": claims.to_pandas(),
+        "pandas categories": claims.to_pandas().astype("category"),
+        "pyarrow": claims.to_arrow(),
+        "pyarrow reader": claims.to_arrow().to_reader(),
+        "duckdb": duckdb.from_arrow(claims.to_arrow()),
+        "stream only": StreamOnly(claims),
+    }
+
+
+class StreamOnly:
+    """An object that offers an Arrow stream and nothing else."""
+
+    def __init__(self, claims):
+        self.claims = claims
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.claims.__arrow_c_stream__(requested_schema)
+
+
+def test_the_same_claims_give_the_same_result_in_whatever_form_they_come(tmp_path, flights):
+    expected = vote(flights.claims)
+    for name, claims in ways_to_give(flights.claims, tmp_path).items():
+        result = vote(claims)
+        assert result.tables.truths.equals(expected.truths), name
+        assert result.tables.facts.equals(expected.facts), name
+        assert result.tables.sources.equals(expected.sources), name
+        assert result.run["input"]["rows"] == len(flights.claims), name
+        assert result.notes == [], name
+
+
+@pytest.mark.parametrize(
+    ("convert", "library"),
+    [
+        (pl.DataFrame, "polars"),
+        (pl.LazyFrame, "polars"),
+        (pl.DataFrame.to_pandas, "pandas"),
+        (pl.DataFrame.to_arrow, "pyarrow"),
+        (StreamOnly, "polars"),
+    ],
+)
+def test_tables_come_back_in_the_kind_of_frame_that_was_given(two_against_one, convert, library):
+    result = vote(convert(two_against_one))
+    for table in (result.truths, result.facts, result.sources, result.trace):
+        assert type(table).__module__.split(".")[0] == library
+
+
+def test_an_exact_repetition_counts_once(two_against_one):
+    claims = pl.concat([two_against_one] + 5 * [two_against_one[-1:]])
+    assert vote(claims).truths["value"].to_list() == ["1"]
+    assert vote(claims).run["input"]["claims"] == 3
+
+
+# --- columns -------------------------------------------------------------------------------------
+
+
+def test_usual_names_are_recognised_and_told():
+    claims = pl.DataFrame({"Website": ["a"], "task": ["x"], "label": ["1"], "note": ["n"]})
+    assert vote(claims).notes[:3] == [
+        "column 'Website' is taken as the source",
+        "column 'task' is taken as the entity",
+        "column 'label' is taken as the value",
+    ]
+
+
+def test_what_is_recognised_in_many_files_is_told_once(tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}.csv").write_text("website,entity,value\na,x,1\n")
+    assert read_claims(tmp_path).notes == ("column 'website' is taken as the source",)
+
+
+def test_columns_may_be_named():
+    claims = pl.DataFrame({"p": ["a"], "q": ["x"], "r": ["1"], "source": ["no"]})
+    rows = read_claims(claims, columns={"source": "p", "entity": "q", "value": "r"}).rows
+    assert rows.rows() == [("a", "x", "1")]
+
+
+def test_of_two_columns_with_one_name_the_user_chooses(tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text("source,entity,value,value\na,x,1,2\n")
+    with pytest.raises(MissingColumn, match=r"no column 'value' among .*'value \(2\)'"):
+        read_claims(path)
+    assert read_claims(path, columns={"value": "value (2)"}).rows["value"].to_list() == ["2"]
+
+
+def test_files_may_have_their_columns_in_different_order_and_lack_the_attribute(tmp_path):
+    (tmp_path / "a.csv").write_text("value,entity,source,attribute\n1,x,a,\n")
+    (tmp_path / "b.csv").write_text("source,entity,value\nb,x,2\n")
+    assert vote(tmp_path).run["input"]["items"] == 1
+
+
+def test_an_unknown_kind_is_refused(two_against_one):
+    with pytest.raises(ParameterError, match="kind must be one of categorical, multiple, binary"):
+        read_claims(two_against_one, kind="mood")
+
+
+# --- what is left out ----------------------------------------------------------------------------
+
+
+def test_rows_that_lack_something_are_left_out_and_counted():
+    claims = pl.DataFrame(
+        {
+            "source": ["a", None, "", " ", "b"],
+            "entity": ["x", "x", "x", "x", None],
+            "value": ["", "1", "1", "1", "1"],
+        }
+    )
+    table = read_claims(claims)
+    assert table.rows.rows() == [(" ", "x", "1")]
+    assert table.rows_read == 5
+    assert table.notes == (
+        "2 rows without a source are left out",
+        "1 row without an entity is left out",
+        "1 row without a value is left out",
+    )
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
+def test_whatever_pandas_calls_missing_is_left_out(missing):
+    values = pd.Series(["1", 2, missing], dtype=object)
+    claims = pd.DataFrame({"source": SOURCES, "entity": ENTITIES, "value": values})
+    assert read_claims(claims).rows["value"].to_list() == ["1", "2"]
+
+
+def test_nan_is_no_value():
+    assert read_claims(frame(value=[1.0, float("nan"), None])).rows["value"].to_list() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "attribute", [["", None, ""], [None, None, None], pl.Series([None] * 3, dtype=pl.Int64)]
+)
+def test_missing_attributes_are_one_empty_attribute(attribute):
+    truths = vote(frame(attribute=attribute, value=["1", "1", "2"])).truths
+    assert truths.select("attribute", "value").rows() == [("", "1")]
+
+
+def test_a_missing_attribute_among_numbers_is_an_attribute_of_its_own():
+    truths = vote(frame(attribute=[2020, None, None], value=["1", "1", "2"])).truths
+    assert truths["attribute"].to_list() == ["", "2020"]
+
+
+@pytest.mark.parametrize("attribute", [[7, 7, 8], [date(2024, 1, 1)] * 3])
+def test_attributes_keep_their_type(attribute):
+    claims = frame(attribute=attribute, value=["1", "1", "2"])
+    assert vote(claims).truths.schema["attribute"] == claims.schema["attribute"]
+
+
+# --- types ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 1, 2],
+        [1.5, 1.5, -0.5],
+        [True, True, False],
+        [date(2024, 1, 1), date(2024, 1, 1), date(2024, 1, 2)],
+        [Decimal("1.50"), Decimal("1.5"), Decimal("2")],
+        [b"\xff", b"\xff", b"a"],
+        pl.Series([0.1, 0.1, 0.2], dtype=pl.Float32),
+    ],
+)
+def test_typed_values_come_back_with_their_own_type(values):
+    claims = frame(value=values)
+    truths = vote(claims).truths
+    assert truths.schema["value"] == claims.schema["value"]
+    assert truths["value"].to_list() == claims["value"].to_list()[:1]
+
+
+def test_sources_and_entities_come_back_with_their_own_type():
+    claims = pl.DataFrame({"source": [1, 2, 3], "entity": [1.5] * 3, "value": ["1", "1", "2"]})
+    result = vote(claims)
+    assert result.sources["source"].to_list() == [1, 2, 3]
+    assert result.truths["entity"].to_list() == [1.5]
+
+
+def test_numbers_in_text_are_compared_as_numbers_and_written_as_given():
+    truths = vote(frame(value=["1.0", "1", "2"])).truths.to_dicts()
+    assert truths[0]["value"] in ("1", "1.0")
+    assert truths[0]["values"] == 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Categorical(["u", "u", "v"]),
+        pd.Series(["u", "u", "v"], dtype="string"),
+        pd.Series(["u", "u", 7], dtype=object),
+        pd.Categorical(["u", "u", 7]),
+    ],
+)
+def test_unusual_columns_of_pandas_are_read_as_text(values):
+    claims = pd.DataFrame({"source": SOURCES, "entity": ENTITIES, "value": values})
+    assert vote(claims).truths["value"].to_list() == ["u"]
+
+
+@pytest.mark.parametrize(
+    "values", [pd.period_range("2024", periods=3, freq="M"), [1j, 2j, 1j], pd.interval_range(0, 3)]
+)
+def test_types_only_pandas_has_are_read(values):
+    claims = pd.DataFrame({"source": SOURCES, "entity": ENTITIES, "value": values})
+    assert len(vote(claims).truths) == 1
+
+
+def test_columns_nobody_asked_for_may_hold_anything():
+    claims = frame(value=["1", "1", "2"], note=pl.Series([[1], [2], []])).to_pandas()
+    claims["thing"] = [object(), {1}, None]
+    assert vote(claims).truths["value"].to_list() == ["1"]
+
+
+@pytest.mark.parametrize("values", [[[1], [2], [1]], [{"a": 1}] * 3])
+def test_a_column_of_lists_or_structs_is_refused(values):
+    with pytest.raises(BadValue, match=r"column 'value' \(value\) holds .*, not plain values"):
+        read_claims(frame(value=values))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "together"),
+    [
+        ([1], ["1"], ["1", "1"]),
+        ([1], ["one"], ["1", "one"]),
+        ([1], [2.5], [1.0, 2.5]),
+        ([1], [None], [1]),
+        ([1], [date(2024, 1, 1)], ["1", "2024-01-01"]),
+        ([True], ["x"], ["true", "x"]),
+        ([True], [date(2024, 1, 1)], ["true", "2024-01-01"]),
+        ([date(2024, 1, 1)], pl.Series([1], dtype=pl.UInt64), ["2024-01-01", "1"]),
+    ],
+)
+def test_files_of_one_folder_may_differ_in_their_types(tmp_path, one, other, together):
+    for name, values in (("a", one), ("b", other)):
+        claims = pl.DataFrame({"source": [name], "entity": ["x"], "value": values})
+        claims.write_parquet(tmp_path / f"{name}.parquet")
+    assert read_claims(tmp_path).rows["value"].to_list() == together
+
+
+def test_types_that_differ_are_told(tmp_path):
+    pl.DataFrame({"source": ["a"], "entity": ["x"], "value": [1]}).write_parquet(tmp_path / "a.pq")
+    (tmp_path / "b.csv").write_text("source,entity,value\nb,x,1.0\n")
+    result = vote(tmp_path)
+    assert "the value is of different types in different files: taken as text" in result.notes
+    assert result.truths["values"].to_list() == [1]
+
+
+# --- binary claims -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["true", "TRUE", "False"],
+        ["1", "1", "0"],
+        ["yes", " Yes ", "no"],
+        ["t", "y", "f"],
+        ["1.0", "1", "0.0"],
+        [1, 1, 0],
+        [1.0, 1.0, 0.0],
+        [Decimal("1.00"), Decimal("1.00"), Decimal("0.00")],
+        [True, True, False],
+        pl.Series(["yes", "yes", "no"], dtype=pl.Categorical),
+    ],
+)
+def test_usual_words_for_true_and_false_are_understood(words):
+    claims = pl.DataFrame({"source": SOURCES, "fact": ENTITIES, "claim": words})
+    assert read_claims(claims, kind="binary").rows["claim"].to_list() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["yes", "maybe", "no"], "row 2 claims 'maybe', which is neither true nor false"),
+        ([1, 0, 2], "row 3 claims '2', which"),
+        ([1.0, 0.5, 0.0], "row 2 claims '0.5', which"),
+        (["yes", " ", ""], "row 2 claims ' ', which"),
+        ([date(2024, 1, 1)] * 3, "row 1 claims '2024-01-01', which"),
+    ],
+)
+def test_a_claim_neither_true_nor_false_is_named_by_row_and_value(words, complaint):
+    claims = pl.DataFrame({"source": SOURCES, "fact": ENTITIES, "claim": words})
+    with pytest.raises(BadValue, match=complaint):
+        read_claims(claims, kind="binary")
+
+
+def test_a_bad_claim_is_named_by_the_file_it_is_in(tmp_path):
+    (tmp_path / "a.csv").write_text("source,fact,claim\na,f,yes\n")
+    (tmp_path / "b.csv").write_text("source,fact,claim\na,g,no\nb,g,perhaps\n")
+    with pytest.raises(BadValue, match=r"b\.csv: row 2 claims 'perhaps'"):
+        read_claims(tmp_path, kind="binary")
+
+
+def test_empty_claims_are_left_out():
+    claims = pl.DataFrame({"source": SOURCES, "fact": ENTITIES, "claim": ["", None, "no"]})
+    table = read_claims(claims, kind="binary")
+    assert table.rows["claim"].to_list() == [False]
+    assert table.notes == ("2 rows without a claim are left out",)
+
+
+def test_a_source_that_contradicts_itself_is_not_heard_and_that_is_told():
+    claims = pl.DataFrame({"source": ["a", "a", "b"], "fact": ["f"] * 3, "claim": [1, 0, 1]})
+    result = vote(claims, kind="binary")
+    assert result.truths["value"].to_list() == [True]
+    assert any("both true and false" in note for note in result.notes)
+
+
+# --- unusual, but not bad ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("a", "x", "1")],
+        [("a", "x", "1"), ("a", "y", "2")],
+        [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "1")],
+        [("a", "x", "1"), ("b", "x", "1"), ("hermit", "y", "2")],
+    ],
+    ids=["one claim", "one source", "all agree", "no overlap"],
+)
+@pytest.mark.parametrize("algorithm", ["ltd-rbm", "majority-vote"])
+def test_claims_that_leave_nothing_to_decide_are_believed(rows, algorithm):
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    result = veracity.discover(claims, algorithm)
+    assert dict(result.truths.select("entity", "value").rows()) == {x: v for _, x, v in rows}
+    assert result.notes
+
+
+def test_names_may_hold_anything(tmp_path):
+    names = [
+        "a,b",
+        'say "hi"',
+        "two\nlines",
+        "😀",
+        "nul\0nul",
+        "[red]x[/red]",
+        "\x1b[31m",
+        "'",
+        " ",
+    ]
+    claims = pl.DataFrame({"source": names, "entity": names, "value": names})
+    claims.write_csv(tmp_path / "claims.csv")
+    for given in (claims, claims.to_pandas(), tmp_path / "claims.csv"):
+        result = vote(given)
+        assert sorted(result.tables.truths["value"]) == sorted(names)
+        assert sorted(result.tables.sources["source"]) == sorted(names)
+
+
+def test_an_item_may_have_a_hundred_thousand_values():
+    n = 100_000
+    claims = pl.DataFrame({"source": [f"s{i}" for i in range(n)], "entity": ["x"] * n})
+    claims = claims.with_columns(value=pl.col("source").replace("s1", "s0"))
+    truth = veracity.discover(claims).truths.to_dicts()[0]
+    assert (truth["value"], truth["values"]) == ("s0", n - 1)
+
+
+# --- paths ---------------------------------------------------------------------------------------
+
+ONE_CLAIM = "source,entity,value\na,x,1\n"
+
+
+def test_a_folder_is_read_with_the_folders_in_it_but_without_what_is_hidden(tmp_path):
+    for name in ("a.csv", "sub/b.CSV", ".hidden.csv", "_delta_log/c.csv", ".git/d.csv", "e.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(ONE_CLAIM)
+    assert read_claims(tmp_path).rows_read == 2
+
+
+def test_a_folder_that_begins_with_a_dot_can_be_read_when_it_is_named(tmp_path):
+    (tmp_path / ".data").mkdir()
+    (tmp_path / ".data" / "a.csv").write_text(ONE_CLAIM)
+    assert read_claims(tmp_path / ".data").rows_read == 1
+
+
+@pytest.mark.parametrize("name", ["claims[1].csv", "claims*.csv", "cl?ims.csv"])
+def test_a_file_with_the_signs_of_a_glob_in_its_name_is_that_file(tmp_path, name):
+    (tmp_path / name).write_text(ONE_CLAIM)
+    (tmp_path / "claims1.csv").write_text(2 * ONE_CLAIM)
+    assert read_claims(tmp_path / name).rows_read == 1
+    pl.DataFrame({"source": ["a"], "entity": ["x"], "value": [1]}).write_parquet(tmp_path / name)
+    assert read_claims(tmp_path / name).rows_read == 1
+
+
+def test_a_glob_reaches_into_folders(tmp_path):
+    (tmp_path / "one" / "two").mkdir(parents=True)
+    for name in ("a.csv", "one/b.csv", "one/two/c.csv"):
+        (tmp_path / name).write_text(ONE_CLAIM)
+    assert read_claims(f"{tmp_path}/**/*.csv").rows_read == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("nothing.csv", "there is no such file; check the path"),
+        ("*.parquet", "no file matches; check the path"),
+        ("empty", "no CSV or Parquet file is in this folder"),
+        ("x" * 5000, "File name too long"),
+        ("nul\0nul", "there is no such file"),
+        ("\udcff.csv", "this name is no Unicode; rename the file"),
+        ("pipe", "this is no file"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_said_to(tmp_path, name, complaint):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "README.md").write_text("no table")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnreadableFile, match=complaint):
+        read_claims(f"{tmp_path}/{name}")
+
+
+def test_no_path_is_no_file():
+    with pytest.raises(UnreadableFile, match="'': there is no such file"):
+        read_claims("")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_one_may_not_read_is_said_to_be_one(tmp_path):
+    (tmp_path / "claims.csv").write_text(ONE_CLAIM)
+    (tmp_path / "claims.csv").chmod(0)
+    with pytest.raises(UnreadableFile, match="Permission denied"):
+        read_claims(tmp_path / "claims.csv")
+
+
+def test_a_failing_disk_is_no_traceback(tmp_path, monkeypatch):
+    def fail(self, *args, **options):
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "claims.csv").write_text(ONE_CLAIM)
+    monkeypatch.setattr(type(tmp_path), "open", fail)
+    with pytest.raises(UnreadableFile, match=r"claims\.csv: cannot be read \(Permission denied\)"):
+        read_claims(tmp_path / "claims.csv")
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """A Parquet file of some size, and its bytes."""
+    path = tmp_path / "claims.parquet"
+    names = [f"n{i}" for i in range(3000)]
+    pl.DataFrame({"source": names, "entity": names, "value": names}).write_parquet(path)
+    return path, path.read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
+def test_a_parquet_file_cut_off_is_called_so(parquet, share):
+    path, content = parquet
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(UnreadableFile, match=r"damaged or cut off .*; copy or write it again"):
+        read_claims(path)
+
+
+def test_a_parquet_file_with_wrong_bytes_is_an_error_or_a_table_but_no_crash(parquet, capfd):
+    path, content = parquet
+    rng = random.Random(0)
+    for _ in range(100):
+        damaged = bytearray(content)
+        for position in rng.sample(range(4, len(content) - 4), 10):
+            damaged[position] = rng.randrange(256)
+        path.write_bytes(bytes(damaged))
+        with contextlib.suppress(InputError):
+            read_claims(path)
+
+
+def test_a_text_file_that_is_called_parquet_is_not_believed(tmp_path):
+    (tmp_path / "claims.parquet").write_text(ONE_CLAIM)
+    with pytest.raises(UnreadableFile, match="not a Parquet file, whatever its name says"):
+        read_claims(tmp_path / "claims.parquet")
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path):
+    (tmp_path / "claims.parquet").write_bytes(b"")
+    with pytest.raises(UnreadableFile, match="the file is empty"):
+        read_claims(tmp_path / "claims.parquet")
+
+
+def test_a_header_alone_is_no_claim(tmp_path):
+    (tmp_path / "claims.csv").write_text("source,entity,value\n")
+    with pytest.raises(NoClaims, match=r"no claims in it \(it has no rows\)"):
+        read_claims(tmp_path / "claims.csv")
+
+
+def test_where_everything_is_left_out_the_error_says_why():
+    with pytest.raises(NoClaims, match=r"\(3 rows without a value are left out\)"):
+        read_claims(frame(value=[None, None, None]))
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        None,
+        7,
+        {"source": ["a"]},
+        [("a", "x", "1")],
+        b"claims.csv",
+        pd.Series([1, 2]),
+        pl.Series([1, 2]),
+        pd.DataFrame(),
+        pl.DataFrame(),
+        pd.DataFrame([["a", "x", "1", "2"]], columns=["source", "entity", "value", "value"]),
+        pa.table([["a"], ["x"], ["1"], ["2"]], names=["source", "entity", "value", "value"]),
+        pd.DataFrame({"source": ["a", 1], "entity": "x", "value": ["1", "2"]}).replace(
+            "a", "\udcff"
+        ),
+        pl.LazyFrame({"source": ["a"]}).select("no such column"),
+        pl.LazyFrame({"source": ["a"], "entity": ["x"], "value": ["?"]}).with_columns(
+            pl.col("value").cast(pl.Int64)
+        ),
+        pl.scan_parquet("no/such/file.parquet"),
+    ],
+    ids=lambda nonsense: type(nonsense).__name__,
+)
+def test_what_is_no_table_of_claims_is_refused_in_one_sentence(nonsense):
+    with pytest.raises(VeracityError) as error:
+        read_claims(nonsense)
+    assert len(str(error.value).splitlines()) == 1
+
+
+# --- truths and other tables ---------------------------------------------------------------------
+
+
+def test_truths_that_lack_something_are_left_out():
+    truths, notes = read_truth(frame(value=["1", "", None]), kind="categorical")
+    assert truths.rows() == [("x", "1")]
+    assert notes == ["2 rows without a value are left out"]
+
+
+def test_truths_without_a_value_column_are_refused_with_those_found():
+    with pytest.raises(MissingColumn, match="no column 'value' among 'entity', 'price'"):
+        read_truth(pl.DataFrame({"entity": ["x"], "price": [1]}), kind="categorical")
+
+
+def test_no_truths_are_an_error():
+    with pytest.raises(NoClaims, match="no truths in it"):
+        read_truth(frame(value=[None, None, None]), kind="categorical")
+
+
+def test_any_table_can_be_read_with_all_its_columns(tmp_path):
+    table = pl.DataFrame({"source": ["a", "b"], "tpr": ["0.9", None]})
+    table.write_csv(tmp_path / "prior.csv")
+    for given in (table, table.lazy(), table.to_pandas(), table.to_arrow(), tmp_path / "prior.csv"):
+        assert_frame_equal(read_table(given), table)
+
+
+def test_a_table_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(UnreadableFile, match="there is no such file"):
+        read_table(tmp_path / "prior.csv")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_table(pl.scan_csv(tmp_path / "prior.csv"))
