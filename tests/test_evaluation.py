@@ -51,7 +51,7 @@ def test_truths_about_items_nobody_speaks_of_are_told():
 
 
 def test_truths_none_of_which_is_about_a_known_item_are_an_error():
-    with pytest.raises(veracity.errors.NoClaims, match="are names the same"):
+    with pytest.raises(veracity.errors.NoClaims, match="are the names the same"):
         veracity.evaluate(vote(CLAIMS), truth([("q", "1")]))
 
 

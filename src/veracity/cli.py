@@ -110,6 +110,18 @@ def _split_columns(
     return columns
 
 
+def _split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names of algorithms, such as ``ltd-rbm,mle``."""
+    if value is None:
+        return None
+    names = [name.strip() for name in value.split(",")]
+    for name in names:
+        if name not in ALGORITHM_NAMES:
+            there_are = ", ".join(ALGORITHM_NAMES)
+            raise click.BadParameter(f"no algorithm {name!r}; there are {there_are}", ctx, param)
+    return names
+
+
 def _example(command: str) -> str:
     return f"\b\nExample:\n  {command}"  # \b keeps click from joining the lines
 
@@ -125,6 +137,15 @@ def _number(
 
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="RUN", help="Folder to write the result to."
+)
+kind_option = click.option(
+    "--kind",
+    type=click.Choice(KIND_NAMES),
+    default="categorical",
+    show_default=True,
+    metavar="KIND",
+    help="categorical (one value of an item is true), multiple (several may be), binary (rows "
+    "call facts true or false), or numeric (values are estimates of a number).",
 )
 columns_option = click.option(
     "--columns",
@@ -158,22 +179,13 @@ def main() -> None:
 @click.option(
     "--algorithm",
     type=click.Choice(ALGORITHM_NAMES),
-    default="ltd-rbm",
-    show_default=True,
     metavar="NAME",
-    help=f"How truths are found: {', '.join(ALGORITHM_NAMES)}.",
+    help=f"How truths are found: {', '.join(ALGORITHM_NAMES)}. ltd-rbm by default, gtm for numbers.",
 )
-@click.option(
-    "--kind",
-    type=click.Choice(KIND_NAMES),
-    default="categorical",
-    show_default=True,
-    metavar="KIND",
-    help="categorical (one value of an item is true), multiple (several may be), binary (rows "
-    "call facts true or false), or numeric (values are estimates of a number).",
-)
+@kind_option
 @columns_option
 @encoding_option
+@click.option("--known", metavar="TRUTHS", help="Truths that are known: they are held, and teach.")
 @click.option(
     "--prior",
     metavar="TABLE",
@@ -226,6 +238,12 @@ def discover(path: str, as_json: bool, out: Path | None, force: bool, **options:
     metavar="P",
     help="For --kind multiple: above which plausibility a value counts as true.",
 )
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0.0),
+    metavar="X",
+    help="For --kind numeric: how far from the truth still counts as within.",
+)
 @columns_option
 @encoding_option
 @json_option
@@ -246,6 +264,54 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
         print_json({**evaluation.measures(), "by_attribute": rows, "notes": evaluation.notes})
         return
     show_evaluation(evaluation)
+
+
+@main.command(epilog=_example("veracity compare claims.csv --truth truth.csv"))
+@click.argument("path")
+@click.option("--truth", metavar="TRUTH", help="Known truths to measure against.")
+@click.option(
+    "--algorithms",
+    callback=_split_names,
+    metavar="NAME,...",
+    help="Which ones; all that are for this kind of claims by default.",
+)
+@kind_option
+@columns_option
+@encoding_option
+@seed_option
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also draw it, as .svg, .png, .pdf or .html.",
+)
+@json_option
+def compare(
+    path: str, truth: str | None, figure: Path | None, encoding: str, as_json: bool, **options: Any  # noqa: ANN401
+) -> None:  # fmt: skip
+    """Let several algorithms answer, and compare them.
+
+    PATH is what discover takes. Without known truths, only how far the algorithms agree is told.
+    An algorithm that fails is shown as failed, with its reason.
+    """
+    from veracity.comparison import compare as compare_algorithms
+    from veracity.plot import plot_comparison, save_figure
+    from veracity.read import read_claims
+    from veracity.terminal import at_work, print_json, show_comparison
+
+    columns, kind = options.pop("columns"), options.pop("kind")
+    with at_work() as progress:
+        claims = read_claims(path, columns=columns, kind=kind, encoding=encoding)
+        found = compare_algorithms(claims, truth, progress=progress, **options)
+    if figure is not None:
+        save_figure(plot_comparison(found), figure)
+    if as_json:
+        content = {"algorithms": found.rows.to_dicts(), "agreement": found.pairs.to_dicts()}
+        print_json({**content, "notes": found.notes})
+        return
+    show_comparison(found)
+    if figure is not None:
+        click.echo(f"\ndrawn in {figure}")
 
 
 @main.command(epilog=_example("veracity generate --sources 20 --items 1000 --out synthetic/"))
@@ -321,17 +387,18 @@ def _discover(
     from dataclasses import fields, replace
 
     from veracity.algorithms import Prior, algorithm_named
+    from veracity.discovery import USUAL_ALGORITHM
     from veracity.discovery import discover as discover_truths
     from veracity.engines import Local
     from veracity.read import read_claims
     from veracity.terminal import at_work
 
-    algorithm = algorithm_named(options.pop("algorithm"))
+    columns, kind = options.pop("columns"), options.pop("kind")
+    algorithm = algorithm_named(options.pop("algorithm") or USUAL_ALGORITHM[kind])
     if prior is not None:
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
-    columns, kind = options.pop("columns"), options.pop("kind")
     with at_work() as progress:
         claims = read_claims(path, columns=columns, kind=kind, encoding=encoding)
         return discover_truths(

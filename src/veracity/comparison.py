@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -42,12 +43,17 @@ class Comparison:
     @property
     def agreement(self) -> Any:  # noqa: ANN401
         """One row a pair of algorithms: the share of items on which they settle on the same."""
+        return hand_back(self.pairs, self.frame_kind)
+
+    @cached_property
+    def pairs(self) -> pl.DataFrame:
+        """The agreement, as a polars frame."""
         pairs = [
             {"algorithm": one, "other": other, "agreement": _agreement(first, second)}
             for (one, first), (other, second) in combinations(self.results.items(), 2)
         ]
         schema = {"algorithm": pl.String, "other": pl.String, "agreement": pl.Float64}
-        return hand_back(pl.DataFrame(pairs, schema=schema), self.frame_kind)
+        return pl.DataFrame(pairs, schema=schema)
 
 
 def compare(

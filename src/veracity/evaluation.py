@@ -123,7 +123,10 @@ def evaluate(
         least = threshold if threshold is not None else result.run["min_plausibility"]
         scored = _score_multiple(matched, 0.5 if least is None else least)
     if scored.is_empty():
-        raise NoClaims("no known truth is about an item that the result knows; are names the same?")
+        raise NoClaims(
+            "no known truth can be compared with the result; are the names the same? "
+            f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
+        )
     table = None
     if "attribute" in scored.columns:
         parts = scored.partition_by("attribute", as_dict=True, maintain_order=True)

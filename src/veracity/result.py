@@ -121,9 +121,21 @@ def load(folder: str | os.PathLike[str]) -> Result:
         tables = Tables(
             *(pl.read_parquet(path / f"{name}.parquet") for name in ("truths", "facts", "sources"))
         )
+        _check_run(run, tables)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise UnreadableFile(f"{path}: the run is damaged ({error}); discover it again") from error
     return Result(tables, run)
+
+
+def _check_run(run: Any, tables: Tables) -> None:  # noqa: ANN401 - whatever the file holds
+    """Refuse what `Result.save` does not write."""
+    wanted = {"kind", "algorithm", "input", "trace", "converged", "rounds", "notes"}
+    missing = wanted - set(run) if isinstance(run, dict) else wanted
+    if missing:
+        raise ValueError(f"{RUN_FILE} does not tell {', '.join(sorted(missing))}")
+    for name, table in (("truths", tables.truths), ("facts", tables.facts)):
+        if not {"value", "plausibility", "claims", "supporters"} & set(table.columns):
+            raise ValueError(f"{name}.parquet lacks its columns")
 
 
 def describe_parameters(algorithm: Algorithm[Any]) -> dict[str, Any]:

@@ -17,14 +17,24 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from veracity.comparison import Comparison
 from veracity.discovery import Progress
 from veracity.errors import NotConverged
 from veracity.evaluation import Evaluation
 from veracity.result import Result
 
-__all__ = ["at_work", "print_json", "show_evaluation", "show_result", "show_table"]
+__all__ = [
+    "at_work",
+    "print_json",
+    "show_comparison",
+    "show_evaluation",
+    "show_result",
+    "show_table",
+]
 
-NAMES = frozenset({"source", "entity", "attribute", "value", "runner_up", "fact"})
+NAMES = frozenset(
+    {"source", "entity", "attribute", "value", "runner_up", "fact", "algorithm", "other"}
+)
 """Columns of names and values, which are shown as they are; the others hold counts and measures."""
 
 
@@ -65,6 +75,24 @@ def show_evaluation(evaluation: Evaluation) -> None:
         rows += [{**part, "attribute": str(part["attribute"])} for part in parts if len(parts) > 1]
     show_table("right or wrong", pl.DataFrame(rows), len(rows))
     for note in evaluation.notes:
+        click.echo(f"note: {note}")
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Print how algorithms fare, or how far they agree where no truth is known."""
+    rows = comparison.rows
+    if "failed" in rows.columns:
+        for name, reason in rows.select("algorithm", "failed").drop_nulls().iter_rows():
+            click.echo(f"{name} failed: {reason}")
+    rows = rows.drop("failed", strict=False)
+    best = next((m for m in ("accuracy", "f1", "mae") if m in rows.columns), None)
+    if best is not None:
+        rows = rows.sort(best, descending=best != "mae", nulls_last=True, maintain_order=True)
+    show_table("algorithms", rows, len(rows))
+    if best is None:
+        pairs = comparison.pairs.sort("agreement", maintain_order=True)
+        show_table("where they agree least", pairs.head(12), len(pairs))
+    for note in comparison.notes:
         click.echo(f"note: {note}")
 
 

@@ -96,6 +96,7 @@ rows_of_numbers = st.lists(
 )
 
 
+@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
 @pytest.mark.parametrize("name", NUMERIC)
 @settings(max_examples=30)
 @given(rows=rows_of_numbers)

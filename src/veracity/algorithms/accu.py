@@ -49,7 +49,7 @@ class Accuracies(NamedTuple):
 
     def votes(self) -> FloatArray:
         """What each source's word weighs, ln(n A / (1 - A)): zero for one that guesses."""
-        return logit(self.accuracy) + np.log(self.n_false_values)
+        return logit(self.accuracy) + float(np.log(self.n_false_values))
 
     def change(self, after: Accuracies) -> float:
         """The largest move of any accuracy."""

@@ -25,6 +25,9 @@ __all__ = ["AccuCopy", "Copies", "Copying", "log_dependence"]
 MOST_COPIES = 10_000
 """How many pairs are told of, at most."""
 
+FEWEST_PAIRS = 10
+"""Fewer pairs do not tell how often errors coincide by chance."""
+
 SAME = 9
 """Numbers that agree to this many decimals do not decide which source is counted first."""
 
@@ -161,7 +164,7 @@ class AccuCopy(Algorithm[Copying]):
         return log_dependence(
             (accuracy[shared.source], accuracy[shared.other]),
             (reliability.shared_true, n_shared - reliability.shared_true, shared.different),
-            reliability.accuracies.n_false_values,
+            _coincidence(reliability),
             self.copying,
             self.copied,
         )
@@ -188,21 +191,21 @@ class AccuCopy(Algorithm[Copying]):
 def log_dependence(
     accuracies: tuple[FloatArray, FloatArray],
     counts: tuple[FloatArray, FloatArray, FloatArray],
-    n: float,
+    coincidence: float,
     alpha: float,
     c: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Log-odds of "the source copies the other", and of the reverse, against independence.
 
     With kt, kf, kd the shared true, shared false and different values, Pt = A₁A₂,
-    Pf = (1 - A₁)(1 - A₂)/n and Pd = 1 - Pt - Pf, independent sources claim what they do with
+    Pf = (1 - A₁)(1 - A₂)·coincidence and Pd = 1 - Pt - Pf, independent sources claim as they do with
     probability Pt^kt Pf^kf Pd^kd. A copier takes a share c from the other, right or wrong as that
     one is: (A₂c + Pt(1 - c))^kt ((1 - A₂)c + Pf(1 - c))^kf (Pd(1 - c))^kd.
     """
     true, false, different = counts
     accuracy, other_accuracy = accuracies
     both_true = accuracy * other_accuracy
-    both_false = (1.0 - accuracy) * (1.0 - other_accuracy) / n
+    both_false = (1.0 - accuracy) * (1.0 - other_accuracy) * coincidence
     log_prior = np.log(alpha) - np.log1p(-2.0 * alpha)
 
     def against_independence(original: FloatArray) -> FloatArray:
@@ -213,6 +216,25 @@ def log_dependence(
         return np.asarray(log_prior + evidence)
 
     return against_independence(other_accuracy), against_independence(accuracy)
+
+
+def _coincidence(reliability: Copying) -> float:
+    """How likely two independent sources that err name the same false value; at least 1 / n.
+
+    1 / n in the paper. But some errors suggest themselves, as a temperature one degree off. So it
+    is the lower quartile, over the pairs, of their shared false values in proportion to the items
+    on which both should err: most pairs are independent, or else nothing can be learned at all.
+    """
+    shared, accuracies = reliability.shared, reliability.accuracies
+    n_shared = np.diff(shared.first_link_of_pair)
+    error = 1.0 - accuracies.accuracy
+    both_err = error[shared.source] * error[shared.other] * (n_shared + shared.different)
+    tells = both_err >= 1.0
+    least = 1.0 / accuracies.n_false_values
+    if tells.sum() < FEWEST_PAIRS:
+        return least
+    share = (n_shared - reliability.shared_true)[tells] / both_err[tells]
+    return float(np.clip(np.quantile(share, 0.25), least, 1.0))
 
 
 def _probabilities(log_forth: FloatArray, log_back: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -18,7 +18,10 @@ the tally is all that ever has to cross between blocks, threads or machines.
 from __future__ import annotations
 
 import importlib
+import os
+import tempfile
 from abc import ABC, abstractmethod
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
@@ -163,7 +166,17 @@ def hold_known(plausibility: FloatArray, block: Block) -> FloatArray:
 
 def compiled() -> ModuleType:
     """The compiled kernels; Numba takes its time to load, so it does on first use."""
+    _find_cache()
     return importlib.import_module("veracity.kernels.compiled")
+
+
+def _find_cache() -> None:
+    """Give Numba a place for what it compiles where neither package nor home can be written to."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    places = (Path(__file__).parent, *[p for p in (home, *home.parents) if p.exists()][:1])
+    if not any(os.access(place, os.W_OK) for place in places):
+        own = Path(tempfile.gettempdir()) / f"veracity-{os.getuid()}"
+        os.environ.setdefault("NUMBA_CACHE_DIR", str(own))
 
 
 def sigmoid(x: FloatArray) -> FloatArray:

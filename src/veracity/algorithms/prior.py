@@ -113,7 +113,10 @@ class Prior:
                     raise BadValue("neither the rates of a source or a kind, nor a source's kind")
             except (VeracityError, ValueError) as error:
                 raise BadValue(f"prior: row {number}: {error}") from error
-        return cls(of_kind=of_kind, kind_of_source=kind_of_source, of_source=of_source)
+        try:
+            return cls(of_kind=of_kind, kind_of_source=kind_of_source, of_source=of_source)
+        except ParameterError as error:
+            raise BadValue(f"prior: {error}") from error
 
     def rates(self, sources: Sequence[object], known: FloatArray | None = None) -> PriorRates:
         """Spell the prior out for these sources, with how their word met the known truths."""
