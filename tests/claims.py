@@ -34,3 +34,19 @@ def as_claims(rows: pl.DataFrame, kind: str = "categorical") -> Claims:
     """The rows, encoded."""
     kind = "binary" if "fact" in rows.columns else kind
     return encode(ClaimsTable(rows, kind, "a test")).claims
+
+
+def clock_times(rows: pl.DataFrame) -> pl.DataFrame:
+    """Flights with times as HH:MM and gates without terminals, as normalising will have them."""
+    text = pl.col("value").str.to_uppercase().str.replace_all("\u00a0", " ")
+    is_time = ~pl.col("attribute").str.contains("gate")
+    hour = text.str.extract(r"(\d{1,2}):\d{2}", 1).cast(pl.Int64)
+    minute = text.str.extract(r"\d{1,2}:(\d{2})", 1)
+    half = text.str.extract(r"\d{1,2}:\d{2}(?::\d{2})?\s*([AP])", 1)
+    shift = (
+        pl.when((half == "P") & (hour < 12)).then(12).when((half == "A") & (hour == 12)).then(-12)
+    )
+    time = (hour + shift.otherwise(0)).cast(pl.String).str.zfill(2) + ":" + minute
+    gate = text.str.replace(r"^TERMINAL \S+ - ", "").str.strip_chars()
+    value = pl.when(is_time).then(time).otherwise(gate)
+    return rows.with_columns(value=value).drop_nulls("value").unique(maintain_order=True)

@@ -23,7 +23,7 @@ from veracity.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
 BINARY = "source,fact,claim\na,f,yes\nb,f,no\nc,f,no\n"
-COMMANDS = ("discover", "evaluate", "generate", "demo")
+COMMANDS = ("discover", "evaluate", "compare", "generate", "demo")
 HEAVY = {"polars", "numpy", "numba", "rich", "pandas", "pyarrow"}
 
 
@@ -344,7 +344,7 @@ def test_a_claim_neither_true_nor_false_gets_one_sentence(folder):
     [
         ("entity,price\nx,1\n", "no column 'value' among 'entity', 'price'"),
         ("entity,value\n", "no truths in it"),
-        ("entity,value\nsomething else,1\n", "no known truth is about an item"),
+        ("entity,value\nsomething else,1\n", "no known truth can be compared"),
     ],
 )
 def test_truths_that_are_of_no_use_get_one_sentence(folder, truth, complaint):

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import veracity
+from claims import clock_times
 from veracity.algorithms import ALGORITHMS
 
 FOR_VALUES = sorted(name for name, make in ALGORITHMS.items() if "categorical" in make().kinds)
@@ -95,3 +96,17 @@ def test_one_percent_of_the_weather_known_is_worth_ten_points(shared_data, name)
         accuracy[share] = veracity.evaluate(result, rest).accuracy
     assert accuracy[0.01] >= 0.80
     assert accuracy[0.1] >= 0.83
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["ltd-rbm", "mle"])
+def test_one_percent_of_the_flights_known_tells_copies_from_good_sources(shared_data, name):
+    claims, truth = (
+        clock_times(pl.read_parquet(shared_data / "flight_raw" / f"{table}.parquet"))
+        for table in ("claims", "truth")
+    )
+    known = truth.sample(fraction=0.01, seed=1)
+    rest = truth.join(known, on=["entity", "attribute"], how="anti")
+    alone = veracity.evaluate(discover(claims, name), rest).accuracy
+    taught = veracity.evaluate(discover(claims, name, known=known), rest).accuracy
+    assert taught >= max(alone, 0.93)

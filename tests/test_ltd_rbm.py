@@ -336,5 +336,7 @@ def test_sampling_too_many_pairs_is_refused_with_a_way_out(monkeypatch, two_agai
 
 
 def test_single_truth_is_refused_where_several_values_may_be_true(two_against_one):
-    with pytest.raises(veracity.errors.ParameterError, match="ltd-rbm is for categorical claims, not multiple ones"):
+    with pytest.raises(
+        veracity.errors.ParameterError, match="ltd-rbm is for categorical claims, not multiple ones"
+    ):
         veracity.discover(two_against_one, LTDRBM(single_truth=True), kind="multiple")

@@ -180,7 +180,8 @@ def main() -> None:
     "--algorithm",
     type=click.Choice(ALGORITHM_NAMES),
     metavar="NAME",
-    help=f"How truths are found: {', '.join(ALGORITHM_NAMES)}. ltd-rbm by default, gtm for numbers.",
+    help="How truths are found; ltd-rbm, or gtm for numbers, by default. There are "
+    f"{', '.join(ALGORITHM_NAMES)}.",
 )
 @kind_option
 @columns_option

@@ -200,6 +200,7 @@ def fit(
         plausibility=plausibility,
         counts=counts,
         rates=rates,
+        copies=algorithm.copies(reliability),
     )
 
 

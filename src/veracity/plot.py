@@ -13,7 +13,7 @@ import polars as pl
 from veracity.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
-    import altair as alt
+    from altair import LayerChart
 
     from veracity.comparison import Comparison
 
@@ -23,7 +23,7 @@ FORMATS = (".svg", ".png", ".pdf", ".html")
 BLUE = "#0072b2"  # Okabe and Ito's palette: told apart by the colour-blind
 
 
-def plot_comparison(comparison: Comparison) -> alt.LayerChart:
+def plot_comparison(comparison: Comparison) -> LayerChart:
     """How algorithms fare (where truths are known), or how far they agree (where none is)."""
     measure = next((m for m in ("accuracy", "mae") if m in comparison.rows.columns), None)
     if measure is None:
@@ -37,11 +37,11 @@ def plot_comparison(comparison: Comparison) -> alt.LayerChart:
         tooltip=rows.columns,
     )
     label = bars.mark_text(align="left", dx=4).encode(text=alt.Text(f"{measure}:Q", format=".3f"))
-    figure: alt.LayerChart = bars.mark_bar(color=BLUE) + label
+    figure: LayerChart = bars.mark_bar(color=BLUE) + label
     return figure.properties(title="The algorithms on these claims", width=480)
 
 
-def _plot_agreement(comparison: Comparison) -> alt.LayerChart:
+def _plot_agreement(comparison: Comparison) -> LayerChart:
     alt = _altair()
     pairs = comparison.pairs
     turned = pairs.select(algorithm="other", other="algorithm", agreement="agreement")
@@ -55,11 +55,11 @@ def _plot_agreement(comparison: Comparison) -> alt.LayerChart:
         text=alt.Text("agreement:Q", format=".2f"),
         color=alt.condition(is_dark, alt.value("white"), alt.value("black")),
     )
-    figure: alt.LayerChart = cells.mark_rect().encode(color=shade) + text
+    figure: LayerChart = cells.mark_rect().encode(color=shade) + text
     return figure.properties(title="Items on which they settle on the same", width={"step": 44})
 
 
-def save_figure(chart: alt.LayerChart, path: str | os.PathLike[str]) -> Path:
+def save_figure(chart: LayerChart, path: str | os.PathLike[str]) -> Path:
     """Write a figure as SVG, PNG, PDF or a page that needs no network; all of it, or nothing."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
@@ -67,7 +67,7 @@ def save_figure(chart: alt.LayerChart, path: str | os.PathLike[str]) -> Path:
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".figure-") as folder:
             unfinished = Path(folder) / f"figure{target.suffix.lower()}"
-            chart.save(str(unfinished), inline=True)  # inline: a page needs no network
+            chart.save(str(unfinished), inline=unfinished.suffix == ".html")  # needs no network
             unfinished.replace(target)
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror or error}") from error

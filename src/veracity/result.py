@@ -53,6 +53,12 @@ class Result:
         return hand_back(self.tables.sources, self.frame_kind)
 
     @property
+    def copies(self) -> Any:  # noqa: ANN401
+        """One row a pair of sources of which one seems to copy the other; None if nobody looked."""
+        copies = self.tables.copies
+        return None if copies is None else hand_back(copies, self.frame_kind)
+
+    @property
     def trace(self) -> Any:  # noqa: ANN401
         """One row a round: how far it moved the sources' rates, and the seconds it took."""
         schema = {"round": pl.Int64, "change": pl.Float64, "seconds": pl.Float64}
@@ -82,9 +88,9 @@ class Result:
         target = Path(folder)
         check_target(target, force=force, marker=RUN_FILE)
         with finished_folder(target) as unfinished:
-            self.tables.truths.write_parquet(unfinished / "truths.parquet")
-            self.tables.facts.write_parquet(unfinished / "facts.parquet")
-            self.tables.sources.write_parquet(unfinished / "sources.parquet")
+            for name, table in vars(self.tables).items():
+                if table is not None:
+                    table.write_parquet(unfinished / f"{name}.parquet")
             saved = {
                 "veracity": __version__,
                 "saved": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -118,8 +124,12 @@ def load(folder: str | os.PathLike[str]) -> Result:
         )
     try:
         run = json.loads((path / RUN_FILE).read_text(encoding="utf-8"))
+        truths, facts, sources = (
+            pl.read_parquet(path / f"{name}.parquet") for name in ("truths", "facts", "sources")
+        )
+        copies = path / "copies.parquet"
         tables = Tables(
-            *(pl.read_parquet(path / f"{name}.parquet") for name in ("truths", "facts", "sources"))
+            truths, facts, sources, pl.read_parquet(copies) if copies.exists() else None
         )
         _check_run(run, tables)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import Rates
+from veracity.algorithms.base import Copies
 from veracity.algorithms.numbers import numbers_of
 from veracity.encode import Claims, Encoded, FloatArray, IntArray
 
@@ -19,11 +20,12 @@ SAME = 9
 
 @dataclass(frozen=True)
 class Tables:
-    """The three tables of a result, as polars frames."""
+    """The tables of a result, as polars frames; that of copies if the algorithm looks for them."""
 
     truths: pl.DataFrame
     facts: pl.DataFrame
     sources: pl.DataFrame
+    copies: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,7 @@ class Fit:
     counts: FloatArray | None = None
     rates: Rates | None = None
     estimate: tuple[FloatArray, FloatArray] | None = None
+    copies: Copies | None = None
 
 
 def tabulate(encoded: Encoded, found: Fit, min_plausibility: float | None) -> Tables:
@@ -59,7 +62,8 @@ def tabulate(encoded: Encoded, found: Fit, min_plausibility: float | None) -> Ta
     sources = _sources_table(encoded, found.counts, found.rates)
     if found.trust is not None:
         sources = sources.with_columns(trust=found.trust)
-    return Tables(truths, facts, sources)
+    copies = None if found.copies is None else _copies_table(encoded, found.copies)
+    return Tables(truths, facts, sources, copies)
 
 
 def _facts_table(encoded: Encoded, plausibility: FloatArray) -> pl.DataFrame:
@@ -177,6 +181,14 @@ def _sources_table(encoded: Encoded, counts: FloatArray, rates: Rates) -> pl.Dat
             "items": items,
         }
     ).with_columns(pl.col("tpr", "fpr", "accuracy").fill_nan(None))
+
+
+def _copies_table(encoded: Encoded, copies: Copies) -> pl.DataFrame:
+    names = {
+        "source": encoded.sources.gather(copies.source),
+        "original": encoded.sources.gather(copies.original),
+    }
+    return pl.DataFrame({**copies._asdict(), **names})
 
 
 def _refuted(claims: Claims) -> pl.Series:

@@ -13,14 +13,23 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.accu import Accuracies, share_with_unclaimed
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, compiled, hold_known
+from veracity.algorithms.base import (
+    Algorithm,
+    Copies,
+    Memory,
+    Tally,
+    Turn,
+    compiled,
+    hold_known,
+    sigmoid,
+)
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray, IntArray
 from veracity.errors import ParameterError
 from veracity.kernels.copying import PairRule, Shared, find_shared, nameless_rank
 
-__all__ = ["AccuCopy", "Copies", "Copying", "log_dependence"]
+__all__ = ["AccuCopy", "Copying", "log_dependence"]
 
 MOST_COPIES = 10_000
 """How many pairs are told of, at most."""
@@ -30,21 +39,6 @@ FEWEST_PAIRS = 10
 
 SAME = 9
 """Numbers that agree to this many decimals do not decide which source is counted first."""
-
-
-class Copies(NamedTuple):
-    """Pairs of sources of which one copies the other, likelier than not; the clearest first.
-
-    `probability` is that of copying in either direction, `source` the likelier copier. The counts
-    are expectations: a shared value is true as far as it is plausible.
-    """
-
-    source: IntArray
-    original: IntArray
-    probability: FloatArray
-    shared_true: FloatArray
-    shared_false: FloatArray
-    different: FloatArray
 
 
 class Copying(NamedTuple):
@@ -68,8 +62,8 @@ class AccuCopy(Algorithm[Copying]):
         How many false values an item has, all equally likely to be named by a source that errs.
         Fewer where fewer values are claimed in all.
     copying
-        The alpha of the paper: how likely it is that a source copies a given other one, before
-        anything is seen. Below one half.
+        The alpha of the paper: how likely a source is to copy, before anything is seen; from each
+        of the others it is paired with alike. Below one half.
     copied
         The c of the paper: the share of its values that a copier copies.
     min_shared, most_supporters, most_partners
@@ -104,18 +98,20 @@ class AccuCopy(Algorithm[Copying]):
         require_at_least(self, 2, most_supporters=self.most_supporters)
 
     def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Copying]:
-        """Start from a vote in which nobody copies, and the accuracies it gives the sources.
+        """Start from the prior, and from a vote in which nobody copies.
 
-        Not from the prior's accuracies: better sources than it thinks agree more often than it
-        thinks, and would be taken for copies of each other.
+        What a pair shares is half believed to be true, whatever the vote says. For a crowd of
+        mirrors may have won it, and then all that the others share would seem to be mistakes.
         """
         rule = PairRule(self.min_shared, self.most_supporters, self.most_partners)
         shared = find_shared(claims.all, claims.n_sources, rule)
         accuracies = Accuracies.at_start(claims, prior, self.n_false_values)
         rank = nameless_rank(claims.all, claims.n_sources)
-        nobody_copies = np.ones(len(claims.all.source_of_support))
         first = Copying(accuracies, shared, np.zeros(len(shared.source)), rank)
-        return (), self.learn(first, _tally(claims.all, first, nobody_copies))
+        nobody_copies = np.ones(len(claims.all.source_of_support))
+        _, voted_true = _tally(claims.all, first, nobody_copies)
+        shared_true = (voted_true + np.diff(shared.first_link_of_pair)) / 2.0
+        return (), first._replace(shared_true=shared_true)
 
     def study(
         self, block: Block, memory: Memory, reliability: Copying, turn: Turn
@@ -140,18 +136,24 @@ class AccuCopy(Algorithm[Copying]):
         return _plausibility(block, reliability, self._independence(block, reliability))
 
     def copies(self, reliability: Copying) -> Copies:
-        """The pairs that are likelier dependent than not, those with the most evidence first."""
+        """The pairs that are likelier dependent than not, the clearest first.
+
+        Many are so with a probability that differs from one by nothing. Of these the ones that
+        hardly ever differ come first (to the percent), then those with the most evidence.
+        """
         shared = reliability.shared
         log_forth, log_back = self._log_dependence(reliability)
         log_odds = np.logaddexp(log_forth, log_back)
         n_shared = np.diff(shared.first_link_of_pair)
-        likely = np.flatnonzero(log_odds > 0.0)
-        top = likely[np.argsort(-log_odds[likely], kind="stable")][:MOST_COPIES]
+        differing = np.round(shared.different / np.maximum(n_shared + shared.different, 1.0), 2)
+        probability = sigmoid(log_odds)
+        top = np.lexsort((-log_odds, differing, -np.round(probability, 2)))
+        top = top[log_odds[top] > 0.0][:MOST_COPIES]
         is_forth = log_forth[top] >= log_back[top]
         return Copies(
             np.where(is_forth, shared.source[top], shared.other[top]),
             np.where(is_forth, shared.other[top], shared.source[top]),
-            np.exp(-np.logaddexp(0.0, -log_odds[top])),
+            probability[top],
             reliability.shared_true[top],
             n_shared[top] - reliability.shared_true[top],
             shared.different[top],
@@ -161,11 +163,12 @@ class AccuCopy(Algorithm[Copying]):
         """`log_dependence` of every pair."""
         shared, accuracy = reliability.shared, reliability.accuracies.accuracy
         n_shared = np.diff(shared.first_link_of_pair)
+        n_partners = np.bincount(np.append(shared.source, shared.other), minlength=len(accuracy))
         return log_dependence(
             (accuracy[shared.source], accuracy[shared.other]),
             (reliability.shared_true, n_shared - reliability.shared_true, shared.different),
+            (self.copying / n_partners[shared.source], self.copying / n_partners[shared.other]),
             _coincidence(reliability),
-            self.copying,
             self.copied,
         )
 
@@ -191,31 +194,32 @@ class AccuCopy(Algorithm[Copying]):
 def log_dependence(
     accuracies: tuple[FloatArray, FloatArray],
     counts: tuple[FloatArray, FloatArray, FloatArray],
+    priors: tuple[FloatArray, FloatArray],
     coincidence: float,
-    alpha: float,
     c: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Log-odds of "the source copies the other", and of the reverse, against independence.
 
     With kt, kf, kd the shared true, shared false and different values, Pt = A₁A₂,
-    Pf = (1 - A₁)(1 - A₂)·coincidence and Pd = 1 - Pt - Pf, independent sources claim as they do with
-    probability Pt^kt Pf^kf Pd^kd. A copier takes a share c from the other, right or wrong as that
-    one is: (A₂c + Pt(1 - c))^kt ((1 - A₂)c + Pf(1 - c))^kf (Pd(1 - c))^kd.
+    Pf = (1 - A₁)(1 - A₂)·coincidence and Pd = 1 - Pt - Pf, independent sources claim as they do
+    with probability Pt^kt Pf^kf Pd^kd. A copier takes a share c from the other, right or wrong as
+    that one is: (A₂c + Pt(1 - c))^kt ((1 - A₂)c + Pf(1 - c))^kf (Pd(1 - c))^kd.
     """
     true, false, different = counts
     accuracy, other_accuracy = accuracies
     both_true = accuracy * other_accuracy
     both_false = (1.0 - accuracy) * (1.0 - other_accuracy) * coincidence
-    log_prior = np.log(alpha) - np.log1p(-2.0 * alpha)
+    log_independent = np.log1p(-priors[0] - priors[1])
 
-    def against_independence(original: FloatArray) -> FloatArray:
+    def against_independence(original: FloatArray, prior: FloatArray) -> FloatArray:
         # Ratios, in logs: the powers of hundreds of shared values would underflow; Pd cancels.
         from_true = np.log(original * c / both_true + 1.0 - c)
         from_false = np.log((1.0 - original) * c / both_false + 1.0 - c)
         evidence: FloatArray = true * from_true + false * from_false + different * np.log1p(-c)
-        return np.asarray(log_prior + evidence)
+        return np.asarray(np.log(prior) - log_independent + evidence)
 
-    return against_independence(other_accuracy), against_independence(accuracy)
+    forth = against_independence(other_accuracy, priors[0])
+    return forth, against_independence(accuracy, priors[1])
 
 
 def _coincidence(reliability: Copying) -> float:

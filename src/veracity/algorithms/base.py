@@ -29,11 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.encode import UNKNOWN, Block, Claims, FloatArray
+from veracity.encode import UNKNOWN, Block, Claims, FloatArray, IntArray
 from veracity.schema import Kind
 
 __all__ = [
     "Algorithm",
+    "Copies",
     "Memory",
     "Rates",
     "Tally",
@@ -61,6 +62,21 @@ class Rates(NamedTuple):
     tpr: FloatArray
     fpr: FloatArray
     prevalence: float
+
+
+class Copies(NamedTuple):
+    """Pairs of sources of which one copies the other, likelier than not; the clearest first.
+
+    `probability` is that of copying in either direction, `source` the likelier copier. The counts
+    are expectations: a shared value is true as far as it is plausible.
+    """
+
+    source: IntArray
+    original: IntArray
+    probability: FloatArray
+    shared_true: FloatArray
+    shared_false: FloatArray
+    different: FloatArray
 
 
 class Turn(NamedTuple):
@@ -117,6 +133,10 @@ class Algorithm(ABC, Generic[Reliability]):
 
     def trust(self, reliability: Reliability) -> FloatArray | None:
         """The algorithm's own score of each source, where it is neither a tpr nor an fpr."""
+        return None
+
+    def copies(self, reliability: Reliability) -> Copies | None:
+        """Pairs of sources of which one seems to copy the other, where the algorithm looks."""
         return None
 
     def judge(

@@ -1,0 +1,255 @@
+"""AccuCopy against arithmetic on paper, brute force, and copies that are known."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import veracity
+from claims import as_claims, value_rows
+from veracity.algorithms.accu import Accu
+from veracity.algorithms.accu_copy import AccuCopy, log_dependence
+from veracity.algorithms.base import Turn
+from veracity.encode import encode
+from veracity.errors import ParameterError
+from veracity.kernels.copying import PairRule, find_shared
+from veracity.read import read_claims
+
+MIRRORS = [
+    {"flightview", "allegiantair", "foxbusiness", "panynj"},
+    {"airtravelcenter", "flytecomm", "helloflight", "myrateplan"},
+    {"businesstravellogue", "flights", "flylouisville"},
+    {"flightaware", "wunderground"},
+    {"flightstats", "quicktrip"},
+]
+"""Sites of the flight data that republish one another."""
+
+
+def copies_in(claims, algorithm=None, rounds=10):
+    """The copies found, as pairs of names and probabilities, the clearest first."""
+    algorithm = algorithm or AccuCopy()
+    encoded = encode(read_claims(claims))
+    names = encoded.sources.to_list()
+    _, copying = algorithm.start(encoded.claims, algorithm.prior.rates(names))
+    for round_number in range(1, rounds + 1):
+        turn = Turn(round_number, np.random.default_rng(0))
+        _, tally = algorithm.study(encoded.claims.all, (), copying, turn)
+        copying = algorithm.learn(copying, tally)
+    found = algorithm.copies(copying)
+    pairs = zip(found.source, found.original, found.probability, strict=True)
+    return {frozenset((names[a], names[b])): float(p) for a, b, p in pairs}
+
+
+def drawn(accuracy_of_source, n_items=80, seed=0):
+    """Claims of independent sources; who errs names one of twenty false values."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (source, f"item {item:02}", "true" if rng.random() < accuracy else f"f{rng.integers(20)}")
+        for source, accuracy in accuracy_of_source.items()
+        for item in range(n_items)
+    ]
+    return pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+
+
+def mirrored(claims, source, names):
+    copies = [
+        claims.filter(pl.col("source") == source).with_columns(source=pl.lit(n)) for n in names
+    ]
+    return pl.concat([claims, *copies])
+
+
+# --- the evidence ---------------------------------------------------------------------------------
+
+
+def evidence(a, b, counts, coincidence=0.01):
+    """The odds of copying forth and back against independence, with alpha = 0.2 and c = 0.8."""
+    arrays = [np.array([float(x)]) for x in (a, b, *counts)]
+    priors = np.array([0.2]), np.array([0.2])
+    forth, back = log_dependence(tuple(arrays[:2]), tuple(arrays[2:]), priors, coincidence, 0.8)
+    return float(np.exp(forth[0])), float(np.exp(back[0]))
+
+
+@pytest.mark.parametrize(
+    ("counts", "ratio"),
+    [
+        ((0, 0, 0), 1.0),
+        ((1, 0, 0), 1.2),  # Pt = .64; (.8 * .8 + .64 * .2) / .64 = .768 / .64
+        ((0, 1, 0), 400.2),  # Pf = .04 / 100; (.2 * .8 + .0004 * .2) / .0004 = .16008 / .0004
+        ((0, 0, 1), 0.2),  # Pd (1 - c) / Pd
+        ((2, 1, 1), 1.2**2 * 400.2 * 0.2),
+    ],
+)
+def test_a_shared_mistake_says_more_than_many_shared_truths(counts, ratio):
+    prior_odds = 0.2 / 0.6  # alpha each way, against 1 - 2 alpha
+    assert_allclose(evidence(0.8, 0.8, counts), prior_odds * ratio)
+
+
+def test_what_is_copied_is_as_accurate_as_the_source_it_is_copied_from():
+    forth, back = evidence(0.9, 0.6, (1, 0, 0))
+    # Pt = .54. Copied from the second: (.6 * .8 + .54 * .2) / .54; from the first: .9 * .8 ...
+    assert_allclose([forth, back], [0.588 / 0.54 / 3, 0.828 / 0.54 / 3])
+
+
+def test_two_good_sources_with_few_shared_mistakes_are_no_copies():
+    # 100 items, of which both tell 90, share one mistake and differ on the rest
+    forth, back = evidence(0.95, 0.95, (90, 1, 9))
+    # ln: 90 * .0412 + 7.4 - 9 * 1.61 - ln 3 = -4.5
+    assert forth + back < 0.05
+
+
+def test_thousands_of_shared_values_neither_underflow_nor_overflow():
+    arrays = [np.array([x]) for x in (1 - 1e-6, 1 / 101, 1e7, 1e7, 1e7)]
+    priors = np.array([0.2]), np.array([0.2])
+    found = log_dependence(tuple(arrays[:2]), tuple(arrays[2:]), priors, 0.01, 0.8)
+    assert np.isfinite(found).all()
+
+
+# --- what pairs share -----------------------------------------------------------------------------
+
+
+@given(rows=value_rows(), min_shared=st.integers(1, 4))
+def test_shared_and_different_values_are_those_of_brute_force(rows, min_shared):
+    claims = as_claims(rows)
+    shared = find_shared(claims.all, claims.n_sources, PairRule(min_shared, 100, 100))
+    named = {s: set() for s in range(claims.n_sources)}
+    names = sorted(rows["source"].unique())
+    for source, entity, value in rows.iter_rows():
+        named[names.index(source)].add((entity, value))
+    expected = {}
+    for a, b in combinations(range(claims.n_sources), 2):
+        both = named[a] & named[b]
+        items = {e for e, _ in named[a]} & {e for e, _ in named[b]}
+        fewer = sum(min(sum(e == i for e, _ in named[s]) for s in (a, b)) for i in items)
+        if len(both) >= min_shared:
+            expected[a, b] = (len(both), fewer - len(both))
+    n_links = np.diff(shared.first_link_of_pair)
+    found = zip(shared.source, shared.other, n_links, shared.different, strict=True)
+    assert {(a, b): (n, d) for a, b, n, d in found} == expected
+
+
+@given(rows=value_rows())
+def test_both_claims_of_a_link_name_the_same_fact(rows):
+    claims = as_claims(rows)
+    block, shared = claims.all, find_shared(claims.all, claims.n_sources, PairRule(1, 100, 100))
+    fact = np.repeat(np.arange(claims.n_facts), np.diff(block.first_support_of_fact))
+    assert (fact[shared.support_of_source] == fact[shared.support_of_other]).all()
+    n_links = np.diff(shared.first_link_of_pair)
+    assert (
+        block.source_of_support[shared.support_of_source] == shared.source.repeat(n_links)
+    ).all()
+    assert (block.source_of_support[shared.support_of_other] == shared.other.repeat(n_links)).all()
+
+
+def test_values_that_too_many_name_find_no_pairs_but_count_once_a_pair_is_found():
+    rows = drawn(dict.fromkeys("abcd", 1.0), n_items=5)  # all four name the same
+    odd = pl.DataFrame(
+        [(s, f"odd {i}", "odd") for s in "ab" for i in range(3)], schema=rows.schema, orient="row"
+    )
+    block = as_claims(pl.concat([rows, odd])).all
+    shared = find_shared(block, 4, PairRule(3, 3, 10))
+    assert list(zip(shared.source, shared.other, strict=True)) == [(0, 1)]
+    assert np.diff(shared.first_link_of_pair).tolist() == [8]
+
+
+def test_of_each_source_only_the_closest_partners_are_looked_at():
+    claims = as_claims(drawn(dict.fromkeys("abcdefgh", 0.9)))
+    shared = find_shared(claims.all, 8, PairRule(1, 100, 2))
+    assert len(shared.source) <= 8 * 2
+    assert np.bincount(np.concatenate([shared.source, shared.other])).min() >= 2
+
+
+# --- what it finds --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mirrors_of_a_bad_source_change_no_truth_though_they_do_for_accu(seed):
+    alone = drawn({"a": 0.8, "b": 0.8, "c": 0.8, "bad": 0.4}, seed=seed)
+    crowd = mirrored(alone, "bad", ["bad 2", "bad 3"])
+    sure = veracity.discover(alone, AccuCopy()).truths["margin"] > 0.5
+    for algorithm, changes in ((AccuCopy(), False), (Accu(), True)):
+        before, after = (veracity.discover(c, algorithm).truths["value"] for c in (alone, crowd))
+        assert (before != after).filter(sure).any() == changes
+
+
+def test_mirrors_stand_at_the_top():
+    claims = drawn({"a": 0.8, "b": 0.8, "c": 0.8, "d": 0.8, "e": 0.6})
+    found = copies_in(mirrored(claims, "e", ["e 2", "e 3"]))
+    assert {frozenset(p) for p in combinations(["e", "e 2", "e 3"], 2)} == set(found)
+    assert min(found.values()) > 0.99
+
+
+@pytest.mark.parametrize("accuracy", [0.6, 0.8, 0.9])
+@pytest.mark.parametrize("seed", range(5))
+def test_independent_equally_good_sources_are_no_copies(accuracy, seed):
+    claims = drawn(dict.fromkeys("abcdefgh", accuracy), n_items=200, seed=seed)
+    assert copies_in(claims) == {}
+
+
+def test_sources_that_never_err_are_no_copies():
+    assert copies_in(drawn(dict.fromkeys("abcdef", 1.0))) == {}
+
+
+def test_swapped_names_swap_the_copies_and_nothing_else():
+    claims = mirrored(drawn({"a": 0.8, "b": 0.7, "c": 0.75, "d": 0.6}), "d", ["e"])
+    swap = {"a": "e", "b": "d", "c": "c", "d": "b", "e": "a"}
+    swapped = claims.with_columns(pl.col("source").replace_strict(swap))
+    one, other = (veracity.discover(c, AccuCopy()).facts for c in (claims, swapped))
+    assert_allclose(one["plausibility"], other["plausibility"], atol=1e-9)
+    renamed = {frozenset(swap[s] for s in pair): p for pair, p in copies_in(claims).items()}
+    assert renamed == pytest.approx(copies_in(swapped))
+
+
+@given(rows=value_rows())
+def test_no_claims_make_a_dependence_of_nan(rows):
+    found = copies_in(rows, AccuCopy(min_shared=1), rounds=3)
+    assert all(0.5 <= probability <= 1.0 for probability in found.values())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AccuCopy(copying=0.5), "AccuCopy: copying must be below 0.5, got 0.5"),
+        (lambda: AccuCopy(copied=1.0), "AccuCopy: copied must be between 0 and 1, got 1.0"),
+        (lambda: AccuCopy(min_shared=0), "AccuCopy: min_shared must be at least 1, got 0"),
+    ],
+)
+def test_a_parameter_out_of_range_is_refused(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()
+
+
+# --- real data ------------------------------------------------------------------------------------
+
+
+@pytest.mark.data
+def test_sites_that_republish_one_another_stand_at_the_top(shared_data):
+    found = list(copies_in(shared_data / "flight_raha" / "claims.parquet"))
+    mirrors = {frozenset(pair) for group in MIRRORS for pair in combinations(group, 2)}
+    assert mirrors <= set(found[:25])
+
+
+@pytest.mark.data
+def test_copies_discounted_the_flights_are_told_right(shared_data):
+    folder = shared_data / "flight_raha"
+    accuracy = {
+        a.name: veracity.evaluate(
+            veracity.discover(folder / "claims.parquet", a), folder / "truth.parquet"
+        ).accuracy
+        for a in (Accu(), AccuCopy())
+    }
+    assert accuracy["accu-copy"] >= 0.9
+    assert accuracy["accu"] < 0.8
+
+
+@pytest.mark.data
+def test_a_crowd_of_tens_of_thousands_is_no_trouble(shared_data):
+    folder = shared_data / "crowd_millionaire"
+    result = veracity.discover(folder / "claims.parquet", AccuCopy())
+    assert veracity.evaluate(result, folder / "truth.parquet").accuracy >= 0.89
+    assert result.run["seconds"]["learn"] < 60
