@@ -16,7 +16,7 @@ from veracity.discovery import Prepared, Progress, answer, chosen_algorithm, pre
 from veracity.engines import Local
 from veracity.errors import NotConverged, VeracityError
 from veracity.evaluation import evaluate
-from veracity.read import read_truth
+from veracity.read import read_truths_beside
 from veracity.result import Result, hand_back
 from veracity.schema import FrameKind, Kind
 
@@ -93,7 +93,10 @@ def compare(
     tell = progress or (lambda phase, done, total: None)
     prepared = prepare(claims, columns=columns, kind=kind, tell=tell)
     chosen = _chosen(algorithms, prepared.table.kind, seed)
-    truths, notes = _read_truth(truth, prepared.table.kind, columns)
+    truths: pl.DataFrame | None = None
+    notes: list[str] = []
+    if truth is not None:
+        truths, notes = read_truths_beside(truth, prepared.table.kind, columns or {})
     results: dict[str, Result] = {}
     rows: list[dict[str, Any]] = []
     for number, (name, algorithm) in enumerate(chosen.items()):
@@ -137,15 +140,6 @@ def _answer_quietly(prepared: Prepared, algorithm: Algorithm[Any]) -> Result:
         return answer(prepared, algorithm, Local(), lambda phase, done, total: None)
 
 
-def _read_truth(
-    truth: object | None, kind: Kind, columns: Mapping[str, str] | None
-) -> tuple[pl.DataFrame | None, list[str]]:
-    if truth is None:
-        return None, []
-    of_truth = {part: name for part, name in (columns or {}).items() if part != "source"}
-    return read_truth(truth, kind=kind, columns=of_truth)
-
-
 def _measured(result: Result, truths: pl.DataFrame | None, notes: list[str]) -> dict[str, Any]:
     measures: dict[str, Any] = {}
     if truths is not None:
@@ -161,9 +155,15 @@ def _measured(result: Result, truths: pl.DataFrame | None, notes: list[str]) -> 
 
 
 def _agreement(one: Result, other: Result) -> float:
-    """The share of items on which two results settle on the same value or values."""
+    """The share of items on which two results settle on the same value or values.
+
+    Numbers are the same where they differ by less than a tenth of their standard deviation.
+    """
     first, second = one.tables.truths, other.tables.truths
     keys = [name for name in ("entity", "attribute", "fact") if name in first.columns]
-    settled = [t.group_by(keys).agg(pl.col("value").sort()) for t in (first, second)]
+    if one.kind == "numeric":
+        distance = (first["value"] - second["value"]).abs()
+        return float((distance <= (first["value"].std(ddof=0) or 0.0) / 10.0).sum()) / len(first)
+    settled = [table.group_by(keys).agg(pl.col("value").sort()) for table in (first, second)]
     same = settled[0].join(settled[1], on=keys, suffix="_other")
     return int((same["value"] == same["value_other"]).sum()) / max(len(same), 1)

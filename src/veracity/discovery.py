@@ -15,7 +15,7 @@ from veracity.algorithms.base import Memory, Turn, compiled, hold_known
 from veracity.encode import UNKNOWN, Block, Claims, Encoded, FloatArray, encode
 from veracity.engines import Engine, Local
 from veracity.errors import NotConverged, ParameterError
-from veracity.read import read_claims, read_truth
+from veracity.read import read_claims, read_truths_beside
 from veracity.result import Result, describe_parameters
 from veracity.schema import ClaimsTable, Kind
 from veracity.tables import Fit, tabulate
@@ -89,6 +89,8 @@ def discover(
     tell = progress or _say_nothing
     prepared = prepare(claims, columns=columns, kind=kind, known=known, tell=tell)
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed)
+    if prepared.table.kind == "numeric" and min_plausibility is not None:
+        raise ParameterError("discover: min_plausibility is not for numeric claims")
     return answer(prepared, chosen, engine or Local(), tell, min_plausibility)
 
 
@@ -116,7 +118,7 @@ def prepare(
     table = _as_table(claims, columns, kind)
     clock.lap("read")
     tell("encoding", 0, 1)
-    encoded, known_notes = _with_known(encode(table), known)
+    encoded, known_notes = _with_known(encode(table), known, columns or {})
     clock.lap("encode")
     return Prepared(table, encoded, (*table.notes, *encoded.notes, *known_notes), clock.laps)
 
@@ -272,14 +274,16 @@ def _estimate(
     return np.concatenate([a for a, _ in answers]), np.concatenate([b for _, b in answers])
 
 
-def _with_known(encoded: Encoded, known: object | None) -> tuple[Encoded, list[str]]:
+def _with_known(
+    encoded: Encoded, known: object | None, columns: Mapping[str, str]
+) -> tuple[Encoded, list[str]]:
     """The claims with what is known of their facts beforehand."""
     if known is None:
         return encoded, []
     claims = encoded.claims
     if claims.kind == "numeric":
         raise ParameterError("known truths are held for values and facts, not for numbers")
-    truths, read_notes = read_truth(known, kind=claims.kind)
+    truths, read_notes = read_truths_beside(known, claims.kind, columns)
     known_facts, notes = known_of_fact(encoded, truths)
     claims = replace(claims, all=claims.all._replace(known_of_fact=known_facts))
     return replace(encoded, claims=claims), [f"known: {note}" for note in (*read_notes, *notes)]

@@ -15,6 +15,7 @@ from veracity.csv_file import read_csv
 from veracity.errors import (
     BadValue,
     InputError,
+    MissingColumn,
     NoClaims,
     ParameterError,
     UnreadableFile,
@@ -23,7 +24,7 @@ from veracity.errors import (
 )
 from veracity.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, FrameKind, Kind, find_columns
 
-__all__ = ["TRUE_WORDS", "read_claims", "read_table", "read_truth"]
+__all__ = ["TRUE_WORDS", "read_claims", "read_table", "read_truth", "read_truths_beside"]
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -83,6 +84,22 @@ def read_truth(
     found = _gather(data, CLAIM_COLUMNS[kind][1:], columns or {}, encoding)
     rows = _complete(found, "truths")
     return (_with_numbers(rows, found.origin) if kind == "numeric" else rows), found.notes
+
+
+def read_truths_beside(
+    data: object, kind: Kind, columns: Columns
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read truths that come with claims whose columns were named.
+
+    They may have the names of the claims' columns, or the usual ones.
+    """
+    named = {part: name for part, name in columns.items() if part != "source"}
+    try:
+        return read_truth(data, kind=kind, columns=named)
+    except MissingColumn:
+        if not named:
+            raise
+        return read_truth(data, kind=kind)
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:

@@ -224,13 +224,12 @@ def _number_tables(
         supporters=np.diff(block.first_support_of_fact),
         distance=block.number_of_fact - value[item_of_fact],
     )
-    distance = (numbers.number - value[numbers.item]) / numbers.scale[numbers.item]
     n_claims = np.bincount(numbers.source, minlength=n_sources)
-    square = np.bincount(numbers.source, distance**2, n_sources) / np.maximum(n_claims, 1)
+    square = np.bincount(numbers.source, numbers.distance(value) ** 2, n_sources)
     sources = pl.DataFrame(
         {
             "source": encoded.sources,
-            "deviation": np.sqrt(square),
+            "deviation": np.sqrt(square / np.maximum(n_claims, 1)),
             "claims": n_claims,
             "items": np.bincount(block.source_of_voice, minlength=n_sources),
         }

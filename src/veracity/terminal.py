@@ -112,7 +112,7 @@ def _named(value: object) -> str:
     """A name or a value as it is, but on one line and without what a terminal would obey."""
     if value is None:
         return ""
-    text = str(value)
+    text = f"{value:.9g}" if isinstance(value, float) else str(value)
     return text if text.isprintable() else repr(text)[1:-1]
 
 

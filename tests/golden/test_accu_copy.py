@@ -170,7 +170,7 @@ def test_of_each_source_only_the_closest_partners_are_looked_at():
 @pytest.mark.parametrize("seed", range(5))
 def test_mirrors_of_a_bad_source_change_no_truth_though_they_do_for_accu(seed):
     alone = drawn({"a": 0.8, "b": 0.8, "c": 0.8, "bad": 0.4}, seed=seed)
-    crowd = mirrored(alone, "bad", ["bad 2", "bad 3"])
+    crowd = mirrored(alone, "bad", ["bad 2", "bad 3", "bad 4", "bad 5"])
     sure = veracity.discover(alone, AccuCopy()).truths["margin"] > 0.5
     for algorithm, changes in ((AccuCopy(), False), (Accu(), True)):
         before, after = (veracity.discover(c, algorithm).truths["value"] for c in (alone, crowd))

@@ -34,6 +34,9 @@ __all__ = ["AccuCopy", "Copying", "log_dependence"]
 MOST_COPIES = 10_000
 """How many pairs are told of, at most."""
 
+EXCELLENT = 0.95
+"""The accuracy of all sources at the first look, before there are truths to measure it by."""
+
 FEWEST_PAIRS = 10
 """Fewer pairs do not tell how often errors coincide by chance."""
 
@@ -98,20 +101,21 @@ class AccuCopy(Algorithm[Copying]):
         require_at_least(self, 2, most_supporters=self.most_supporters)
 
     def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Copying]:
-        """Start from the prior, and from a vote in which nobody copies.
+        """Start from a vote of sources as accurate as the prior says, mirrors left out.
 
-        What a pair shares is half believed to be true, whatever the vote says. For a crowd of
-        mirrors may have won it, and then all that the others share would seem to be mistakes.
+        Who copies is not asked of an ordinary vote: a crowd of mirrors may win it, and then all
+        that the others share would seem to be mistakes. So at first all sources are taken to be
+        excellent, and all they share to be true: then only those are suspect that hardly differ.
         """
         rule = PairRule(self.min_shared, self.most_supporters, self.most_partners)
         shared = find_shared(claims.all, claims.n_sources, rule)
         accuracies = Accuracies.at_start(claims, prior, self.n_false_values)
         rank = nameless_rank(claims.all, claims.n_sources)
-        first = Copying(accuracies, shared, np.zeros(len(shared.source)), rank)
-        nobody_copies = np.ones(len(claims.all.source_of_support))
-        _, voted_true = _tally(claims.all, first, nobody_copies)
-        shared_true = (voted_true + np.diff(shared.first_link_of_pair)) / 2.0
-        return (), first._replace(shared_true=shared_true)
+        all_shared = np.diff(shared.first_link_of_pair).astype(np.float64)
+        first = Copying(accuracies, shared, all_shared, rank)
+        excellent = accuracies._replace(accuracy=np.full(claims.n_sources, EXCELLENT))
+        independence = self._independence(claims.all, first._replace(accuracies=excellent))
+        return (), self.learn(first, _tally(claims.all, first, independence))
 
     def study(
         self, block: Block, memory: Memory, reliability: Copying, turn: Turn

@@ -17,10 +17,12 @@ the tally is all that ever has to cross between blocks, threads or machines.
 
 from __future__ import annotations
 
+import getpass
 import importlib
 import os
 import tempfile
 from abc import ABC, abstractmethod
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
@@ -184,6 +186,7 @@ def hold_known(plausibility: FloatArray, block: Block) -> FloatArray:
     return np.where(is_known, block.known_of_fact, plausibility) if is_known.any() else plausibility
 
 
+@cache
 def compiled() -> ModuleType:
     """The compiled kernels; Numba takes its time to load, so it does on first use."""
     _find_cache()
@@ -195,7 +198,7 @@ def _find_cache() -> None:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
     places = (Path(__file__).parent, *[p for p in (home, *home.parents) if p.exists()][:1])
     if not any(os.access(place, os.W_OK) for place in places):
-        own = Path(tempfile.gettempdir()) / f"veracity-{os.getuid()}"
+        own = Path(tempfile.gettempdir()) / f"veracity-{getpass.getuser()}"
         os.environ.setdefault("NUMBA_CACHE_DIR", str(own))
 
 

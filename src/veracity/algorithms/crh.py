@@ -97,7 +97,7 @@ def losses(block: Block, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     if is_numeric(block):
         numbers = numbers_of(block)
         truth, _ = weighted_estimate(numbers, weight)
-        distance = ((numbers.number - truth[numbers.item]) / numbers.scale[numbers.item]) ** 2
+        distance = numbers.distance(truth) ** 2
         n_claims = np.bincount(numbers.source, minlength=len(weight)).astype(np.float64)
         loss: FloatArray = np.bincount(numbers.source, distance, len(weight)).astype(np.float64)
         return loss, n_claims

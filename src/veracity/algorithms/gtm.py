@@ -86,10 +86,11 @@ class GTM(Algorithm[FloatArray]):
     def estimate(
         self, block: Block, memory: Memory, reliability: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Posterior mean and standard deviation of each item's truth."""
+        """Posterior mean and standard deviation of each item's truth, in its own units."""
         numbers = numbers_of(block)
         truth, variance = self._truths(numbers, reliability)
-        return numbers.centre + numbers.scale * truth, numbers.scale * np.sqrt(variance)
+        uncertainty = np.where(numbers.is_lone, np.nan, numbers.scale * np.sqrt(variance))
+        return numbers.centre + numbers.scale * truth, uncertainty
 
     def trust(self, reliability: FloatArray) -> FloatArray:
         """The precision, one over the variance."""

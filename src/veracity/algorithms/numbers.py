@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veracity.encode import Block, FloatArray, IntArray
 
@@ -14,8 +15,7 @@ __all__ = ["Numbers", "is_numeric", "numbers_of", "weighted_estimate"]
 class Numbers(NamedTuple):
     """Each support as a number: what it says, of which item, by which source; and items' scales.
 
-    ``centre`` and ``scale`` are mean and standard deviation of an item's claims; where these all
-    agree the scale is one, so that they can be divided by it.
+    ``centre`` and ``scale`` are mean and standard deviation of an item's claims.
     """
 
     number: FloatArray
@@ -27,8 +27,18 @@ class Numbers(NamedTuple):
     @property
     def standard(self) -> FloatArray:
         """The numbers in standard deviations from their item's mean."""
-        standard: FloatArray = (self.number - self.centre[self.item]) / self.scale[self.item]
-        return standard
+        return self.distance(self.centre)
+
+    def distance(self, truth_of_item: FloatArray) -> FloatArray:
+        """How far the numbers are from these truths, in standard deviations of their item's."""
+        scale = np.where(self.scale > 0.0, self.scale, 1.0)  # where all agree, nobody is far
+        distance: FloatArray = (self.number - truth_of_item[self.item]) / scale[self.item]
+        return distance
+
+    @property
+    def is_lone(self) -> NDArray[np.bool_]:
+        """Which items have a single claim, which tells nothing of its own uncertainty."""
+        return np.equal(np.bincount(self.item, minlength=len(self.centre)), 1)
 
 
 def is_numeric(block: Block) -> bool:
@@ -46,8 +56,8 @@ def numbers_of(block: Block) -> Numbers:
     centre = mean_by(number, item, n_items)
     scale = np.sqrt(mean_by((number - centre[item]) ** 2, item, n_items))
     # Rounding leaves a trace of spread where all agree.
-    is_spread = scale > 1e-9 * (1.0 + np.abs(centre))
-    return Numbers(number, item, block.source_of_support, centre, np.where(is_spread, scale, 1.0))
+    scale = np.where(scale > 1e-12 * mean_by(np.abs(number), item, n_items), scale, 0.0)
+    return Numbers(number, item, block.source_of_support, centre, scale)
 
 
 def mean_by(
@@ -70,10 +80,7 @@ def weighted_estimate(
     the item's are; a lone claim tells nothing of its error: NaN.
     """
     n_items = len(numbers.centre)
-    weight = weight_of_source[numbers.source]
-    # Equal weights where all of an item's are zero.
-    is_empty = np.bincount(numbers.item, weight, n_items) <= 0.0
-    weight = np.where(is_empty[numbers.item], 1.0, weight)
+    weight = _relative(weight_of_source[numbers.source], numbers.item, n_items)
     estimate = mean_by(numbers.number, numbers.item, n_items, weight)
     total = np.bincount(numbers.item, weight, n_items)
     worth = total**2 / np.bincount(numbers.item, weight**2, n_items)
@@ -81,3 +88,12 @@ def weighted_estimate(
     is_several = worth > 1.0 + 1e-9
     variance = np.where(is_several, spread / np.where(is_several, worth - 1.0, 1.0), np.nan)
     return estimate, np.sqrt(variance)
+
+
+def _relative(weight: FloatArray, item: IntArray, n_items: int) -> FloatArray:
+    """Weights relative to the largest of their item, so that none is too small to be squared."""
+    largest = np.zeros(n_items)
+    np.maximum.at(largest, item, weight)
+    is_some = largest > 0.0
+    relative: FloatArray = weight / np.where(is_some, largest, 1.0)[item]
+    return np.where(is_some[item], relative, 1.0)
