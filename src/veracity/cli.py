@@ -24,8 +24,8 @@ __all__ = ["main"]
 
 ALGORITHM_NAMES = (
     "ltd-rbm", "ltd-rbm-c", "majority-vote", "mle", "ltm", "two-estimates", "three-estimates",
-    "truth-finder", "sums", "average-log", "investment", "pooled-investment", "dawid-skene",
-    "one-coin", "crh", "catd", "gtm",
+    "truth-finder", "accu", "accu-sim", "accu-copy", "simple-lca", "sums", "average-log",
+    "investment", "pooled-investment", "dawid-skene", "one-coin", "crh", "catd", "gtm",
 )  # fmt: skip
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from veracity.algorithms.accu import Accu
+from veracity.algorithms.accu_copy import AccuCopy
+from veracity.algorithms.accu_sim import AccuSim
 from veracity.algorithms.average_log import AverageLog
 from veracity.algorithms.base import Algorithm, Rates
 from veracity.algorithms.catd import CATD
@@ -19,6 +22,7 @@ from veracity.algorithms.mle import MLE
 from veracity.algorithms.one_coin import OneCoin
 from veracity.algorithms.pooled_investment import PooledInvestment
 from veracity.algorithms.prior import Prior, PriorRates, Rate
+from veracity.algorithms.simple_lca import SimpleLCA
 from veracity.algorithms.sums import Sums
 from veracity.algorithms.three_estimates import ThreeEstimates
 from veracity.algorithms.truth_finder import TruthFinder
@@ -33,6 +37,9 @@ __all__ = [
     "LTDRBM",
     "LTM",
     "MLE",
+    "Accu",
+    "AccuCopy",
+    "AccuSim",
     "Algorithm",
     "AverageLog",
     "DawidSkene",
@@ -44,6 +51,7 @@ __all__ = [
     "PriorRates",
     "Rate",
     "Rates",
+    "SimpleLCA",
     "Sums",
     "ThreeEstimates",
     "TruthFinder",
@@ -60,6 +68,10 @@ ALGORITHMS: dict[str, Callable[[], Algorithm[Any]]] = {
     "two-estimates": TwoEstimates,
     "three-estimates": ThreeEstimates,
     "truth-finder": TruthFinder,
+    "accu": Accu,
+    "accu-sim": AccuSim,
+    "accu-copy": AccuCopy,
+    "simple-lca": SimpleLCA,
     "sums": Sums,
     "average-log": AverageLog,
     "investment": Investment,
