@@ -5,7 +5,7 @@ BIN := .venv/bin
 help:            ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
 
-demo: .venv/core ## run on built-in data: truths, sources and a report
+demo: .venv/core ## run on built-in data: truths, sources, and how right they are
 	$(BIN)/veracity demo --out demo-run --force
 
 test: .venv/dev  ## run every test and check

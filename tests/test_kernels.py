@@ -24,7 +24,7 @@ def arguments_of(name, claims, seed):
     machine = Machine(
         rng.normal(-1, 1, n), rng.normal(2, 1, n), rng.normal(), rng.integers(0, 2, n)
     )
-    pace = Pace(0.05, int(rng.integers(1, 12)), 13.8, bool(rng.integers(2)))
+    pace = Pace(0.05, int(rng.integers(1, 12)), 13.8, bool(rng.integers(2)), int(rng.integers(4)))
     truth = np.repeat(rng.integers(-1, 2, claims.n_items), np.diff(block.first_fact_of_item))
     label = rng.integers(0, 3, claims.n_facts)
     prior = rng.gamma(2, 2, (n, 2, 2)) + 1.0
@@ -35,8 +35,7 @@ def arguments_of(name, claims, seed):
         "count_votes": (block, rng.random(claims.n_facts), n),
         "sum_confusions": (block, label, rng.normal(size=(n, 3, 3))),
         "count_confusions": (block, label, rng.random((claims.n_items, 3)), n),
-        "climb": (block, order, machine, pace),
-        "climb_sampled": (block, order, machine, pace, int(rng.integers(1, 4)), rng),
+        "climb": (block, order, machine, pace, rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
     }[name]
 

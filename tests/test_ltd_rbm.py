@@ -140,11 +140,9 @@ def gradient_of(data, machine, sampled=0, seed=0):
     """The move of a and w after one batch of all facts at rate one."""
     rows = [(f"s{s}", f"f{f}", bool(data[f, s])) for f in range(len(data)) for s in range(3)]
     claims = as_claims(pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row"))
-    how = (claims.all, np.arange(len(data)), machine, Pace(1.0, int(NEVER), NEVER, False))
-    if sampled:
-        a, w, _ = compiled.climb_sampled(*how, sampled, np.random.default_rng(seed))
-    else:
-        a, w, _ = compiled.climb(*how)
+    pace = Pace(1.0, int(NEVER), NEVER, False, sampled)
+    rng = np.random.default_rng(seed)
+    a, w, _ = compiled.climb(claims.all, np.arange(len(data)), machine, pace, rng)
     return a - machine.visible_bias, w - machine.weight
 
 
@@ -166,12 +164,11 @@ def test_splitting_a_batch_changes_little():
     rows = veracity.synthetic.Synthetic(sources=6, items=200).draw(seed=3).claims
     claims = as_claims(rows.drop("attribute"))
     machine, _, _ = machine_for(claims)
+    order, rng = np.arange(claims.n_items), np.random.default_rng(0)
     moves = {}
     for rate in (1e-4, 1e-5):
         ends = [
-            compiled.climb(
-                claims.all, np.arange(claims.n_items), machine, Pace(rate, size, 13.8, False)
-            )
+            compiled.climb(claims.all, order, machine, Pace(rate, size, 13.8, False, 0), rng)
             for size in (1, 10_000)
         ]
         moves[rate] = max(np.abs(ends[0][i] - ends[1][i]).max() for i in range(3))

@@ -69,8 +69,9 @@ def test_gtm_learns_variances_as_the_paper_says():
 
 
 def test_crh_weights_worked_out_by_hand():
-    # Losses .1 and .4 of .5: weights -log(.2) and -log(.8), scaled by the larger.
-    weight = CRH().learn(np.ones(2), (np.array([0.1, 0.4]),))
+    # Losses of 1 and 4 in 10 claims each, so .1 and .4 of .5: weights -log(.2) and -log(.8),
+    # scaled by the larger.
+    weight = CRH().learn(np.ones(2), (np.array([1.0, 4.0]), np.array([10.0, 10.0])))
     assert_allclose(weight, [1.0, np.log(0.8) / np.log(0.2)])
 
 

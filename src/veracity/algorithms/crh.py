@@ -18,7 +18,7 @@ from veracity.algorithms.prior import PriorRates
 from veracity.encode import UNKNOWN, Block, Claims, FloatArray
 from veracity.schema import Kind
 
-__all__ = ["CRH", "losses", "weighted_vote"]
+__all__ = ["CRH", "losses", "some_loss", "weighted_vote"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,17 +53,15 @@ class CRH(Algorithm[FloatArray]):
         self, block: Block, memory: Memory, reliability: FloatArray, turn: Turn
     ) -> tuple[Memory, Tally]:
         """The loss of every source against the truths its weight makes."""
-        loss, n_claims = losses(block, reliability)
-        return memory, (loss / np.maximum(n_claims, 1.0),)
+        return memory, losses(block, reliability)
 
     def learn(self, reliability: FloatArray, tally: Tally) -> FloatArray:
         """The weights that minimise the weighted loss, given Σ exp(-weight) = 1."""
-        loss: FloatArray = tally[0]
+        loss, n_claims = tally
         if loss.sum() <= 0.0:  # nobody errs
             return np.ones_like(loss)
-        # A source without loss would weigh infinitely much; it gets half the least loss there is.
-        least = loss[loss > 0.0].min() / 2.0
-        weight = -np.log(np.maximum(loss, least) / np.maximum(loss, least).sum())
+        loss = some_loss(loss / np.maximum(n_claims, 1.0))
+        weight = -np.log(loss / loss.sum())
         return np.asarray(weight / max(weight.max(), 1e-12))
 
     def change(self, before: FloatArray, after: FloatArray) -> float:
@@ -85,6 +83,11 @@ class CRH(Algorithm[FloatArray]):
     def trust(self, reliability: FloatArray) -> FloatArray:
         """The weight."""
         return reliability
+
+
+def some_loss(loss: FloatArray) -> FloatArray:
+    """Losses, none of them zero: half the least stands for none, or weights were infinite."""
+    return np.asarray(np.maximum(loss, loss[loss > 0.0].min() / 2.0))
 
 
 def weighted_vote(block: Block, weight: FloatArray) -> FloatArray:

@@ -134,13 +134,9 @@ class LTDRBM(Algorithm[Machine]):
         """Climb through the block in mini-batches; the tally is how far the weights moved."""
         rate = self.learning_rate * float(np.exp(-self.decay * (turn.round_number - 1)))
         order = turn.rng.permutation(len(block.first_fact_of_item) - 1)
-        pace = Pace(rate, self.batch_size, LIMIT, self.single_truth)
-        if self.negative_phase == "exact":
-            a, w, b = compiled().climb(block, order, reliability, pace)
-        else:
-            a, w, b = compiled().climb_sampled(
-                block, order, reliability, pace, self.gibbs_steps, turn.rng
-            )
+        gibbs_steps = self.gibbs_steps if self.negative_phase == "sampled" else 0
+        pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps)
+        a, w, b = compiled().climb(block, order, reliability, pace, turn.rng)
         old_a, old_w, old_b, _ = reliability
         return memory, (a - old_a, w - old_w, b - old_b)
 

@@ -28,9 +28,13 @@ class Machine(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How to train: step size, facts in a batch, largest log-odds, and whether one fact is true."""
+    """How to train: step size, facts in a batch, largest log-odds, and whether one fact is true.
+
+    `gibbs_steps` is the k of contrastive divergence; zero stands for the exact negative phase.
+    """
 
     rate: float
     batch_size: int
     limit: float
     single_truth: bool
+    gibbs_steps: int

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "climb",
-    "climb_sampled",
     "count_confusions",
     "count_votes",
     "gibbs",
@@ -118,7 +117,7 @@ def count_confusions(
 
 @njit(cache=True, nogil=True)
 def climb(
-    block: Block, order: IntArray, machine: Machine, pace: Pace
+    block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, float]:
     """See the reference."""
     a, w, b = machine.visible_bias.copy(), machine.weight.copy(), machine.hidden_bias
@@ -129,56 +128,10 @@ def climb(
         item = order[turn]
         k = _judge_item(block, item, w, notes.rates, b, pace.single_truth, plausible)
         found = _positive_phase(block, item, plausible, notes.gradient)
-        true = 1.0 if pace.single_truth else k * _sigmoid(b)
-        if block.known_of_fact[block.first_fact_of_item[item]] >= 0:
-            true = found
-        db += found - true
-        for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
-            source = block.source_of_voice[voice]
-            met = true * notes.rates[source, 0]
-            notes.gradient[source, 0] -= met + (k - true) * notes.rates[source, 1]
-            notes.gradient[source, 1] -= met
-        n_touched = _touch(block, item, notes, n_touched)
-        n_facts += k
-        if n_facts >= pace.batch_size or turn == len(order) - 1:
-            b = _step(a, w, b, db, machine.is_fixed, notes, n_touched, pace)
-            n_touched, n_facts, db = 0, 0, 0.0
-    return a, w, b
-
-
-@njit(cache=True, nogil=True)
-def climb_sampled(
-    block: Block,
-    order: IntArray,
-    machine: Machine,
-    pace: Pace,
-    gibbs_steps: int,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray, float]:
-    """See the reference."""
-    a, w, b = machine.visible_bias.copy(), machine.weight.copy(), machine.hidden_bias
-    notes = _begin(a, w)
-    plausible = np.empty(_most_facts(block))
-    n_touched, n_facts, db = 0, 0, 0.0
-    for turn in range(len(order)):
-        item = order[turn]
-        k = _judge_item(block, item, w, notes.rates, b, pace.single_truth, plausible)
-        db += _positive_phase(block, item, plausible, notes.gradient)
-        first, last = block.first_voice_of_item[item], block.first_voice_of_item[item + 1]
-        voices = block.source_of_voice[first:last]
-        base = b
-        for source in voices:
-            base += notes.rates[source, 2]
-        claimed = np.empty((k, len(voices)), np.bool_)
-        for _ in range(gibbs_steps):
-            _imagine(voices, w, notes.rates, base, pace.single_truth, plausible, claimed, rng)
-            _hold_known(block, item, plausible)
-        for fact in range(k):
-            db -= plausible[fact]
-            for i in range(len(voices)):
-                if claimed[fact, i]:
-                    notes.gradient[voices[i], 0] -= 1.0
-                    notes.gradient[voices[i], 1] -= plausible[fact]
+        if pace.gibbs_steps == 0:
+            db += found - _expected(block, item, b, pace, found, notes)
+        else:
+            db += found - _sampled(block, item, w, b, pace, plausible, notes, rng)
         n_touched = _touch(block, item, notes, n_touched)
         n_facts += k
         if n_facts >= pace.batch_size or turn == len(order) - 1:
@@ -395,6 +348,54 @@ def _hold_known(block: Block, item: int, plausible: FloatArray) -> None:
     if block.known_of_fact[first] >= 0:
         for fact in range(first, block.first_fact_of_item[item + 1]):
             plausible[fact - first] = block.known_of_fact[fact]
+
+
+@njit(cache=True, nogil=True)
+def _expected(block: Block, item: int, b: float, pace: Pace, found: float, notes: Notes) -> float:
+    """Take off what the model expects, in closed form; return how many facts it expects true."""
+    first = block.first_fact_of_item[item]
+    k = block.first_fact_of_item[item + 1] - first
+    true = 1.0 if pace.single_truth else k * _sigmoid(b)
+    if block.known_of_fact[first] >= 0:
+        true = found
+    for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+        source = block.source_of_voice[voice]
+        met = true * notes.rates[source, 0]
+        notes.gradient[source, 0] -= met + (k - true) * notes.rates[source, 1]
+        notes.gradient[source, 1] -= met
+    return true
+
+
+@njit(cache=True, nogil=True)
+def _sampled(
+    block: Block,
+    item: int,
+    w: FloatArray,
+    b: float,
+    pace: Pace,
+    plausible: FloatArray,
+    notes: Notes,
+    rng: np.random.Generator,
+) -> float:
+    """Take off what is imagined in the place of the data; return how much of it is true."""
+    first, last = block.first_voice_of_item[item], block.first_voice_of_item[item + 1]
+    voices = block.source_of_voice[first:last]
+    k = block.first_fact_of_item[item + 1] - block.first_fact_of_item[item]
+    base = b
+    for source in voices:
+        base += notes.rates[source, 2]
+    claimed = np.empty((k, len(voices)), np.bool_)
+    for _ in range(pace.gibbs_steps):
+        _imagine(voices, w, notes.rates, base, pace.single_truth, plausible, claimed, rng)
+        _hold_known(block, item, plausible)
+    true = 0.0
+    for fact in range(k):
+        true += plausible[fact]
+        for i in range(len(voices)):
+            if claimed[fact, i]:
+                notes.gradient[voices[i], 0] -= 1.0
+                notes.gradient[voices[i], 1] -= plausible[fact]
+    return true
 
 
 @njit(cache=True, nogil=True)

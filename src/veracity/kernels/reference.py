@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "climb",
-    "climb_sampled",
     "count_confusions",
     "count_votes",
     "gibbs",
@@ -93,77 +92,79 @@ def count_confusions(
 
 
 def climb(
-    block: Block, order: IntArray, machine: Machine, pace: Pace
+    block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, float]:
-    """One pass of gradient ascent over mini-batches, with the exact negative phase.
+    """One pass of gradient ascent over mini-batches: what is claimed, less what the model expects.
 
-    `order` is the order of the items; a batch closes when it has enough facts. With one hidden
-    unit the model's expectations have a closed form: of k facts, expect ``true = k * prevalence``
-    to be true (one, under a single truth; as many as are true, where that is known); then
-    E[v h] = true * tpr and E[v] = true * tpr + (k - true) * fpr.
+    `order` is the order of the items; a batch closes when it has enough facts. What the model
+    expects has a closed form, or is sampled from the data: contrastive divergence.
 
     Returns the new visible biases, weights and global hidden bias.
     """
     a, w, b, is_fixed = machine
     for batch in _batches(block, order, pace.batch_size):
         da, dw, db = np.zeros_like(a), np.zeros_like(w), 0.0
-        tpr, fpr, beta = _sigmoid(a + w), _sigmoid(a), _softplus(a) - _softplus(a + w)
         for item in batch:
             voices = _voices(block, item)
             supporters = _supporters_of_facts(block, item)
-            plausible = _judge_item(supporters, w, b + beta[voices].sum(), pace.single_truth)
-            plausible, is_known = _with_known(plausible, block, item)
+            base = b + (_softplus(a[voices]) - _softplus(a[voices] + w[voices])).sum()
+            plausible = _judge_item(supporters, w, base, pace.single_truth)
+            plausible = _hold_known(plausible, block, item)
             for sources, p in zip(supporters, plausible, strict=True):
                 dw[sources] += p
                 da[sources] += 1.0
-            true = 1.0 if pace.single_truth else float(len(supporters) * _sigmoid(b))
-            true = float(plausible.sum()) if is_known else true
-            dw[voices] -= true * tpr[voices]
-            da[voices] -= true * tpr[voices] + (len(supporters) - true) * fpr[voices]
+            now = Machine(a, w, b, is_fixed)
+            if pace.gibbs_steps == 0:
+                claims, true_claims, true = _expected(block, item, now, pace, plausible)
+            else:
+                claims, true_claims, true = _sampled(block, item, now, pace, plausible, rng)
+            da[voices] -= claims
+            dw[voices] -= true_claims
             db += float(plausible.sum()) - true
         a, w, b = _step(Machine(a, w, b, is_fixed), (da, dw, db), pace)
     return a, w, b
 
 
-def climb_sampled(
+def _expected(
+    block: Block, item: int, machine: Machine, pace: Pace, plausible: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """E[v] and E[v h] of each voice, summed over the item's k facts, and E[h], in closed form.
+
+    With one hidden unit, expect ``true = k * prevalence`` facts to be true (one, under a single
+    truth; as many as are true, where that is known); then E[v h] = true * tpr and
+    E[v] = true * tpr + (k - true) * fpr.
+    """
+    voices = _voices(block, item)
+    a, w = machine.visible_bias[voices], machine.weight[voices]
+    k = len(plausible)
+    true = 1.0 if pace.single_truth else float(k * _sigmoid(machine.hidden_bias))
+    if block.known_of_fact[block.first_fact_of_item[item]] >= 0:
+        true = float(plausible.sum())
+    true_claims = true * _sigmoid(a + w)
+    return true_claims + (k - true) * _sigmoid(a), true_claims, true
+
+
+def _sampled(
     block: Block,
-    order: IntArray,
+    item: int,
     machine: Machine,
     pace: Pace,
-    gibbs_steps: int,
+    plausible: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray, float]:
-    """One pass of contrastive divergence (CD-k): the negative phase is sampled from the data.
-
-    For each fact the hidden truth is drawn from its plausibility, then the claims of the item's
-    voices are drawn from that truth, `gibbs_steps` times; what was reconstructed is subtracted.
-    """
-    a, w, b, is_fixed = machine
-    for batch in _batches(block, order, pace.batch_size):
-        da, dw, db = np.zeros_like(a), np.zeros_like(w), 0.0
-        tpr, fpr, beta = _sigmoid(a + w), _sigmoid(a), _softplus(a) - _softplus(a + w)
-        for item in batch:
-            voices = _voices(block, item)
-            supporters = _supporters_of_facts(block, item)
-            base = b + beta[voices].sum()
-            plausible = _judge_item(supporters, w, base, pace.single_truth)
-            plausible, _ = _with_known(plausible, block, item)
-            for sources, p in zip(supporters, plausible, strict=True):
-                dw[sources] += p
-                da[sources] += 1.0
-            imagined = plausible
-            for _ in range(gibbs_steps):
-                is_true = rng.random(len(imagined)) < imagined
-                draws = rng.random((len(imagined), len(voices)))
-                claimed = draws < np.where(is_true[:, None], tpr[voices], fpr[voices])
-                reconstructed = [voices[row] for row in claimed]
-                imagined = _judge_item(reconstructed, w, base, pace.single_truth)
-                imagined, _ = _with_known(imagined, block, item)
-            dw[voices] -= imagined @ claimed
-            da[voices] -= claimed.sum(axis=0)
-            db += float(plausible.sum() - imagined.sum())
-        a, w, b = _step(Machine(a, w, b, is_fixed), (da, dw, db), pace)
-    return a, w, b
+    """The same, sampled: truths are drawn from plausibilities, then claims from truths, k times."""
+    voices = _voices(block, item)
+    a, w = machine.visible_bias[voices], machine.weight[voices]
+    base = machine.hidden_bias + (_softplus(a) - _softplus(a + w)).sum()
+    imagined = plausible
+    for _ in range(pace.gibbs_steps):
+        is_true = rng.random(len(imagined)) < imagined
+        draws = rng.random((len(imagined), len(voices)))
+        claimed = draws < np.where(is_true[:, None], _sigmoid(a + w), _sigmoid(a))
+        reconstructed = [voices[row] for row in claimed]
+        imagined = _judge_item(reconstructed, machine.weight, base, pace.single_truth)
+        imagined = _hold_known(imagined, block, item)
+    return claimed.sum(axis=0), imagined @ claimed, float(imagined.sum())
 
 
 def gibbs(
@@ -241,11 +242,10 @@ def _judge_item(
     return np.asarray(_sigmoid(base + score))
 
 
-def _with_known(plausible: FloatArray, block: Block, item: int) -> tuple[FloatArray, bool]:
-    """The plausibilities of an item's facts, or what is known of them; and whether it is known."""
+def _hold_known(plausible: FloatArray, block: Block, item: int) -> FloatArray:
+    """The plausibilities of an item's facts, or what is known of them."""
     known = block.known_of_fact[block.first_fact_of_item[item] : block.first_fact_of_item[item + 1]]
-    is_known = bool(known[0] >= 0)
-    return (known.astype(np.float64) if is_known else plausible), is_known
+    return known.astype(np.float64) if known[0] >= 0 else plausible
 
 
 def _batches(block: Block, order: IntArray, batch_size: int) -> list[list[int]]:
