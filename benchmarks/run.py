@@ -64,9 +64,8 @@ def main() -> None:
         in_sql = median_seconds(vote_in_sql(path))
         print(f"| vote in DuckDB, Parquet to answer | {in_sql:.2f} | |")
         whole = median_seconds(lambda: veracity.discover(path))
-        print(
-            f"| LTD-RBM, Parquet to answer | {whole:.2f} | {whole / in_sql:.1f} x the vote in DuckDB |"
-        )
+        ratio = whole / in_sql
+        print(f"| LTD-RBM, Parquet to answer | {whole:.2f} | {ratio:.1f} x the vote in DuckDB |")
     prepared = prepare(drawn.claims, tell=silent)
     seconds = {
         name: median_seconds(lambda make=make: answer(prepared, make(), Local(), silent))
