@@ -499,3 +499,14 @@ def test_too_little_memory_gets_one_sentence(monkeypatch):
 
     monkeypatch.setattr("veracity.read.read_claims", fail)
     assert_refused(run("discover", "claims.csv", code=1), "out of memory")
+
+
+def test_known_truths_may_have_the_columns_and_the_encoding_of_the_claims(tmp_path):
+    claims = "site,flight,gate\na,café,1\nb,café,1\nc,café,2\n"
+    (tmp_path / "claims.csv").write_text(claims, encoding="latin-1")
+    (tmp_path / "known.csv").write_text("flight,gate\ncafé,2\n", encoding="latin-1")
+    arguments = ["discover", str(tmp_path / "claims.csv"), "--known", str(tmp_path / "known.csv")]
+    arguments += ["--columns", "source=site,entity=flight,value=gate", "--encoding", "latin-1"]
+    result = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+    assert veracity.load(tmp_path / "run").truths["value"].to_list() == ["2"]

@@ -81,3 +81,25 @@ def test_an_algorithm_refuses_a_kind_of_claims_it_is_not_for():
         veracity.errors.ParameterError, match="dawid-skene is for categorical claims"
     ):
         veracity.discover(claims, "dawid-skene", kind="multiple")
+
+
+def test_an_algorithm_that_breaks_in_any_way_does_not_stop_the_others(two_against_one):
+    def broken(one, other):
+        raise KeyError(one)
+
+    mine = {"broken": veracity.TruthFinder(similarity=broken), "vote": veracity.MajorityVote()}
+    found = veracity.compare(two_against_one, algorithms=mine)
+    assert dict(found.table.select("algorithm", "failed").iter_rows())["broken"] == "KeyError: '1'"
+    assert list(found.results) == ["vote"]
+
+
+def test_truths_of_nothing_that_is_claimed_are_an_error(two_against_one):
+    with pytest.raises(veracity.errors.NoClaims, match="are the names the same"):
+        veracity.compare(two_against_one, pl.DataFrame({"entity": ["q"], "value": ["1"]}))
+
+
+def test_known_truths_are_held_by_all_that_are_compared(two_against_one):
+    known = pl.DataFrame({"entity": ["x"], "value": ["2"]})
+    found = veracity.compare(two_against_one, known=known, algorithms=["mle", "ltd-rbm"])
+    values = [result.truths["value"].to_list() for result in found.results.values()]
+    assert values == [["2"], ["2"]]

@@ -101,3 +101,15 @@ def test_a_source_that_calls_a_fact_both_true_and_false_says_nothing():
 def test_no_claims_at_all_is_an_error():
     with pytest.raises(veracity.errors.NoClaims, match="no claim is left"):
         encoded({"source": [], "entity": [], "value": []})
+
+
+def test_a_source_left_without_a_claim_is_no_source():
+    columns = {"source": ["a", "a", "b"], "fact": ["p"] * 3, "claim": [True, False, True]}
+    found = encoded(columns, "binary")
+    assert found.sources.to_list() == ["b"]
+    assert found.claims.n_sources == 1
+
+
+def test_two_spellings_of_one_number_are_one_label_in_all_items():
+    columns = {"source": ["a", "a"], "entity": ["x", "y"], "value": ["1", "1.0"]}
+    assert encoded(columns).claims.label_of_fact.tolist() == [0, 0]

@@ -109,3 +109,28 @@ def test_calibration_error_is_zero_where_nine_in_ten_of_ninety_percent_are_right
 def test_a_threshold_out_of_range_is_refused():
     with pytest.raises(veracity.errors.ParameterError, match="threshold must be between 0 and 1"):
         veracity.evaluate(vote(CLAIMS), truth([("x", "1")]), threshold=2)
+
+
+def test_a_truth_nobody_claims_is_wrong_even_where_all_claims_are_known_to_be():
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x"] * 2, "value": ["1", "2"]})
+    known = truth([("x", "3")])
+    result = veracity.discover(claims, known=known)
+    assert veracity.evaluate(result, known).accuracy == 0.0
+    assert result.truths["tied"].to_list() == [False]
+
+
+def test_the_tolerance_for_numbers_is_that_of_their_attribute():
+    columns = ("source", "entity", "attribute", "value")
+    rows = [("a", f"e{i}", "pressure", 1e5 + 1000.0 * i) for i in range(5)]
+    rows += [("a", f"e{i}", "temperature", 20.0 + i) for i in range(5)]
+    claims = pl.DataFrame(rows, schema=list(columns), orient="row")
+    known = claims.drop("source").with_columns(
+        value=pl.when(pl.col("attribute") == "temperature")
+        .then(pl.col("value") + 5)
+        .otherwise("value")
+    )
+    found = veracity.evaluate(veracity.discover(claims, kind="numeric"), known)
+    assert dict(found.by_attribute.select("attribute", "within").iter_rows()) == {
+        "pressure": 1.0,
+        "temperature": 0.0,
+    }

@@ -334,6 +334,28 @@ def test_sampling_too_many_pairs_is_refused_with_a_way_out(monkeypatch, two_agai
 
 def test_single_truth_is_refused_where_several_values_may_be_true(two_against_one):
     with pytest.raises(
-        veracity.errors.ParameterError, match="ltd-rbm is for categorical claims, not multiple ones"
+        veracity.errors.ParameterError,
+        match="ltd-rbm-c is for categorical claims, not multiple ones",
     ):
         veracity.discover(two_against_one, LTDRBM(single_truth=True), kind="multiple")
+
+
+@pytest.mark.parametrize("k", [500, 2000, 20_000])
+@pytest.mark.parametrize("single_truth", [False, True])
+def test_one_item_with_very_many_values_does_not_spoil_the_others(flights, k, single_truth):
+    sites = flights.sources["source"].to_list()
+    many = pl.DataFrame(
+        {
+            "source": [sites[i % 9] for i in range(k)],
+            "entity": ["odd"] * k,
+            "attribute": ["gate"] * k,
+            "value": [f"v{i}" for i in range(k)],
+        }
+    )
+    result = veracity.discover(pl.concat([flights.claims, many]), LTDRBM(single_truth=single_truth))
+    assert veracity.evaluate(result, flights.truth).accuracy > 0.95
+
+
+def test_ltd_rbm_c_goes_by_its_own_name(flights):
+    result = veracity.discover(flights.claims, LTDRBM(single_truth=True))
+    assert result.run["algorithm"] == "ltd-rbm-c"

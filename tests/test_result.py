@@ -178,3 +178,19 @@ def test_a_numpy_source_name_in_a_prior_does_not_keep_a_run_from_being_saved(tmp
     claims = pl.DataFrame({"source": [1, 2], "entity": ["x", "x"], "value": ["a", "b"]})
     result = veracity.discover(claims, veracity.LTDRBM(prior=prior))
     assert veracity.load(result.save(tmp_path / "run")).truths["value"].to_list() == ["a"]
+
+
+def test_a_parameter_that_cannot_be_copied_does_not_keep_a_run_from_being_told(two_against_one):
+    import threading
+
+    class Similar:
+        lock = threading.Lock()
+
+        def __init__(self):
+            self.own = threading.Lock()
+
+        def __call__(self, one, other):
+            return 0.0
+
+    result = veracity.discover(two_against_one, veracity.TruthFinder(similarity=Similar()))
+    assert "Similar" in result.run["parameters"]["similarity"]

@@ -147,6 +147,9 @@ kind_option = click.option(
     help="categorical (one value of an item is true), multiple (several may be), binary (rows "
     "call facts true or false), or numeric (values are estimates of a number).",
 )
+known_option = click.option(
+    "--known", metavar="TRUTHS", help="Truths that are known: they are held, and teach."
+)
 columns_option = click.option(
     "--columns",
     callback=_split_columns,
@@ -186,7 +189,7 @@ def main() -> None:
 @kind_option
 @columns_option
 @encoding_option
-@click.option("--known", metavar="TRUTHS", help="Truths that are known: they are held, and teach.")
+@known_option
 @click.option(
     "--prior",
     metavar="TABLE",
@@ -279,6 +282,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 @kind_option
 @columns_option
 @encoding_option
+@known_option
 @seed_option
 @click.option(
     "--figure",

@@ -14,7 +14,7 @@ import polars as pl
 from veracity.algorithms import ALGORITHMS, Algorithm
 from veracity.discovery import Prepared, Progress, answer, chosen_algorithm, prepare
 from veracity.engines import Local
-from veracity.errors import NotConverged, VeracityError
+from veracity.errors import NotConverged
 from veracity.evaluation import evaluate
 from veracity.read import read_truths_beside
 from veracity.result import Result, hand_back
@@ -63,6 +63,7 @@ def compare(
     algorithms: Sequence[Algorithm[Any] | str] | Mapping[str, Algorithm[Any]] | None = None,
     columns: Mapping[str, str] | None = None,
     kind: Kind | None = None,
+    known: object | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -77,7 +78,7 @@ def compare(
     algorithms
         Which ones, as names, algorithms, or algorithms under names of your own; all that are for
         this kind of claims, unless said otherwise.
-    columns, kind, seed
+    columns, kind, known, seed
         As for `discover`.
     progress
         Called with the name of the algorithm at work, how many are done, and of how many.
@@ -91,24 +92,22 @@ def compare(
     [('majority-vote', 0.91), ('ltd-rbm', 0.97)]
     """
     tell = progress or (lambda phase, done, total: None)
-    prepared = prepare(claims, columns=columns, kind=kind, tell=tell)
+    prepared = prepare(claims, columns=columns, kind=kind, known=known, tell=tell)
     chosen = _chosen(algorithms, prepared.table.kind, seed)
     truths: pl.DataFrame | None = None
     notes: list[str] = []
     if truth is not None:
-        truths, notes = read_truths_beside(truth, prepared.table.kind, columns or {})
+        truths, notes = read_truths_beside(prepared.table, truth)
     results: dict[str, Result] = {}
     rows: list[dict[str, Any]] = []
     for number, (name, algorithm) in enumerate(chosen.items()):
         tell(name, number, len(chosen))
         try:
-            result = _answer_quietly(prepared, algorithm)
-            row = _measured(result, truths, notes)
-        except (VeracityError, ArithmeticError, MemoryError, ValueError) as error:
+            results[name] = _answer_quietly(prepared, algorithm)
+        except Exception as error:
             rows.append({"algorithm": name, "failed": f"{type(error).__name__}: {error}"})
             continue
-        results[name] = result
-        rows.append({"algorithm": name, **row})
+        rows.append({"algorithm": name, **_measured(results[name], truths, notes)})
     table = pl.DataFrame(rows, infer_schema_length=None)
     return Comparison(results, table, prepared.table.frame_kind, list(dict.fromkeys(notes)))
 
@@ -162,8 +161,12 @@ def _agreement(one: Result, other: Result) -> float:
     first, second = one.tables.truths, other.tables.truths
     keys = [name for name in ("entity", "attribute", "fact") if name in first.columns]
     if one.kind == "numeric":
-        distance = (first["value"] - second["value"]).abs()
-        return float((distance <= (first["value"].std(ddof=0) or 0.0) / 10.0).sum()) / len(first)
+        spread = pl.col("value").std(ddof=0)
+        if "attribute" in keys:
+            spread = spread.over("attribute")
+        both = first.with_columns(other=second["value"], allowed=spread / 10.0)
+        is_same = (pl.col("value") - pl.col("other")).abs() <= pl.col("allowed")
+        return both.select(is_same.sum()).item() / len(first)  # type: ignore[no-any-return]
     settled = [table.group_by(keys).agg(pl.col("value").sort()) for table in (first, second)]
     same = settled[0].join(settled[1], on=keys, suffix="_other")
     return int((same["value"] == same["value_other"]).sum()) / max(len(same), 1)

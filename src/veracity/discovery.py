@@ -118,7 +118,7 @@ def prepare(
     table = _as_table(claims, columns, kind)
     clock.lap("read")
     tell("encoding", 0, 1)
-    encoded, known_notes = _with_known(encode(table), known, columns or {})
+    encoded, known_notes = _with_known(table, encode(table), known)
     clock.lap("encode")
     return Prepared(table, encoded, (*table.notes, *encoded.notes, *known_notes), clock.laps)
 
@@ -275,7 +275,7 @@ def _estimate(
 
 
 def _with_known(
-    encoded: Encoded, known: object | None, columns: Mapping[str, str]
+    table: ClaimsTable, encoded: Encoded, known: object | None
 ) -> tuple[Encoded, list[str]]:
     """The claims with what is known of their facts beforehand."""
     if known is None:
@@ -283,7 +283,7 @@ def _with_known(
     claims = encoded.claims
     if claims.kind == "numeric":
         raise ParameterError("known truths are held for values and facts, not for numbers")
-    truths, read_notes = read_truths_beside(known, claims.kind, columns)
+    truths, read_notes = read_truths_beside(table, known)
     known_facts, notes = known_of_fact(encoded, truths)
     claims = replace(claims, all=claims.all._replace(known_of_fact=known_facts))
     return replace(encoded, claims=claims), [f"known: {note}" for note in (*read_notes, *notes)]

@@ -75,6 +75,8 @@ class Claims:
     n_sources: int
     value_of_fact: pl.Series | None = None
     """What each fact says of its item; None for binary facts, which are true or false."""
+    label_of_fact: IntArray | None = None
+    """The number of that value, the same in all items however it is spelt there."""
 
     @property
     def n_items(self) -> int:
@@ -167,7 +169,7 @@ def _encode_values(table: ClaimsTable) -> Encoded:
     values = spellings.gather(chosen)
     if table.kind == "numeric":
         block = block._replace(number_of_fact=values.cast(pl.Float64).to_numpy(writable=True))
-    claims = Claims(block, table.kind, len(sources), values)
+    claims = Claims(block, table.kind, len(sources), values, value_of_fact.astype(np.int64))
     return Encoded(claims, sources, items, notes)
 
 
@@ -201,34 +203,27 @@ def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, NDArray[Any]]:
 
 
 def _encode_binary(table: ClaimsTable) -> Encoded:
-    source, sources = _number(table.rows["source"])
-    fact, facts = _number(table.rows["fact"])
-    rows = pl.DataFrame({"fact": fact, "source": source, "claim": table.rows["claim"]}).unique()
-    is_lone = pl.len().over("fact", "source") == 1
-    voices = rows.filter(is_lone).sort("fact", "source")
-    if voices.is_empty():
+    rows = table.rows.select("fact", "source", "claim").unique()
+    spoken = rows.filter(pl.len().over("fact", "source") == 1)
+    if spoken.is_empty():
         raise NoClaims(f"{table.origin}: every source contradicts itself on every fact")
-    n_torn = (len(rows) - len(voices)) // 2
-    kept, facts, voices = _drop_unspoken(voices, facts)
+    n_torn = (len(rows) - len(spoken)) // 2
+    source, sources = _number(spoken["source"])
+    fact, facts = _number(spoken["fact"])
+    voices = pl.DataFrame({"fact": fact, "source": source, "claim": spoken["claim"]})
+    voices = voices.sort("fact", "source")
     supports = voices.filter("claim")
-    first_voice = _first_of_group(voices["fact"].to_numpy(), kept)
     block = Block(
-        np.arange(kept + 1, dtype=np.int64),
-        _first_of_group(supports["fact"].to_numpy(), kept),
+        np.arange(len(facts) + 1, dtype=np.int64),
+        _first_of_group(supports["fact"].to_numpy(), len(facts)),
         _indices(supports["source"]),
-        first_voice,
+        _first_of_group(voices["fact"].to_numpy(), len(facts)),
         _indices(voices["source"]),
-        _nothing_known(kept),
+        _nothing_known(len(facts)),
     )
     claims = Claims(block, "binary", len(sources))
     torn = f"{n_torn:,} times a source calls one fact both true and false: both claims left out"
     return Encoded(claims, sources, facts.to_frame("fact"), (torn,) if n_torn else ())
-
-
-def _drop_unspoken(voices: pl.DataFrame, facts: pl.Series) -> tuple[int, pl.Series, pl.DataFrame]:
-    """Renumber the facts where some have lost all their claims."""
-    kept, names = _number(voices["fact"])
-    return len(names), facts.gather(names), voices.with_columns(fact=kept)
 
 
 def _number(column: pl.Series) -> tuple[pl.Series, pl.Series]:

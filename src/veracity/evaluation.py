@@ -13,7 +13,7 @@ from veracity.errors import NoClaims, ParameterError
 from veracity.read import read_truth
 from veracity.result import Result, hand_back
 from veracity.tables import SAME
-from veracity.truths import Matched, match_truths
+from veracity.truths import Matched, match_truths, note_count
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -145,9 +145,10 @@ def _score_single(matched: Matched) -> pl.DataFrame:
     )
     own = facts.select(*keys, "value", p="plausibility")
     judged = known.join(items, on=keys).join(own, on=[*keys, "value"], how="left")
-    _note(notes, judged["p"].null_count(), "truths are claimed by nobody and count as wrong")
-    judged = judged.with_columns(pl.col("p").fill_null(0.0))
-    is_right = (pl.col("sure") - pl.col("p")).round(SAME) == 0.0
+    note_count(notes, judged["p"].null_count(), "truths are claimed by nobody and count as wrong")
+    is_claimed = pl.col("p").is_not_null()
+    judged = judged.with_columns(pl.col("p").fill_null(0.0), is_claimed=is_claimed)
+    is_right = pl.col("is_claimed") & ((pl.col("sure") - pl.col("p")).round(SAME) == 0.0)
     return judged.with_columns(
         right=pl.when(is_right).then(1.0 / pl.col("n_tied")).otherwise(0.0),
         log_loss=-pl.col("p").clip(LEAST, 1.0).log(),
@@ -160,7 +161,7 @@ def _score_multiple(matched: Matched, least: float) -> pl.DataFrame:
     spoken = facts.join(known.select(keys).unique(), on=keys, how="semi")
     truths = known.with_columns(is_true=pl.lit(value=True))
     judged = spoken.join(truths, on=[*keys, "value"], how="full", coalesce=True)
-    _note(notes, judged["plausibility"].null_count(), "truths are claimed by nobody: missed")
+    note_count(notes, judged["plausibility"].null_count(), "truths are claimed by nobody: missed")
     p = pl.col("plausibility").fill_null(0.0)
     judged = judged.with_columns(pl.col("is_true").fill_null(value=False), p=p)
     return _score_facts(judged, pl.col("p") >= least).with_columns(is_listed=pl.lit(value=True))
@@ -179,7 +180,10 @@ def _score_numbers(
 ) -> pl.DataFrame:
     judged = matched.known.join(estimates.rename({"value": "estimate"}), on=matched.keys)
     distance = (pl.col("estimate") - pl.col("value")).abs()
-    allowed = pl.lit(tolerance) if tolerance is not None else pl.col("value").std(ddof=0) / 10.0
+    spread = pl.col("value").std(ddof=0)
+    if "attribute" in matched.keys:
+        spread = spread.over("attribute")
+    allowed = spread / 10.0 if tolerance is None else pl.lit(tolerance)
     return judged.with_columns(distance=distance).with_columns(
         is_within=pl.col("distance") <= allowed
     )
@@ -227,8 +231,3 @@ def _calibration_error(scored: pl.DataFrame) -> float:
         gap=(pl.col("right").mean() - pl.col("sure").mean()).abs(), n=pl.len()
     )
     return float((bins["gap"] * bins["n"]).sum() / len(scored))
-
-
-def _note(notes: list[str], count: int, what: str) -> None:
-    if count:
-        notes.append(f"{count:,} {what}")

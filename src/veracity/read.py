@@ -73,7 +73,14 @@ def read_claims(
     if kind == "numeric":
         rows = _with_numbers(rows, found.origin)
     return ClaimsTable(
-        rows, kind, found.origin, found.frame_kind, len(found.rows), tuple(found.notes)
+        rows=rows,
+        kind=kind,
+        origin=found.origin,
+        frame_kind=found.frame_kind,
+        rows_read=len(found.rows),
+        notes=tuple(found.notes),
+        columns=dict(columns or {}),
+        encoding=encoding,
     )
 
 
@@ -86,20 +93,18 @@ def read_truth(
     return (_with_numbers(rows, found.origin) if kind == "numeric" else rows), found.notes
 
 
-def read_truths_beside(
-    data: object, kind: Kind, columns: Columns
-) -> tuple[pl.DataFrame, list[str]]:
-    """Read truths that come with claims whose columns were named.
+def read_truths_beside(claims: ClaimsTable, data: object) -> tuple[pl.DataFrame, list[str]]:
+    """Read truths that come with claims, and are likely to be written as these are.
 
     They may have the names of the claims' columns, or the usual ones.
     """
-    named = {part: name for part, name in columns.items() if part != "source"}
+    named = {part: name for part, name in claims.columns.items() if part != "source"}
     try:
-        return read_truth(data, kind=kind, columns=named)
+        return read_truth(data, kind=claims.kind, columns=named, encoding=claims.encoding)
     except MissingColumn:
         if not named:
             raise
-        return read_truth(data, kind=kind)
+        return read_truth(data, kind=claims.kind, encoding=claims.encoding)
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:

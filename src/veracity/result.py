@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, is_dataclass
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -150,14 +151,16 @@ def _check_run(run: Any, tables: Tables) -> None:  # noqa: ANN401 - whatever the
 
 def describe_parameters(algorithm: Algorithm[Any]) -> dict[str, Any]:
     """The parameters of an algorithm, as JSON can hold them."""
-    parameters: dict[str, Any] = asdict(algorithm) if is_dataclass(algorithm) else {}
-    described: dict[str, Any] = json.loads(json.dumps(_with_text_keys(parameters), default=str))
+    described: dict[str, Any] = json.loads(json.dumps(_plain(algorithm), default=str))
     return described
 
 
-def _with_text_keys(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dict):
-        return {str(key): _with_text_keys(inner) for key, inner in value.items()}
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any parameter
+    """Dataclasses and mappings as dictionaries with text for keys; nothing is copied."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
     return value
 
 

@@ -63,6 +63,8 @@ class ClaimsTable:
     frame_kind: FrameKind = "polars"
     rows_read: int = 0
     notes: tuple[str, ...] = field(default=())
+    columns: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = "utf-8"
 
 
 def find_columns(

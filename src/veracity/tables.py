@@ -92,6 +92,7 @@ def _single_truths(
     plausibility = facts["plausibility"].to_numpy()
     margin = np.where(has_second, plausibility[best] - plausibility[second], plausibility[best])
     chosen = facts["value"].gather(best)
+    refuted = _refuted(encoded.claims)
     truths = encoded.items.with_columns(
         value=chosen,
         plausibility=plausibility[best],
@@ -102,7 +103,8 @@ def _single_truths(
         contested=has_second,
         tied=has_second & (np.round(margin, SAME) <= 0.0),
     ).with_columns(
-        value=pl.when(~_refuted(encoded.claims)).then("value"),
+        value=pl.when(~refuted).then("value"),
+        tied=pl.col("tied") & ~refuted,
         runner_up=pl.when("contested").then("runner_up"),
     )
     return _abstain(truths, pl.col("plausibility"), min_plausibility)

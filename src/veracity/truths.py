@@ -10,7 +10,7 @@ import polars as pl
 from veracity.encode import UNKNOWN, Encoded, IntArray
 from veracity.schema import Kind, comparable
 
-__all__ = ["Matched", "known_of_fact", "match_truths"]
+__all__ = ["Matched", "known_of_fact", "match_truths", "note_count"]
 
 
 class Matched(NamedTuple):
@@ -47,10 +47,10 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
     if kind != "multiple":
         n_items = truths.select(keys).n_unique()
         truths = truths.filter(pl.len().over(keys) == 1)
-        _note(notes, n_items - len(truths), "contradicting truths are left out")
+        note_count(notes, n_items - len(truths), "contradicting truths are left out")
     spoken = truths.join(facts.select(keys).unique(), on=keys, how="semi")
     thing = "facts" if kind == "binary" else "items"
-    _note(notes, len(truths) - len(spoken), f"truths are about {thing} nobody speaks of")
+    note_count(notes, len(truths) - len(spoken), f"truths are about {thing} nobody speaks of")
     return Matched(facts, spoken, keys, notes)
 
 
@@ -74,12 +74,15 @@ def known_of_fact(encoded: Encoded, truths: pl.DataFrame) -> tuple[IntArray, lis
         )
         is_true = joined["is_true"].fill_null(value=False)
         unclaimed = len(matched.known) - int(is_true.sum())
-        _note(matched.notes, unclaimed, "truths are claimed by nobody: their items keep no value")
+        note_count(
+            matched.notes, unclaimed, "truths are claimed by nobody: their items keep no value"
+        )
     known = np.full(claims.n_facts, UNKNOWN, dtype=np.int8)
     known[of_known["number"].to_numpy()] = is_true.to_numpy()
     return known, matched.notes
 
 
-def _note(notes: list[str], count: int, what: str) -> None:
+def note_count(notes: list[str], count: int, what: str) -> None:
+    """Note how many there are of something, if any."""
     if count:
         notes.append(f"{count:,} {what}")

@@ -59,7 +59,7 @@ def runs(data):
     from truthdiscovery.algorithm import TruthFinder
     from truthdiscovery.utils.iterator import ConvergenceIterator, DistanceMeasures, FixedIterator
 
-    names = ("MajorityVoting", "Sums", "AverageLog", "Investment", "PooledInvestment")
+    names = ("MajorityVoting", "Sums", "AverageLog", "Investment", "PooledInvestment", "CRH")
     found = {name: getattr(algorithm, name)().run(data) for name in names}
     as_published = ConvergenceIterator(DistanceMeasures.COSINE, 1e-5)
     found["TruthFinder"] = TruthFinder(iterator=as_published).run(data)

@@ -131,3 +131,11 @@ def test_without_influence_accu_sim_is_accu(rows):
 def test_a_parameter_out_of_range_is_refused(make, message):
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+def test_a_fixed_source_is_told_with_the_accuracy_it_was_fixed_at():
+    rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"), ("a", "y", "3"), ("c", "y", "4")]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    prior = veracity.Prior(of_source={"a": veracity.Rate(tpr=0.05, fixed=True)})
+    sources = veracity.discover(claims, veracity.Accu(prior=prior)).sources
+    assert sources["trust"][0] == pytest.approx(0.05)

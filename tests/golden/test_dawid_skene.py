@@ -99,3 +99,21 @@ def test_bluebirds_need_a_confusion_matrix(shared_data):
     folder = shared_data / "crowd_bluebird"
     result = veracity.discover(folder / "claims.parquet", "dawid-skene")
     assert veracity.evaluate(result, folder / "truth.parquet").accuracy >= 0.88
+
+
+def test_more_cells_than_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("veracity.algorithms.dawid_skene.MOST_CELLS", 10)
+    claims, _ = crowd(n_items=10)
+    with pytest.raises(veracity.errors.ParameterError, match="use OneCoin"):
+        veracity.discover(claims, DawidSkene())
+
+
+def test_spelling_a_number_in_two_ways_changes_nothing():
+    claims, _ = crowd(n_items=60)
+    is_late = pl.col("entity") >= "e030"
+    respelt = claims.with_columns(
+        value=pl.when(is_late).then(pl.col("value") + ".0").otherwise("value")
+    )
+    for algorithm in (DawidSkene(), OneCoin(), veracity.Accu()):
+        one, other = (veracity.discover(c, algorithm) for c in (claims, respelt))
+        assert_allclose(one.facts["plausibility"], other.facts["plausibility"])

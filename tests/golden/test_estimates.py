@@ -58,3 +58,18 @@ def test_two_estimates_on_the_weather_is_where_trials_had_it(shared_data):
     assert veracity.evaluate(result, folder / "truth.parquet").accuracy == pytest.approx(
         0.614, abs=3e-3
     )
+
+
+def test_known_truths_keep_two_estimates_from_turning_around():
+    rng = np.random.default_rng(0)
+    truth = rng.random(300) < 0.5
+    right = [0.95, 0.9, 0.2, 0.2, 0.2, 0.2]
+    rows = [
+        (f"s{s}", f"f{i:03d}", bool(truth[i] ^ (rng.random() > right[s])))
+        for s in range(6)
+        for i in range(300)
+    ]
+    claims = pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row")
+    facts = pl.DataFrame({"fact": [f"f{i:03d}" for i in range(300)], "claim": truth})
+    result = veracity.discover(claims, "two-estimates", kind="binary", known=facts.head(150))
+    assert veracity.evaluate(result, facts.tail(150)).accuracy > 0.5

@@ -13,7 +13,7 @@ import numpy as np
 
 from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, compiled, hold_known, logit
 from veracity.algorithms.checks import require_at_least, require_positive
-from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
 
 __all__ = ["Accu", "Accuracies", "share_with_unclaimed"]
@@ -36,16 +36,21 @@ class Accuracies(NamedTuple):
         There are never more false values than the values that are claimed of any item, less one:
         who errs on a yes-or-no question has one way to do so.
         """
-        n_values = 2 if claims.value_of_fact is None else claims.value_of_fact.n_unique()
+        n_values = 2 if claims.label_of_fact is None else len(np.unique(claims.label_of_fact))
         start = cls(prior.tpr, max(1.0, min(n_false_values, n_values - 1.0)), prior)
-        return start._replace(accuracy=start._clear(start._weigh_known(prior.tpr)))
+        return start._replace(accuracy=start._clear(prior.weigh_known_accuracy(prior.tpr)))
 
     def learn(self, counts: FloatArray) -> Accuracies:
         """The mean plausibility of what a source says, from `count_votes`; fixed sources stay."""
         supports_of_true, supports = counts.T[:2]
         mean = np.where(supports > 0, supports_of_true / np.maximum(supports, 1.0), self.accuracy)
-        learned = self._clear(self._weigh_known(mean))
-        return self._replace(accuracy=np.where(self.prior.is_fixed, self.accuracy, learned))
+        return self._replace(
+            accuracy=np.where(self.prior.is_fixed, self.accuracy, self._clear(mean))
+        )
+
+    def settled(self) -> Accuracies:
+        """As the known truths correct them."""
+        return self._replace(accuracy=self._clear(self.prior.weigh_known_accuracy(self.accuracy)))
 
     def votes(self) -> FloatArray:
         """What each source's word weighs, ln(n A / (1 - A)): zero for one that guesses."""
@@ -55,19 +60,14 @@ class Accuracies(NamedTuple):
         """The largest move of any accuracy."""
         return float(np.abs(after.accuracy - self.accuracy).max())
 
-    def _weigh_known(self, accuracy: FloatArray) -> FloatArray:
-        """Accuracies as the known truths correct them: `PriorRates.weigh_known`, of one rate."""
-        supports_of_true, supports = self.prior.known.T[:2]
-        known = (supports_of_true + UNLEARNED * accuracy) / (supports + UNLEARNED)
-        return np.where(self.prior.is_fixed, accuracy, known)
-
     def _clear(self, accuracy: FloatArray) -> FloatArray:
-        """Accuracies clear of one, and not below that of a guess, 1 / (n + 1).
+        """Accuracies clear of one, not below a guess, 1 / (n + 1); but fixed ones as they are.
 
         A source worse than a guess is ignored. Were its word counted against what it says, then on
         items where nobody agrees with anybody the value with the most supporters would come last.
         """
-        return np.clip(accuracy, 1.0 / (self.n_false_values + 1.0), 1.0 - SUREST)
+        clear = np.clip(accuracy, 1.0 / (self.n_false_values + 1.0), 1.0 - SUREST)
+        return np.where(self.prior.is_fixed, accuracy, clear)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +119,14 @@ class Accu(Algorithm[Accuracies]):
     def change(self, before: Accuracies, after: Accuracies) -> float:
         """The largest move of any accuracy."""
         return before.change(after)
+
+    def trust(self, reliability: Accuracies) -> FloatArray:
+        """The accuracy."""
+        return reliability.accuracy
+
+    def settle(self, reliability: Accuracies, prior: PriorRates) -> Accuracies:
+        """Correct the accuracies by the known truths."""
+        return reliability.settled()
 
     def judge(
         self, block: Block, memory: Memory, reliability: Accuracies, single_truth: bool

@@ -133,6 +133,14 @@ class AccuCopy(Algorithm[Copying]):
         """The largest move of any accuracy."""
         return before.accuracies.change(after.accuracies)
 
+    def trust(self, reliability: Copying) -> FloatArray:
+        """The accuracy."""
+        return reliability.accuracies.accuracy
+
+    def settle(self, reliability: Copying, prior: PriorRates) -> Copying:
+        """Correct the accuracies by the known truths."""
+        return reliability._replace(accuracies=reliability.accuracies.settled())
+
     def judge(
         self, block: Block, memory: Memory, reliability: Copying, single_truth: bool
     ) -> FloatArray:

@@ -94,6 +94,14 @@ class AccuSim(Algorithm[Likened]):
         """The largest move of any accuracy."""
         return before.accuracies.change(after.accuracies)
 
+    def trust(self, reliability: Likened) -> FloatArray:
+        """The accuracy."""
+        return reliability.accuracies.accuracy
+
+    def settle(self, reliability: Likened, prior: PriorRates) -> Likened:
+        """Correct the accuracies by the known truths."""
+        return reliability._replace(accuracies=reliability.accuracies.settled())
+
     def judge(
         self, block: Block, memory: Memory, reliability: Likened, single_truth: bool
     ) -> FloatArray:

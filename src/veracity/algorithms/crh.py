@@ -36,7 +36,6 @@ class CRH(Algorithm[FloatArray]):
 
     name = "crh"
     kinds: ClassVar[tuple[Kind, ...]] = ("categorical", "numeric")
-    learns_from = "all"
 
     max_rounds: int = 100
     tolerance: float = 1e-4

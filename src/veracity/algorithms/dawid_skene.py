@@ -22,6 +22,9 @@ __all__ = ["Confusion", "DawidSkene", "label_of_facts"]
 MOST_LABELS = 100
 """Distinct values beyond which a confusion matrix per source makes no sense."""
 
+MOST_CELLS = 50_000_000
+"""Cells of all confusion matrices beyond which they take more than a few gigabytes."""
+
 
 class Confusion(NamedTuple):
     """``confusion[s, k, l]``: P(source s says l, given k is true); ``share[k]``: P(k is true)."""
@@ -46,7 +49,6 @@ class DawidSkene(Algorithm[Confusion]):
 
     name = "dawid-skene"
     kinds = ("categorical",)
-    learns_from = "all"
 
     smoothing: float = 0.01
     max_rounds: int = 100
@@ -59,11 +61,7 @@ class DawidSkene(Algorithm[Confusion]):
     def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Confusion]:
         """Count the confusions of the sources with the vote."""
         label_of_fact, n_labels = label_of_facts(claims)
-        if n_labels > MOST_LABELS:
-            raise ParameterError(
-                f"DawidSkene: the claims have {n_labels:,} distinct values, more than "
-                f"{MOST_LABELS}; it is for items that share a few, such as labels: use OneCoin"
-            )
+        _check_size(claims.n_sources, n_labels)
         block = claims.all
         shape = (claims.n_items, n_labels)
         supports = np.diff(block.first_support_of_fact).astype(np.float64)
@@ -88,9 +86,6 @@ class DawidSkene(Algorithm[Confusion]):
         """The confusions that are most likely given the counts (M step)."""
         counts, total, log_likelihood = tally
         confusion = _rows_to_one(counts + self.smoothing)
-        known = reliability.known_counts
-        if known.any():
-            confusion = _rows_to_one(known + UNLEARNED * confusion)
         return reliability._replace(
             confusion=confusion,
             share=(total + self.smoothing) / (total + self.smoothing).sum(),
@@ -101,6 +96,11 @@ class DawidSkene(Algorithm[Confusion]):
         """The largest move of any cell or share."""
         move = np.abs(after.confusion - before.confusion).max()
         return float(max(move, np.abs(after.share - before.share).max()))
+
+    def settle(self, reliability: Confusion, prior: PriorRates) -> Confusion:
+        """Correct the confusions by the known truths."""
+        weighed = reliability.known_counts + UNLEARNED * reliability.confusion
+        return reliability._replace(confusion=_rows_to_one(weighed))
 
     def judge(
         self, block: Block, memory: Memory, reliability: Confusion, single_truth: bool
@@ -119,10 +119,18 @@ class DawidSkene(Algorithm[Confusion]):
 
 def label_of_facts(claims: Claims) -> tuple[IntArray, int]:
     """The label each fact names, and how many labels there are: two at least."""
-    if claims.value_of_fact is None:
+    if claims.label_of_fact is None:
         raise ParameterError("labels need claims that name values")
-    number = claims.value_of_fact.rank("dense").to_numpy().astype(np.int64) - 1
-    return number, max(int(number.max()) + 1, 2)
+    return claims.label_of_fact, max(int(claims.label_of_fact.max()) + 1, 2)
+
+
+def _check_size(n_sources: int, n_labels: int) -> None:
+    if n_labels > MOST_LABELS or n_sources * n_labels**2 > MOST_CELLS:
+        raise ParameterError(
+            f"DawidSkene: {n_sources:,} sources and {n_labels:,} distinct values are too many for "
+            "a confusion matrix each; it is for items that share a few values, such as labels: "
+            "use OneCoin"
+        )
 
 
 def _spread(

@@ -38,7 +38,6 @@ class GTM(Algorithm[FloatArray]):
 
     name = "gtm"
     kinds: ClassVar[tuple[Kind, ...]] = ("numeric",)
-    learns_from = "all"
 
     truth_variance: float = 1.0
     variance_shape: float = 10.0

@@ -89,7 +89,6 @@ class LTDRBM(Algorithm[Machine]):
         Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`.
     """
 
-    name = "ltd-rbm"
     learns_from = "block"
 
     prior: Prior = NO_PRIOR
@@ -110,6 +109,11 @@ class LTDRBM(Algorithm[Machine]):
         require_at_least(self, 1, batch_size=self.batch_size, gibbs_steps=self.gibbs_steps)
         require_at_least(self, max(1, self.min_rounds), max_rounds=self.max_rounds)
         require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """LTD-RBM-C has a name of its own."""
+        return "ltd-rbm-c" if self.single_truth else "ltd-rbm"
 
     @property
     def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]

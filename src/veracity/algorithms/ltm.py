@@ -113,7 +113,7 @@ class LTM(Algorithm[Chains]):
         pseudo[:, 0, 1] = fpr_strength * fpr
         pseudo[:, 0, 0] = fpr_strength * (1.0 - fpr)
         prevalence = 0.5 if prior.prevalence is None else prior.prevalence
-        truth = np.full((claims.n_facts, self.chains), -1, dtype=np.int64)
+        truth = np.full((claims.n_facts, self.chains), -1, dtype=np.int8)
         memory = (truth, np.zeros(claims.n_facts))
         counts = np.zeros((self.chains, claims.n_sources, 2, 2))
         n_true, n_drawn = np.zeros((self.rounds, self.chains)), np.zeros(self.rounds)

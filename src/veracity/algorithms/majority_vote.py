@@ -18,7 +18,8 @@ class MajorityVote(Algorithm[None]):
     """The share of an item's sources that support the fact.
 
     There is nothing to learn, so it takes no rounds; the sources' rates are counted afterwards,
-    against the vote itself.
+    against the vote itself. Where sources name several values of an item, their shares may add up
+    to more than one.
     """
 
     name = "majority-vote"

@@ -41,7 +41,6 @@ class TwoCoins(NamedTuple):
     fpr: FloatArray
     prevalence: float
     is_fixed: IntArray
-    known: PriorRates
     log_likelihood: float
 
 
@@ -75,7 +74,7 @@ class MLE(Algorithm[TwoCoins]):
         """Start from the prior."""
         prevalence = prior.prevalence or claims.usual_prevalence
         tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
-        return (), TwoCoins(tpr, fpr, prevalence, prior.is_fixed, prior, -np.inf)
+        return (), TwoCoins(tpr, fpr, prevalence, prior.is_fixed, -np.inf)
 
     def study(
         self, block: Block, memory: Memory, reliability: TwoCoins, turn: Turn
@@ -93,7 +92,6 @@ class MLE(Algorithm[TwoCoins]):
         supports_of_true, supports, spoken_true, spoken = counts.T
         tpr = _share(supports_of_true, spoken_true, reliability.tpr)
         fpr = _share(supports - supports_of_true, spoken - spoken_true, reliability.fpr)
-        tpr, fpr = reliability.known.weigh_known(tpr, fpr)
         free = reliability.is_fixed == 0
         prevalence = float(true / facts) if self.learn_prevalence else reliability.prevalence
         return reliability._replace(
@@ -108,6 +106,11 @@ class MLE(Algorithm[TwoCoins]):
         moves = (after.tpr - before.tpr, after.fpr - before.fpr)
         prevalence = abs(after.prevalence - before.prevalence)
         return float(max(prevalence, *(np.abs(move).max() for move in moves)))
+
+    def settle(self, reliability: TwoCoins, prior: PriorRates) -> TwoCoins:
+        """Correct the rates by the known truths."""
+        tpr, fpr = prior.weigh_known(reliability.tpr, reliability.fpr)
+        return reliability._replace(tpr=tpr, fpr=fpr)
 
     def judge(
         self, block: Block, memory: Memory, reliability: TwoCoins, single_truth: bool

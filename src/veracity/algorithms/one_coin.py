@@ -21,7 +21,7 @@ from veracity.algorithms.base import (
 )
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.dawid_skene import label_of_facts
-from veracity.algorithms.prior import UNLEARNED, PriorRates
+from veracity.algorithms.prior import PriorRates
 from veracity.encode import Block, Claims, FloatArray
 
 __all__ = ["Coins", "OneCoin"]
@@ -31,11 +31,10 @@ SUREST = 1e-6
 
 
 class Coins(NamedTuple):
-    """Accuracy of each source, ``share[k]``: P(label k is true), what is known, and how likely."""
+    """Accuracy of each source, ``share[k]``: P(label k is true), and how likely."""
 
     accuracy: FloatArray
     share: FloatArray
-    known: FloatArray
     log_likelihood: float
 
 
@@ -53,7 +52,6 @@ class OneCoin(Algorithm[Coins]):
 
     name = "one-coin"
     kinds = ("categorical",)
-    learns_from = "all"
 
     max_rounds: int = 100
     tolerance: float = 1e-4
@@ -70,7 +68,7 @@ class OneCoin(Algorithm[Coins]):
         vote = hold_known(share_of_item(supports, block), block)
         counts = compiled().count_votes(block, vote, claims.n_sources)
         total = np.bincount(label_of_fact, vote, n_labels)
-        empty = Coins(np.empty(0), np.empty(n_labels), prior.known, -np.inf)
+        empty = Coins(np.empty(0), np.empty(n_labels), -np.inf)
         return (label_of_fact,), self.learn(empty, (counts, total, -np.inf))
 
     def study(
@@ -93,8 +91,6 @@ class OneCoin(Algorithm[Coins]):
         """The accuracies that are most likely given the counts (M step)."""
         counts, total, log_likelihood = tally
         accuracy = counts[:, 0] / np.maximum(counts[:, 1], 1.0)
-        known = reliability.known
-        accuracy = (known[:, 0] + UNLEARNED * accuracy) / (known[:, 1] + UNLEARNED)
         total = np.maximum(total, SUREST)
         return reliability._replace(
             accuracy=np.clip(accuracy, SUREST, 1.0 - SUREST),
@@ -106,6 +102,10 @@ class OneCoin(Algorithm[Coins]):
         """The largest move of any accuracy or share."""
         move = np.abs(after.accuracy - before.accuracy).max()
         return float(max(move, np.abs(after.share - before.share).max()))
+
+    def settle(self, reliability: Coins, prior: PriorRates) -> Coins:
+        """Correct the accuracies by the known truths."""
+        return reliability._replace(accuracy=prior.weigh_known_accuracy(reliability.accuracy))
 
     def judge(
         self, block: Block, memory: Memory, reliability: Coins, single_truth: bool

@@ -55,6 +55,12 @@ class PriorRates(NamedTuple):
         is_free = self.is_fixed == 0
         return np.where(is_free, known_tpr, tpr), np.where(is_free, known_fpr, fpr)
 
+    def weigh_known_accuracy(self, accuracy: FloatArray) -> FloatArray:
+        """The same for accuracies: how often what a source says is true."""
+        supports_of_true, supports = self.known.T[:2]
+        known = (supports_of_true + UNLEARNED * accuracy) / (supports + UNLEARNED)
+        return np.where(self.is_fixed, accuracy, known)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prior:

@@ -21,7 +21,7 @@ from veracity.algorithms.base import (
     normalise_odds,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
-from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
 
 __all__ = ["Honesty", "SimpleLCA"]
@@ -77,20 +77,19 @@ class SimpleLCA(Algorithm[Honesty]):
         return memory, (compiled().count_votes(block, plausibility, len(reliability.honesty)),)
 
     def learn(self, reliability: Honesty, tally: Tally) -> Honesty:
-        """H_s = (true claims + strength·tpr) / (claims + strength): the most probable (M step).
-
-        Known truths count on top, as much as they do for the rates of other algorithms.
-        """
+        """H_s = (true claims + strength·tpr) / (claims + strength): the most probable (M step)."""
         prior = reliability.prior
         supports_of_true, supports = tally[0].T[:2]
         honesty = (supports_of_true + self.strength * prior.tpr) / (supports + self.strength)
-        known_true, known = prior.known.T[:2]
-        honesty = (known_true + UNLEARNED * honesty) / (known + UNLEARNED)
         return reliability._replace(honesty=np.where(prior.is_fixed, prior.tpr, honesty))
 
     def change(self, before: Honesty, after: Honesty) -> float:
         """The largest move of any honesty."""
         return float(np.abs(after.honesty - before.honesty).max())
+
+    def settle(self, reliability: Honesty, prior: PriorRates) -> Honesty:
+        """Correct the honesties by the known truths."""
+        return reliability._replace(honesty=prior.weigh_known_accuracy(reliability.honesty))
 
     def judge(
         self, block: Block, memory: Memory, reliability: Honesty, single_truth: bool

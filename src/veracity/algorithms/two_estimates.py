@@ -20,7 +20,7 @@ from veracity.algorithms.base import (
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import PriorRates
-from veracity.encode import Block, Claims, FloatArray
+from veracity.encode import UNKNOWN, Block, Claims, FloatArray
 
 __all__ = ["TwoEstimates", "stretch"]
 
@@ -71,13 +71,17 @@ class TwoEstimates(Algorithm[FloatArray]):
         counts = compiled().count_votes(block, truth, len(reliability))
         supports_of_true, supports, true, facts = counts.T
         wrong = (supports - supports_of_true) + (true - supports_of_true)
-        return memory, (stretch(wrong / np.maximum(facts, 1.0), weight), facts)
+        n_known = np.count_nonzero(block.known_of_fact != UNKNOWN)
+        return memory, (stretch(wrong / np.maximum(facts, 1.0), weight), facts, n_known)
 
     def learn(self, reliability: FloatArray, tally: Tally) -> FloatArray:
-        """Take the new errors; all are turned around where claims err more often than not."""
-        error, facts = tally
-        turned = 1.0 - error if np.average(error, weights=facts) > 0.5 else error
-        return np.asarray(turned)
+        """Take the new errors; all are turned around where claims err more often than not.
+
+        Unless truths are known, which tell which way round is right.
+        """
+        error, facts, n_known = tally
+        is_flipped = n_known == 0 and np.average(error, weights=facts) > 0.5
+        return np.asarray(1.0 - error if is_flipped else error)
 
     def change(self, before: FloatArray, after: FloatArray) -> float:
         """The largest move of any error."""

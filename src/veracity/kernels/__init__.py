@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from veracity.encode import FloatArray, IntArray
 
-__all__ = ["Machine", "Pace"]
+__all__ = ["STEADY", "Machine", "Pace"]
+
+STEADY = 200
+"""Facts whose gradients may be summed into one step before the step has to shrink."""
 
 
 class Machine(NamedTuple):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
+from veracity.kernels import STEADY
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -135,7 +137,8 @@ def climb(
         n_touched = _touch(block, item, notes, n_touched)
         n_facts += k
         if n_facts >= pace.batch_size or turn == len(order) - 1:
-            b = _step(a, w, b, db, machine.is_fixed, notes, n_touched, pace)
+            rate = pace.rate * min(1.0, max(pace.batch_size, STEADY) / n_facts)
+            b = _step(a, w, b, db, machine.is_fixed, notes, n_touched, rate, pace)
             n_touched, n_facts, db = 0, 0, 0.0
     return a, w, b
 
@@ -449,6 +452,7 @@ def _step(
     is_fixed: IntArray,
     notes: Notes,
     n_touched: int,
+    rate: float,
     pace: Pace,
 ) -> float:
     """Move the touched sources in place, clear their gradient, return the new global bias."""
@@ -457,15 +461,15 @@ def _step(
         notes.is_touched[source] = False
         if not is_fixed[source]:
             da, dw = notes.gradient[source, 0], notes.gradient[source, 1]
-            high = _clip(a[source] + w[source] + pace.rate * (da + dw), pace.limit)
-            a[source] = _clip(a[source] + pace.rate * da, pace.limit)
+            high = _clip(a[source] + w[source] + rate * (da + dw), pace.limit)
+            a[source] = _clip(a[source] + rate * da, pace.limit)
             w[source] = high - a[source]
             beta = notes.rates[source, 2]
             _mend_rates(notes.rates, a, w, source)
             beta_change += notes.rates[source, 2] - beta
         notes.gradient[source, 0] = 0.0
         notes.gradient[source, 1] = 0.0
-    return b if pace.single_truth else _clip(b + pace.rate * db - beta_change, pace.limit)
+    return b if pace.single_truth else _clip(b + rate * db - beta_change, pace.limit)
 
 
 @njit(cache=True, nogil=True)

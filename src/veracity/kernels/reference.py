@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veracity.kernels import Machine, Pace
+from veracity.kernels import STEADY, Machine, Pace
 
 if TYPE_CHECKING:
     from veracity.encode import Block, FloatArray, IntArray
@@ -121,7 +121,8 @@ def climb(
             da[voices] -= claims
             dw[voices] -= true_claims
             db += float(plausible.sum()) - true
-        a, w, b = _step(Machine(a, w, b, is_fixed), (da, dw, db), pace)
+        n_facts = sum(len(_supporters_of_facts(block, item)) for item in batch)
+        a, w, b = _step(Machine(a, w, b, is_fixed), (da, dw, db), n_facts, pace)
     return a, w, b
 
 
@@ -212,16 +213,19 @@ def gibbs(
 
 
 def _step(
-    machine: Machine, gradient: tuple[FloatArray, FloatArray, float], pace: Pace
+    machine: Machine, gradient: tuple[FloatArray, FloatArray, float], n_facts: int, pace: Pace
 ) -> tuple[FloatArray, FloatArray, float]:
     """Climb one step; what the sources' biases take up, the global bias gives up.
+
+    The gradient is a sum over the batch's facts. Where these are many more than were asked for,
+    the step shrinks, lest one item with very many values throw all sources off.
 
     A helper RBM's hidden bias is b_G + Σ b_s with b_s = log(1 - tpr) - log(1 - fpr), so after the
     step b_G is the new hidden bias less the new b_s. Under a single truth b_G plays no part.
     """
     a, w, b, is_fixed = machine
     da, dw, db = gradient
-    rate, limit = pace.rate, pace.limit
+    rate, limit = pace.rate * min(1.0, max(pace.batch_size, STEADY) / n_facts), pace.limit
     free = is_fixed == 0
     new_a = np.where(free, np.clip(a + rate * da, -limit, limit), a)
     new_w = np.where(free, np.clip(a + w + rate * (da + dw), -limit, limit) - new_a, w)
