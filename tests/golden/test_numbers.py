@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -167,3 +170,28 @@ def test_emotions_are_closer_to_the_truth_than_their_mean(shared_data, name):
     folder = shared_data / "crowd_n_emotion"
     result = veracity.discover(folder / "claims.parquet", name, kind="numeric")
     assert veracity.evaluate(result, folder / "truth.parquet").mae < 12.0
+
+
+# --- by another library: truthdiscovery 1.0.4, see make_truthdiscovery.py -------------------------
+
+THEIRS = json.loads(Path(__file__).with_name("truthdiscovery.json").read_text("utf-8"))["sets"]
+
+
+@pytest.mark.parametrize("name", ["words", "few", "numbers", "one claim each", "a hundred agree"])
+def test_crh_settles_on_the_truths_of_truthdiscovery(name):
+    # Its loss is the squared distance of belief vectors, summed over a source's claims; ours is 0
+    # or 1, averaged, as the paper has it for values. Weights differ, truths seldom.
+    claims = claims_of(THEIRS[name]["claims"])
+    belief = THEIRS[name]["found"]["CRH"]["belief"]
+    for entity, value in veracity.discover(claims, "crh").truths.select("entity", "value").rows():
+        assert belief[entity][value] == pytest.approx(max(belief[entity].values()))
+
+
+def test_crh_of_truthdiscovery_blames_those_who_say_much():
+    # Two sources are right 4 times in 5, but one makes ten times the claims: its summed loss is
+    # ten times as large, and it weighs less; averaged, both weigh the same.
+    few = CRH().learn(np.ones(2), (np.array([1.0, 10.0]), np.array([5.0, 50.0])))
+    assert_allclose(few, [1.0, 1.0])
+    summed = np.array([1.0, 10.0])
+    theirs = -np.log(summed / summed.sum())
+    assert theirs[1] < theirs[0] / 10
