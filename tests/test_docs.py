@@ -109,9 +109,9 @@ def test_readme_starts_with_the_two_commands():
     assert [block.code for block in blocks_of(README)[:2]] == ["make demo\n", "make test\n"]
 
 
-@pytest.mark.parametrize("algorithm", PUBLIC_ALGORITHMS, ids=lambda algorithm: algorithm.name)
+@pytest.mark.parametrize("algorithm", PUBLIC_ALGORITHMS, ids=lambda algorithm: algorithm().name)
 def test_page_of_algorithm_tells_its_parameters_and_their_defaults(algorithm):
-    page = ROOT / "docs" / "algorithms" / f"{algorithm.name}.md"
+    page = ROOT / "docs" / "algorithms" / f"{algorithm().name}.md"
     told = dict(PARAMETER_ROW.findall(page.read_text(encoding="utf-8")))
     no_prior = veracity.Prior()
     assert told == {

@@ -15,7 +15,7 @@ from claims import as_claims, binary_rows, value_rows
 from veracity import LTDRBM, Local, Prior, Rate
 from veracity.algorithms.base import Turn, logit, normalise_odds, sigmoid
 from veracity.algorithms.ltd_rbm import rates_of, source_bias, weights_of
-from veracity.kernels import Machine, Pace, compiled
+from veracity.kernels import STEADY, Machine, Pace, compiled
 
 probability = st.floats(1e-4, 1 - 1e-4)
 probabilities = arrays(np.float64, st.integers(1, 6), elements=probability)
@@ -143,7 +143,8 @@ def gradient_of(data, machine, sampled=0, seed=0):
     pace = Pace(1.0, int(NEVER), NEVER, False, sampled)
     rng = np.random.default_rng(seed)
     a, w, _ = compiled.climb(claims.all, np.arange(len(data)), machine, pace, rng)
-    return a - machine.visible_bias, w - machine.weight
+    shrunk = min(1.0, STEADY / len(data))
+    return (a - machine.visible_bias) / shrunk, (w - machine.weight) / shrunk
 
 
 def test_expected_cd_gradient_approaches_the_exact_one_as_steps_grow():
@@ -169,7 +170,7 @@ def test_splitting_a_batch_changes_little():
     for rate in (1e-4, 1e-5):
         ends = [
             compiled.climb(claims.all, order, machine, Pace(rate, size, 13.8, False, 0), rng)
-            for size in (1, 10_000)
+            for size in (1, 150)
         ]
         moves[rate] = max(np.abs(ends[0][i] - ends[1][i]).max() for i in range(3))
     assert moves[1e-5] < moves[1e-4] / 50  # O(rate squared)
@@ -359,3 +360,11 @@ def test_one_item_with_very_many_values_does_not_spoil_the_others(flights, k, si
 def test_ltd_rbm_c_goes_by_its_own_name(flights):
     result = veracity.discover(flights.claims, LTDRBM(single_truth=True))
     assert result.run["algorithm"] == "ltd-rbm-c"
+
+
+@pytest.mark.parametrize("batch_size", [1, 10, 1000, 100_000])
+def test_no_size_of_batches_makes_training_worse_than_a_vote(flights, batch_size):
+    result = veracity.discover(flights.claims, LTDRBM(batch_size=batch_size))
+    vote = veracity.discover(flights.claims, "majority-vote")
+    accuracy, of_vote = (veracity.evaluate(r, flights.truth).accuracy for r in (result, vote))
+    assert accuracy > of_vote + 0.02

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["STEADY", "Machine", "Pace"]
 
 STEADY = 200
-"""Facts whose gradients may be summed into one step before the step has to shrink."""
+"""Facts whose gradients may be summed into one step; with more, the step shrinks in proportion."""
 
 
 class Machine(NamedTuple):

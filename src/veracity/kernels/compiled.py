@@ -137,7 +137,7 @@ def climb(
         n_touched = _touch(block, item, notes, n_touched)
         n_facts += k
         if n_facts >= pace.batch_size or turn == len(order) - 1:
-            rate = pace.rate * min(1.0, max(pace.batch_size, STEADY) / n_facts)
+            rate = pace.rate * min(1.0, STEADY / n_facts)
             b = _step(a, w, b, db, machine.is_fixed, notes, n_touched, rate, pace)
             n_touched, n_facts, db = 0, 0, 0.0
     return a, w, b

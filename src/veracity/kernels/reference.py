@@ -217,15 +217,15 @@ def _step(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Climb one step; what the sources' biases take up, the global bias gives up.
 
-    The gradient is a sum over the batch's facts. Where these are many more than were asked for,
-    the step shrinks, lest one item with very many values throw all sources off.
+    The gradient is a sum over the batch's facts. Where these are very many, because the batch is
+    large or one item has very many values, the step shrinks, lest it throw all sources off.
 
     A helper RBM's hidden bias is b_G + Σ b_s with b_s = log(1 - tpr) - log(1 - fpr), so after the
     step b_G is the new hidden bias less the new b_s. Under a single truth b_G plays no part.
     """
     a, w, b, is_fixed = machine
     da, dw, db = gradient
-    rate, limit = pace.rate * min(1.0, max(pace.batch_size, STEADY) / n_facts), pace.limit
+    rate, limit = pace.rate * min(1.0, STEADY / n_facts), pace.limit
     free = is_fixed == 0
     new_a = np.where(free, np.clip(a + rate * da, -limit, limit), a)
     new_w = np.where(free, np.clip(a + w + rate * (da + dw), -limit, limit) - new_a, w)
