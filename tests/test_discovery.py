@@ -62,6 +62,14 @@ def test_claims_in_good_order_get_no_notes(flights):
     assert veracity.discover(flights.claims).notes == []
 
 
+def test_a_run_tells_how_many_truths_were_known_and_how_long_reading_took(two_against_one):
+    known = pl.DataFrame({"entity": ["x"], "value": ["2"]})
+    table = veracity.read_claims(two_against_one)
+    run = veracity.discover(table, known=known).run
+    assert run["input"]["known"] == 1
+    assert run["seconds"]["read"] == round(table.seconds, 4)
+
+
 def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):
     with pytest.raises(
         veracity.errors.ParameterError, match="no algorithm 'best'; there are ltd-rbm"

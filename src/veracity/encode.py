@@ -95,6 +95,12 @@ class Claims:
         return len(in_rows)
 
     @property
+    def n_known(self) -> int:
+        """Of how many items the truth is known beforehand."""
+        known_of_item = self.all.known_of_fact[self.all.first_fact_of_item[:-1]]
+        return int(np.count_nonzero(known_of_item != UNKNOWN))
+
+    @property
     def usual_prevalence(self) -> float:
         """The share of facts that is true, as far as the kind of claims tells."""
         return self.n_items / self.n_facts if self.kind == "categorical" else 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,6 +67,7 @@ def read_claims(
     encoding
         The encoding of text files.
     """
+    began = time.perf_counter()
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     found = _gather(data, CLAIM_COLUMNS[kind], columns or {}, encoding)
@@ -81,6 +83,7 @@ def read_claims(
         notes=tuple(found.notes),
         columns=dict(columns or {}),
         encoding=encoding,
+        seconds=time.perf_counter() - began,
     )
 
 

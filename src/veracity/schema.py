@@ -65,6 +65,8 @@ class ClaimsTable:
     notes: tuple[str, ...] = field(default=())
     columns: Mapping[str, str] = field(default_factory=dict)
     encoding: str = "utf-8"
+    seconds: float = 0.0
+    """How long reading took."""
 
 
 def find_columns(
