@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,13 @@ from hypothesis import HealthCheck, settings
 import veracity
 from veracity.algorithms import ALGORITHMS
 
-settings.register_profile("veracity", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# CI tries the same examples every time; anywhere else new ones are tried.
+settings.register_profile(
+    "veracity",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+)
 settings.load_profile("veracity")
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
