@@ -18,14 +18,10 @@ import numpy as np
 
 import veracity
 from veracity.algorithms import ALGORITHMS
-from veracity.discovery import answer, prepare
+from veracity.discovery import answer, prepare, say_nothing
 from veracity.engines import Local
 
 REPEATS = 3
-
-
-def silent(phase: str, done: int, total: int) -> None:
-    """Progress nobody watches."""
 
 
 def median_seconds(work: Callable[[], object]) -> float:
@@ -66,9 +62,9 @@ def main() -> None:
         whole = median_seconds(lambda: veracity.discover(path))
         ratio = whole / in_sql
         print(f"| LTD-RBM, Parquet to answer | {whole:.2f} | {ratio:.1f} x the vote in DuckDB |")
-    prepared = prepare(drawn.claims, tell=silent)
+    prepared = prepare(drawn.claims, tell=say_nothing)
     seconds = {
-        name: median_seconds(lambda make=make: answer(prepared, make(), Local(), silent))
+        name: median_seconds(lambda make=make: answer(prepared, make(), Local(), say_nothing))
         for name, make in ALGORITHMS.items()
         if "categorical" in make().kinds
     }

@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 
 from veracity.algorithms import ALGORITHMS, Algorithm
-from veracity.discovery import Prepared, Progress, answer, chosen_algorithm, prepare
+from veracity.discovery import Prepared, Progress, answer, chosen_algorithm, prepare, say_nothing
 from veracity.engines import Local
 from veracity.errors import NotConverged
-from veracity.evaluation import evaluate
+from veracity.evaluation import evaluate, usual_tolerance
 from veracity.read import read_truths_beside
 from veracity.result import Result, hand_back
 from veracity.schema import FrameKind, Kind
@@ -91,7 +91,7 @@ def compare(
     >>> found.table.select("algorithm", pl.col("accuracy").round(2)).rows()
     [('majority-vote', 0.91), ('ltd-rbm', 0.97)]
     """
-    tell = progress or (lambda phase, done, total: None)
+    tell = progress or say_nothing
     prepared = prepare(claims, columns=columns, kind=kind, known=known, tell=tell)
     chosen = _chosen(algorithms, prepared.table.kind, seed)
     truths: pl.DataFrame | None = None
@@ -117,7 +117,7 @@ def _chosen(
     kind: Kind,
     seed: int | None,
 ) -> dict[str, Algorithm[Any]]:
-    """The algorithms to run, by name; of two with one name the second is numbered."""
+    """The algorithms to run, by name; of two with one name the second is called so "again"."""
     if isinstance(algorithms, Mapping):
         return {name: chosen_algorithm(one, seed) for name, one in algorithms.items()}
     if algorithms is None:
@@ -136,7 +136,7 @@ def _chosen(
 def _answer_quietly(prepared: Prepared, algorithm: Algorithm[Any]) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the table says it
-        return answer(prepared, algorithm, Local(), lambda phase, done, total: None)
+        return answer(prepared, algorithm, Local(), say_nothing)
 
 
 def _measured(result: Result, truths: pl.DataFrame | None, notes: list[str]) -> dict[str, Any]:
@@ -161,10 +161,7 @@ def _agreement(one: Result, other: Result) -> float:
     first, second = one.tables.truths, other.tables.truths
     keys = [name for name in ("entity", "attribute", "fact") if name in first.columns]
     if one.kind == "numeric":
-        spread = pl.col("value").std(ddof=0)
-        if "attribute" in keys:
-            spread = spread.over("attribute")
-        both = first.with_columns(other=second["value"], allowed=spread / 10.0)
+        both = first.with_columns(other=second["value"], allowed=usual_tolerance(keys))
         is_same = (pl.col("value") - pl.col("other")).abs() <= pl.col("allowed")
         return both.select(is_same.sum()).item() / len(first)  # type: ignore[no-any-return]
     settled = [table.group_by(keys).agg(pl.col("value").sort()) for table in (first, second)]

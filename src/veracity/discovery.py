@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,16 @@ from veracity.schema import ClaimsTable, Kind
 from veracity.tables import Fit, tabulate
 from veracity.truths import known_of_fact
 
-__all__ = ["Prepared", "Progress", "answer", "chosen_algorithm", "discover", "fit", "prepare"]
+__all__ = [
+    "Prepared",
+    "Progress",
+    "answer",
+    "chosen_algorithm",
+    "discover",
+    "fit",
+    "prepare",
+    "say_nothing",
+]
 
 Progress = Callable[[str, int, int], None]
 """Told of each step: the phase, how much of it is done, and of how much."""
@@ -87,7 +96,7 @@ def discover(
     """
     chosen = None if algorithm is None else chosen_algorithm(algorithm, seed)
     _check_min_plausibility(min_plausibility)
-    tell = progress or _say_nothing
+    tell = progress or say_nothing
     prepared = prepare(claims, columns=columns, kind=kind, known=known, tell=tell)
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
@@ -305,7 +314,7 @@ def _met_by_known(claims: Claims) -> FloatArray | None:
 def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -> Algorithm[Any]:
     """The algorithm that was asked for, with the seed if it takes one."""
     chosen = algorithm_named(algorithm) if isinstance(algorithm, str) else algorithm
-    if seed is None or "seed" not in describe_parameters(chosen):
+    if seed is None or "seed" not in (field.name for field in fields(chosen)):  # type: ignore[arg-type]
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]
 
@@ -325,7 +334,7 @@ def _check_min_plausibility(min_plausibility: float | None) -> None:
         )
 
 
-def _say_nothing(phase: str, done: int, total: int) -> None:
+def say_nothing(phase: str, done: int, total: int) -> None:
     """Progress nobody asked for."""
 
 

@@ -50,6 +50,17 @@ class Block(NamedTuple):
     known_of_fact: IntArray
     number_of_fact: FloatArray = NO_NUMBERS
 
+    @property
+    def item_of_fact(self) -> IntArray:
+        """Which item each fact is of."""
+        n_facts_of_item = np.diff(self.first_fact_of_item)
+        return np.repeat(np.arange(len(n_facts_of_item)), n_facts_of_item)
+
+    @property
+    def n_voices_of_fact(self) -> IntArray:
+        """How many sources speak on each fact's item."""
+        return np.repeat(np.diff(self.first_voice_of_item), np.diff(self.first_fact_of_item))
+
     def part(self, first_item: int, last_item: int) -> Block:
         """The items from `first_item` to before `last_item`, numbered from zero."""
         facts = self.first_fact_of_item[first_item : last_item + 1]
@@ -138,6 +149,14 @@ class Encoded:
     sources: pl.Series
     items: pl.DataFrame
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def facts(self) -> pl.DataFrame:
+        """One row a fact, in the order of the arrays: its item, and its value if it has one."""
+        facts = self.items[self.claims.all.item_of_fact]
+        if self.claims.value_of_fact is None:
+            return facts
+        return facts.with_columns(value=self.claims.value_of_fact)
 
 
 def encode(table: ClaimsTable) -> Encoded:

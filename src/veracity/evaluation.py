@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -15,7 +15,7 @@ from veracity.result import Result, hand_back
 from veracity.tables import SAME
 from veracity.truths import Matched, match_truths, note_count
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "evaluate", "usual_tolerance"]
 
 LEAST = 1e-6
 """The least plausibility the log-loss sees: a truth nobody claimed costs 13.8, not infinity."""
@@ -180,13 +180,16 @@ def _score_numbers(
 ) -> pl.DataFrame:
     judged = matched.known.join(estimates.rename({"value": "estimate"}), on=matched.keys)
     distance = (pl.col("estimate") - pl.col("value")).abs()
-    spread = pl.col("value").std(ddof=0)
-    if "attribute" in matched.keys:
-        spread = spread.over("attribute")
-    allowed = spread / 10.0 if tolerance is None else pl.lit(tolerance)
+    allowed = usual_tolerance(matched.keys) if tolerance is None else pl.lit(tolerance)
     return judged.with_columns(distance=distance).with_columns(
         is_within=pl.col("distance") <= allowed
     )
+
+
+def usual_tolerance(keys: Sequence[str]) -> pl.Expr:
+    """How far apart numbers may be and count as the same: a tenth of their standard deviation."""
+    spread = pl.col("value").std(ddof=0)
+    return (spread.over("attribute") if "attribute" in keys else spread) / 10.0
 
 
 def _score_facts(judged: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:

@@ -68,15 +68,11 @@ def tabulate(encoded: Encoded, found: Fit, min_plausibility: float | None) -> Ta
 
 def _facts_table(encoded: Encoded, plausibility: FloatArray) -> pl.DataFrame:
     block = encoded.claims.all
-    item_of_fact = _item_of_fact(encoded.claims)
     supporters = np.diff(block.first_support_of_fact)
-    columns = encoded.items[item_of_fact]
-    if encoded.claims.value_of_fact is not None:
-        columns = columns.with_columns(value=encoded.claims.value_of_fact)
-    return columns.with_columns(
+    return encoded.facts.with_columns(
         plausibility=plausibility,
         supporters=supporters,
-        opposers=np.diff(block.first_voice_of_item)[item_of_fact] - supporters,
+        opposers=block.n_voices_of_fact - supporters,
     )
 
 
@@ -161,7 +157,7 @@ def _ranked(claims: Claims, facts: pl.DataFrame) -> IntArray:
     """
     plausibility = np.round(facts["plausibility"].to_numpy(), SAME)
     supporters = facts["supporters"].to_numpy()
-    return np.lexsort((-supporters, -plausibility, _item_of_fact(claims)))
+    return np.lexsort((-supporters, -plausibility, claims.all.item_of_fact))
 
 
 def _sources_table(encoded: Encoded, counts: FloatArray, rates: Rates) -> pl.DataFrame:
@@ -200,10 +196,6 @@ def _refuted(claims: Claims) -> pl.Series:
     )
 
 
-def _item_of_fact(claims: Claims) -> IntArray:
-    return np.repeat(np.arange(claims.n_items), np.diff(claims.all.first_fact_of_item))
-
-
 # --- numbers --------------------------------------------------------------------------------------
 
 
@@ -212,7 +204,7 @@ def _number_tables(
 ) -> Tables:
     value, uncertainty = estimate
     block, n_sources = encoded.claims.all, encoded.claims.n_sources
-    first, item_of_fact = block.first_fact_of_item, _item_of_fact(encoded.claims)
+    first, item_of_fact = block.first_fact_of_item, block.item_of_fact
     numbers = numbers_of(block)
     truths = encoded.items.with_columns(
         value=value,

@@ -33,14 +33,13 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
     one, it is taken as empty.
     """
     keys: list[str] = [name for name in ("entity", "attribute", "fact") if name in facts.columns]
-    value = "claim" if kind == "binary" else "value"
     if "attribute" in keys and "attribute" not in truths.columns:
         truths = truths.with_columns(attribute=pl.lit("", dtype=facts["attribute"].dtype))
     truths = truths.with_columns(truths[key].cast(facts[key].dtype, strict=False) for key in keys)
     if kind == "binary":
         truths = truths.rename({"claim": "value"})
     else:
-        claimed, true = comparable(facts["value"], truths[value])
+        claimed, true = comparable(facts["value"], truths["value"])
         facts, truths = facts.with_columns(value=claimed), truths.with_columns(value=true)
     truths = truths.select(*keys, "value").unique()
     notes: list[str] = []
@@ -57,11 +56,7 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
 def known_of_fact(encoded: Encoded, truths: pl.DataFrame) -> tuple[IntArray, list[str]]:
     """What is known of each fact: 1 true, 0 false, `UNKNOWN` where its item is not known."""
     claims = encoded.claims
-    item_of_fact = np.repeat(np.arange(claims.n_items), np.diff(claims.all.first_fact_of_item))
-    facts = encoded.items[item_of_fact]
-    if claims.value_of_fact is not None:
-        facts = facts.with_columns(value=claims.value_of_fact)
-    matched = match_truths(facts, truths, claims.kind)
+    matched = match_truths(encoded.facts, truths, claims.kind)
     numbered = matched.facts.with_row_index("number")
     if claims.kind == "binary":
         of_known = numbered.join(matched.known, on=matched.keys)

@@ -11,11 +11,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, compiled, share_of_item
+from veracity.algorithms.base import (
+    Algorithm,
+    Memory,
+    Tally,
+    Turn,
+    compiled,
+    hold_known,
+    share_of_item,
+)
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.numbers import is_numeric, numbers_of, weighted_estimate
 from veracity.algorithms.prior import PriorRates
-from veracity.encode import UNKNOWN, Block, Claims, FloatArray
+from veracity.encode import Block, Claims, FloatArray
 from veracity.schema import Kind
 
 __all__ = ["CRH", "losses", "some_loss", "weighted_vote"]
@@ -113,4 +121,4 @@ def _winners(block: Block, weight: FloatArray) -> FloatArray:
     first, n_facts_of_item = block.first_fact_of_item[:-1], np.diff(block.first_fact_of_item)
     best = np.repeat(np.maximum.reduceat(vote, first), n_facts_of_item)
     wins = share_of_item((vote >= best - 1e-12).astype(np.float64), block)
-    return np.where(block.known_of_fact != UNKNOWN, block.known_of_fact, wins)
+    return hold_known(wins, block)

@@ -107,8 +107,7 @@ class DawidSkene(Algorithm[Confusion]):
     ) -> FloatArray:
         """The probability of the label; what it gives to labels nobody names is left out."""
         label, _ = _judge_labels(block, memory[0], reliability)
-        item_of_fact = np.repeat(np.arange(len(label)), np.diff(block.first_fact_of_item))
-        plausibility: FloatArray = label[item_of_fact, memory[0]]
+        plausibility: FloatArray = label[block.item_of_fact, memory[0]]
         return plausibility
 
     def trust(self, reliability: Confusion) -> FloatArray:
@@ -138,8 +137,7 @@ def _spread(
 ) -> FloatArray:
     """Numbers of facts as a matrix of items and labels."""
     spread = np.zeros(shape)
-    item_of_fact = np.repeat(np.arange(shape[0]), np.diff(block.first_fact_of_item))
-    spread[item_of_fact, label_of_fact] = number
+    spread[block.item_of_fact, label_of_fact] = number
     return spread
 
 

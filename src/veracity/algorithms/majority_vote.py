@@ -32,6 +32,4 @@ class MajorityVote(Algorithm[None]):
         self, block: Block, memory: Memory, reliability: None, single_truth: bool
     ) -> FloatArray:
         """Supporters over voices."""
-        n_facts_of_item = np.diff(block.first_fact_of_item)
-        n_voices_of_fact = np.repeat(np.diff(block.first_voice_of_item), n_facts_of_item)
-        return np.asarray(np.diff(block.first_support_of_fact) / n_voices_of_fact)
+        return np.asarray(np.diff(block.first_support_of_fact) / block.n_voices_of_fact)

@@ -49,10 +49,9 @@ def is_numeric(block: Block) -> bool:
 def numbers_of(block: Block) -> Numbers:
     """The supports of a block, as numbers."""
     n_items = len(block.first_fact_of_item) - 1
-    item_of_fact = np.repeat(np.arange(n_items), np.diff(block.first_fact_of_item))
     n_supports_of_fact = np.diff(block.first_support_of_fact)
     number = np.repeat(block.number_of_fact, n_supports_of_fact)
-    item = np.repeat(item_of_fact, n_supports_of_fact)
+    item = np.repeat(block.item_of_fact, n_supports_of_fact)
     centre = mean_by(number, item, n_items)
     scale = np.sqrt(mean_by((number - centre[item]) ** 2, item, n_items))
     # Rounding leaves a trace of spread where all agree.

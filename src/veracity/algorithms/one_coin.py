@@ -81,8 +81,7 @@ class OneCoin(Algorithm[Coins]):
         # A label nobody claims of item i keeps its share / evidence of i; as if for all items,
         # less those where it is claimed.
         unclaimed = np.exp(-log_evidence)
-        item_of_fact = np.repeat(np.arange(len(unclaimed)), np.diff(block.first_fact_of_item))
-        claimed = plausibility - share[label_of_fact] * unclaimed[item_of_fact]
+        claimed = plausibility - share[label_of_fact] * unclaimed[block.item_of_fact]
         total = np.bincount(label_of_fact, claimed, len(share)) + share * unclaimed.sum()
         if_all_wrong = np.log1p(-reliability.accuracy) - np.log(max(len(share) - 1, 1))
         return memory, (counts, total, log_evidence.sum() + counts[:, 1] @ if_all_wrong)

@@ -101,10 +101,9 @@ class ThreeEstimates(Algorithm[FloatArray]):
 
 def _truth(block: Block, error: FloatArray, difficulty: FloatArray) -> FloatArray:
     """Mean over claims of 1 - error * difficulty where positive, error * difficulty where not."""
-    n_voices = _sum_over_voices(block, np.ones_like(error))
     n_supports = np.diff(block.first_support_of_fact)
     erring: FloatArray = compiled().sum_votes(block, error, -2.0 * error)
-    truth: FloatArray = (n_supports + difficulty * erring) / n_voices
+    truth: FloatArray = (n_supports + difficulty * erring) / block.n_voices_of_fact
     return truth
 
 

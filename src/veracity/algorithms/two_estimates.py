@@ -101,10 +101,8 @@ class TwoEstimates(Algorithm[FloatArray]):
 
 def _truth(block: Block, error: FloatArray) -> FloatArray:
     """The mean over a fact's claims of 1 - error, where they are positive, or error."""
-    n_facts_of_item = np.diff(block.first_fact_of_item)
-    n_voices_of_fact = np.repeat(np.diff(block.first_voice_of_item), n_facts_of_item)
     votes: FloatArray = compiled().sum_votes(block, error, 1.0 - 2.0 * error)
-    truth: FloatArray = votes / n_voices_of_fact
+    truth: FloatArray = votes / block.n_voices_of_fact
     return truth
 
 

@@ -95,8 +95,7 @@ def _by_source(block: Block, n_sources: int) -> _BySource:
     support = np.argsort(block.source_of_support, kind="stable")
     n_facts = len(block.first_support_of_fact) - 1
     fact = np.repeat(np.arange(n_facts), np.diff(block.first_support_of_fact))[support]
-    n_items = len(block.first_fact_of_item) - 1
-    item = np.repeat(np.arange(n_items), np.diff(block.first_fact_of_item))[fact]
+    item = block.item_of_fact[fact]
     source = block.source_of_support[support]
     is_voice = np.append(True, (item[1:] != item[:-1]) | (source[1:] != source[:-1]))
     voice = np.flatnonzero(is_voice)
