@@ -1,9 +1,14 @@
-"""Claims with known truth, drawn at random."""
+"""Claims with known truth, drawn as the paper draws them.
+
+Dataset parameters (`Synthetic`) give source models, and these give claims. `Ranges` draws the
+dataset parameters themselves, for studies over many datasets.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,7 +16,38 @@ from numpy.typing import NDArray
 
 from veracity.errors import ParameterError
 
-__all__ = ["Synthetic", "SyntheticData", "flights"]
+__all__ = ["Ranges", "SourceModels", "Synthetic", "SyntheticArrays", "SyntheticData", "flights"]
+
+NOBODY = -1
+"""Whom a source copies that copies nobody."""
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class SourceModels(NamedTuple):
+    """How each source behaves.
+
+    A source speaks of a share `frequency` of the items. A share `copy_frequency` of its claims is
+    copied from the source `original`; of the others, a share `accuracy` is true.
+    """
+
+    frequency: FloatArray
+    accuracy: FloatArray
+    original: IntArray
+    copy_frequency: FloatArray
+
+
+class SyntheticArrays(NamedTuple):
+    """What was drawn, as numbers: sources, items and values count from zero."""
+
+    source_of_claim: IntArray
+    item_of_claim: IntArray
+    value_of_claim: IntArray
+    original_of_claim: IntArray
+    """From whom the claim was copied, or `NOBODY`."""
+    true_value_of_item: IntArray
+    models: SourceModels
 
 
 class SyntheticData(NamedTuple):
@@ -20,19 +56,25 @@ class SyntheticData(NamedTuple):
     claims: pl.DataFrame
     truth: pl.DataFrame
     sources: pl.DataFrame
+    copied: pl.DataFrame
+    """The claims that were copied, and from whom."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Synthetic:
-    """Independent sources of differing accuracy and diligence.
+    """Sources of differing accuracy and diligence, some of which copy others.
 
     Each source has a claim frequency and an accuracy, drawn from beta distributions with the given
     mean, whose two parameters add up to the variability (the larger, the more alike the sources).
     It speaks of an item with its frequency, tells the truth with its accuracy, and else names one
-    of the item's other values. Names tell nothing about truth.
+    of the item's other values. With probability `copying` it takes a share of its claims from
+    another source instead, right or wrong; who is copied may copy, too, but never in a circle. That
+    share is drawn in the same way, with mean `copy_frequency`; all shares are equally likely unless
+    said otherwise. Names and order tell nothing about truth.
 
-    >>> Synthetic(sources=5, items=10).draw(seed=1).claims.columns
-    ['source', 'entity', 'attribute', 'value']
+    >>> drawn = Synthetic(sources=5, items=10, copying=0.5).draw(seed=1)
+    >>> drawn.claims.columns, drawn.copied.columns
+    (['source', 'entity', 'attribute', 'value'], ['source', 'original', 'entity', 'attribute'])
     """
 
     sources: int = 20
@@ -42,48 +84,141 @@ class Synthetic:
     frequency_variability: float = 10.0
     accuracy: float = 0.7
     accuracy_variability: float = 10.0
+    copying: float = 0.0
+    copy_frequency: float = 0.5
+    copy_variability: float = 2.0
 
     def __post_init__(self) -> None:
         for name, least in (("sources", 1), ("items", 1), ("values", 2)):
-            if getattr(self, name) < least:
+            if not getattr(self, name) >= least:
                 raise ParameterError(f"Synthetic: {name} must be at least {least}")
-        for name in ("frequency", "accuracy"):
+        for name in ("frequency", "accuracy", "copy_frequency"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ParameterError(f"Synthetic: {name} must be between 0 and 1")
-            if not getattr(self, f"{name}_variability") > 0.0:
-                raise ParameterError(f"Synthetic: {name}_variability must be above 0")
+        for name in ("frequency_variability", "accuracy_variability", "copy_variability"):
+            if not 0.0 < getattr(self, name) < np.inf:
+                raise ParameterError(f"Synthetic: {name} must be above 0")
+        if not 0.0 <= self.copying <= 1.0:
+            raise ParameterError("Synthetic: copying must be from 0 to 1")
 
-    def draw(self, seed: int = 0) -> SyntheticData:
-        """Draw sources, truths and claims."""
+    def draw(
+        self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
+    ) -> SyntheticData:
+        """Draw sources, truths and claims; or truths and claims of sources that are given."""
+        return _name(self, self.draw_arrays(seed, models))
+
+    def draw_arrays(
+        self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
+    ) -> SyntheticArrays:
+        """The same as numbers, for studies that need no names."""
         rng = np.random.default_rng(seed)
-        frequency = _beta(rng, self.frequency, self.frequency_variability, self.sources)
-        accuracy = _beta(rng, self.accuracy, self.accuracy_variability, self.sources)
+        models = self._draw_models(rng) if models is None else _checked(models, self.sources)
         true_value = rng.integers(self.values, size=self.items)
-        item = [np.flatnonzero(rng.random(self.items) < share) for share in frequency]
-        item_of_claim = np.concatenate(item)
-        source_of_claim = np.repeat(np.arange(self.sources), [len(own) for own in item])
-        is_right = rng.random(len(item_of_claim)) < accuracy[source_of_claim]
-        other = rng.integers(1, self.values, size=len(item_of_claim))
-        value = (true_value[item_of_claim] + np.where(is_right, 0, other)) % self.values
-        claims = pl.DataFrame(
-            {
-                "source": _named("source", self.sources).gather(source_of_claim),
-                "entity": _named("entity", self.items).gather(item_of_claim),
-                "attribute": pl.repeat("value", len(value), eager=True),
-                "value": _named("v", self.values).gather(value),
-            }
+        claims_of: dict[int, _SourceClaims] = {NOBODY: NO_CLAIMS}
+        for source in _originals_first(models.original):
+            offered = claims_of[models.original[source]]
+            claims_of[source] = self._draw_claims(rng, source, models, true_value, offered)
+        parts = [claims_of[source] for source in range(self.sources)]
+        item, value, original = (np.concatenate(column) for column in zip(*parts, strict=True))
+        source_of_claim = np.repeat(np.arange(self.sources), [len(part.item) for part in parts])
+        return SyntheticArrays(source_of_claim, item, value, original, true_value, models)
+
+    def _draw_models(self, rng: np.random.Generator) -> SourceModels:
+        n = self.sources
+        frequency = _beta(rng, self.frequency, self.frequency_variability, n)
+        accuracy = _beta(rng, self.accuracy, self.accuracy_variability, n)
+        wanted = _beta(rng, self.copy_frequency, self.copy_variability, n)
+        is_copier = rng.random(n) < self.copying
+        place = rng.permutation(n)  # who stands further ahead may be copied: no circles
+        before = np.argsort(place)
+        original = before[(rng.random(n) * place).astype(np.int64)]
+        original = np.where(is_copier & (place > 0), original, NOBODY)
+        offered = frequency[original] / frequency  # nobody can copy more than there is
+        copy_frequency = np.where(original == NOBODY, 0.0, np.minimum(wanted, offered))
+        return SourceModels(frequency, accuracy, original, copy_frequency)
+
+    def _draw_claims(
+        self,
+        rng: np.random.Generator,
+        source: int,
+        models: SourceModels,
+        true_value: IntArray,
+        offered: _SourceClaims,
+    ) -> _SourceClaims:
+        """Some of the claims `offered` by the original, and some of its own about other items."""
+        original, frequency = int(models.original[source]), float(models.frequency[source])
+        copied_share = frequency * float(models.copy_frequency[source])
+        copied = offered.some(rng, copied_share / models.frequency[original], original)
+        own_share = (frequency - copied_share) / (1.0 - copied_share)
+        own = np.setdiff1d(_chosen(rng, self.items, own_share), copied.item, assume_unique=True)
+        is_right = rng.random(len(own)) < models.accuracy[source]
+        other = rng.integers(1, self.values, size=len(own))
+        value = (true_value[own] + np.where(is_right, 0, other)) % self.values
+        item = np.concatenate([copied.item, own])
+        order = np.argsort(item)
+        return _SourceClaims(
+            item[order],
+            np.concatenate([copied.value, value])[order],
+            np.concatenate([copied.original, np.full(len(own), NOBODY)])[order],
         )
-        truth = pl.DataFrame(
-            {
-                "entity": _named("entity", self.items),
-                "attribute": pl.repeat("value", self.items, eager=True),
-                "value": _named("v", self.values).gather(true_value),
-            }
-        )
-        models = pl.DataFrame(
-            {"source": _named("source", self.sources), "frequency": frequency, "accuracy": accuracy}
-        )
-        return SyntheticData(claims, truth, models)
+
+
+class _SourceClaims(NamedTuple):
+    """The claims of one source, in the order of their items."""
+
+    item: IntArray
+    value: IntArray
+    original: IntArray
+
+    def some(self, rng: np.random.Generator, share: float, original: int) -> _SourceClaims:
+        """A random share of these claims, as copied from their source."""
+        is_taken = rng.random(len(self.item)) < share
+        n_taken = int(is_taken.sum())
+        return _SourceClaims(self.item[is_taken], self.value[is_taken], np.full(n_taken, original))
+
+
+NO_CLAIMS = _SourceClaims(*np.empty((3, 0), dtype=np.int64))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranges:
+    """Where the parameters of random datasets lie, as in the study of the paper.
+
+    The paper names the parameters but not their ranges; these were chosen so that entropy, share of
+    copied claims and accuracy of the sources are spread over the datasets as the paper's are
+    (``veracity study synthetic`` shows both). Counts and variabilities are drawn evenly on a
+    logarithmic scale, all else evenly.
+
+    >>> Ranges().draw(seed=1, accuracy=0.9).accuracy
+    0.9
+    """
+
+    sources: tuple[int, int] = (5, 27)
+    items: tuple[int, int] = (40, 30_000)
+    values: tuple[int, int] = (2, 5)
+    frequency: tuple[float, float] = (0.25, 0.65)
+    frequency_variability: tuple[float, float] = (20.0, 100.0)
+    accuracy: tuple[float, float] = (0.42, 0.86)
+    accuracy_variability: tuple[float, float] = (1.5, 8.0)
+    copying: tuple[float, float] = (0.0, 1.0)
+    copy_frequency: tuple[float, float] = (0.88, 0.99)
+    copy_variability: tuple[float, float] = (30.0, 30.0)
+
+    def draw(self, seed: int | Sequence[int] = 0, **fixed: float) -> Synthetic:
+        """Draw the parameters of one dataset; those that are `fixed` stay as they are."""
+        rng = np.random.default_rng(seed)
+        drawn: dict[str, Any] = {}
+        for field in fields(self):
+            low, high = getattr(self, field.name)
+            if low == high:
+                drawn[field.name] = low
+            elif field.name in ("sources", "items") or field.name.endswith("variability"):
+                drawn[field.name] = float(np.exp(rng.uniform(np.log(low), np.log(high))))
+            else:
+                drawn[field.name] = float(rng.uniform(low, high))
+        drawn["values"] = int(rng.integers(self.values[0], self.values[1] + 1))
+        drawn |= {name: round(drawn[name]) for name in ("sources", "items")}
+        return Synthetic(**(drawn | fixed))
 
 
 FLIGHT_SITES = {
@@ -126,6 +261,7 @@ def flights(n_flights: int = 200, seed: int = 7) -> SyntheticData:
         pl.DataFrame(rows, schema=columns, orient="row"),
         pl.DataFrame(truth, schema=columns[1:], orient="row"),
         models,
+        pl.DataFrame(schema=["source", "original", "entity", "attribute"]),
     )
 
 
@@ -137,12 +273,113 @@ def _gate(rng: np.random.Generator) -> str:
     return f"{'ABCD'[rng.integers(4)]}{rng.integers(1, 40)}"
 
 
-def _beta(
-    rng: np.random.Generator, mean: float, variability: float, size: int
-) -> NDArray[np.float64]:
-    return rng.beta(mean * variability, (1.0 - mean) * variability, size)
+def _beta(rng: np.random.Generator, mean: float, variability: float, size: int) -> FloatArray:
+    """Shares from a beta distribution whose two parameters add up to the variability."""
+    shares = rng.beta(mean * variability, (1.0 - mean) * variability, size)
+    return _inside(shares)  # a wide distribution rounds to 0 and 1
 
 
-def _named(word: str, count: int) -> pl.Series:
+def _inside(shares: FloatArray) -> FloatArray:
+    """Shares that can be divided by, and their complements, too."""
+    return np.clip(shares, 1e-12, 1.0 - 1e-12)
+
+
+def _chosen(rng: np.random.Generator, n: int, share: float) -> IntArray:
+    """Which of n things are chosen, each with the same probability; O(chosen), not O(n)."""
+    if share <= 0.0:
+        return np.empty(0, dtype=np.int64)
+    expected = n * share
+    chosen = np.empty(0, dtype=np.int64)
+    last = -1
+    while last < n:
+        gaps = rng.geometric(share, size=int(expected + 6.0 * np.sqrt(expected) + 6.0))
+        gaps = np.minimum(gaps, n + 1)  # rare things are far apart: their sum must not overflow
+        further = last + np.cumsum(gaps)
+        chosen, last = np.concatenate([chosen, further]), int(further[-1])
+    return chosen[chosen < n]
+
+
+def _originals_first(original: IntArray) -> list[int]:
+    """The sources, each after the one it copies."""
+    n_ahead = np.zeros(len(original), dtype=np.int64)
+    copied = original
+    for _ in range(len(original)):
+        is_copier = copied != NOBODY
+        if not is_copier.any():
+            break
+        n_ahead += is_copier
+        copied = np.where(is_copier, original[copied], NOBODY)
+    else:
+        raise ParameterError("Synthetic: sources must not copy each other in a circle")
+    return np.argsort(n_ahead, kind="stable").tolist()  # type: ignore[no-any-return]
+
+
+def _checked(models: SourceModels, n_sources: int) -> SourceModels:
+    """Source models a user gave, if such sources can be."""
+    frequency, accuracy, copy_frequency = (
+        np.asarray(part, dtype=np.float64)
+        for part in (models.frequency, models.accuracy, models.copy_frequency)
+    )
+    original = np.asarray(models.original)
+    if any(len(part) != n_sources for part in (frequency, accuracy, original, copy_frequency)):
+        raise ParameterError(f"Synthetic: models must describe {n_sources} sources")
+    for name, share in (
+        ("frequency", frequency),
+        ("accuracy", accuracy),
+        ("copy_frequency", copy_frequency),
+    ):
+        if not ((share >= 0.0) & (share <= 1.0)).all():
+            raise ParameterError(f"Synthetic: models: {name} must be from 0 to 1")
+    if not ((original >= NOBODY) & (original < n_sources)).all():
+        raise ParameterError(f"Synthetic: models: original must be below {n_sources}, or -1")
+    is_copier = original != NOBODY
+    if (copy_frequency * frequency > frequency[original] + 1e-12)[is_copier].any():
+        raise ParameterError("Synthetic: models: a source cannot copy more than its original says")
+    return SourceModels(
+        _inside(frequency),
+        _inside(accuracy),
+        original.astype(np.int64),
+        np.where(is_copier, copy_frequency, 0.0),
+    )
+
+
+def _name(parameters: Synthetic, drawn: SyntheticArrays) -> SyntheticData:
+    """Names for numbers."""
+    sources, entities = _names("source", parameters.sources), _names("entity", parameters.items)
+    values = _names("v", parameters.values)
+    claims = pl.DataFrame(
+        {
+            "source": sources.gather(drawn.source_of_claim),
+            "entity": entities.gather(drawn.item_of_claim),
+            "attribute": pl.repeat("value", len(drawn.item_of_claim), eager=True),
+            "value": values.gather(drawn.value_of_claim),
+        }
+    )
+    truth = pl.DataFrame(
+        {
+            "entity": entities,
+            "attribute": pl.repeat("value", parameters.items, eager=True),
+            "value": values.gather(drawn.true_value_of_item),
+        }
+    )
+    models = pl.DataFrame(drawn.models._asdict()).with_columns(
+        original=_names_of(sources, drawn.models.original)
+    )
+    original = _names_of(sources, drawn.original_of_claim)
+    copied = claims.drop("value").with_columns(original=original).drop_nulls("original")
+    return SyntheticData(
+        claims,
+        truth,
+        models.insert_column(0, sources.alias("source")),
+        copied.select("source", "original", "entity", "attribute"),
+    )
+
+
+def _names(word: str, count: int) -> pl.Series:
     width = len(str(count - 1))
     return pl.Series([f"{word}{i:0{width}d}" for i in range(count)])
+
+
+def _names_of(names: pl.Series, numbers: IntArray) -> pl.Series:
+    """The names of numbers, null for `NOBODY`."""
+    return names.gather(pl.Series(numbers).replace(NOBODY, None))
