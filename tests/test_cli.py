@@ -17,13 +17,14 @@ from click.testing import CliRunner
 
 import veracity
 from veracity.algorithms import ALGORITHMS
-from veracity.cli import ALGORITHM_NAMES, KIND_NAMES, main
+from veracity.cli import main
+from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES
 from veracity.schema import KINDS
 from veracity.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
 BINARY = "source,fact,claim\na,f,yes\nb,f,no\nc,f,no\n"
-COMMANDS = ("discover", "evaluate", "compare", "generate", "demo")
+COMMANDS = ("discover", "evaluate", "compare", "profile", "generate", "study", "demo")
 HEAVY = {"polars", "numpy", "numba", "rich", "pandas", "pyarrow"}
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from veracity._version import __version__
 
 if TYPE_CHECKING:
-    from veracity import errors, synthetic
+    from veracity import errors, study, synthetic
     from veracity.algorithms import (
         CATD,
         CRH,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         TruthFinder,
         TwoEstimates,
     )
+    from veracity.characteristics import Profile, profile
     from veracity.comparison import Comparison, compare
     from veracity.discovery import discover
     from veracity.engines import Local
@@ -69,6 +70,7 @@ __all__ = [
     "OneCoin",
     "PooledInvestment",
     "Prior",
+    "Profile",
     "Rate",
     "Result",
     "SimpleLCA",
@@ -82,7 +84,9 @@ __all__ = [
     "errors",
     "evaluate",
     "load",
+    "profile",
     "read_claims",
+    "study",
     "synthetic",
 ]
 
@@ -106,6 +110,7 @@ _HOME = {
     "OneCoin": "veracity.algorithms",
     "PooledInvestment": "veracity.algorithms",
     "Prior": "veracity.algorithms",
+    "Profile": "veracity.characteristics",
     "Rate": "veracity.algorithms",
     "Result": "veracity.result",
     "SimpleLCA": "veracity.algorithms",
@@ -117,6 +122,7 @@ _HOME = {
     "discover": "veracity.discovery",
     "evaluate": "veracity.evaluation",
     "load": "veracity.result",
+    "profile": "veracity.characteristics",
     "read_claims": "veracity.read",
 }
 """Where each public name lives; it is loaded when first asked for."""
@@ -125,7 +131,7 @@ _HOME = {
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name in _HOME:
         found = getattr(importlib.import_module(_HOME[name]), name)
-    elif name in ("errors", "synthetic"):
+    elif name in ("errors", "study", "synthetic"):
         found = importlib.import_module(f"veracity.{name}")
     else:
         raise AttributeError(f"module 'veracity' has no attribute '{name}'")

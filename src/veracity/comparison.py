@@ -16,6 +16,7 @@ from veracity.discovery import Prepared, Progress, answer, chosen_algorithm, pre
 from veracity.engines import Local
 from veracity.errors import NotConverged
 from veracity.evaluation import evaluate, usual_tolerance
+from veracity.normalise import Normalise
 from veracity.read import read_truths_beside
 from veracity.result import Result, hand_back
 from veracity.schema import FrameKind, Kind
@@ -64,6 +65,7 @@ def compare(
     columns: Mapping[str, str] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
+    normalise: Normalise = False,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -78,7 +80,7 @@ def compare(
     algorithms
         Which ones, as names, algorithms, or algorithms under names of your own; all that are for
         this kind of claims, unless said otherwise.
-    columns, kind, known, seed
+    columns, kind, known, normalise, seed
         As for `discover`.
     progress
         Called with the name of the algorithm at work, how many are done, and of how many.
@@ -92,7 +94,9 @@ def compare(
     [('majority-vote', 0.91), ('ltd-rbm', 0.97)]
     """
     tell = progress or say_nothing
-    prepared = prepare(claims, columns=columns, kind=kind, known=known, tell=tell)
+    prepared = prepare(
+        claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell
+    )
     chosen = _chosen(algorithms, prepared.table.kind, seed)
     truths: pl.DataFrame | None = None
     notes: list[str] = []

@@ -15,6 +15,7 @@ from veracity.algorithms.base import Memory, Turn, compiled, hold_known
 from veracity.encode import UNKNOWN, Block, Claims, Encoded, FloatArray, encode
 from veracity.engines import Engine, Local
 from veracity.errors import NotConverged, ParameterError
+from veracity.normalise import Normalise
 from veracity.notes import not_converged, notes_on
 from veracity.read import read_claims, read_truths_beside
 from veracity.result import Result, describe_parameters
@@ -53,6 +54,7 @@ def discover(
     columns: Mapping[str, str] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
+    normalise: Normalise = False,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -76,6 +78,10 @@ def discover(
     known
         Truths that are known, in any form claims can have: these are held, and they weigh on what
         is thought of the sources.
+    normalise
+        Whether values that mean the same, such as ``7:05 PM`` and ``19:05``, are brought to one
+        spelling; or what the values of some attributes are, e.g. ``{"departure": "time"}``, the
+        others being found out. `Result.changes` tells what was changed.
     min_plausibility
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -97,7 +103,9 @@ def discover(
     chosen = None if algorithm is None else chosen_algorithm(algorithm, seed)
     _check_min_plausibility(min_plausibility)
     tell = progress or say_nothing
-    prepared = prepare(claims, columns=columns, kind=kind, known=known, tell=tell)
+    prepared = prepare(
+        claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell
+    )
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
         raise ParameterError("discover: min_plausibility is not for numeric claims")
@@ -120,12 +128,13 @@ def prepare(
     columns: Mapping[str, str] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
+    normalise: Normalise = False,
     tell: Progress,
 ) -> Prepared:
     """Read and encode claims, once for any number of algorithms."""
     clock = _Clock()
     tell("reading", 0, 1)
-    table = _as_table(claims, columns, kind)
+    table = _as_table(claims, columns, kind, normalise)
     clock.lap("read", took=table.seconds)  # it may have been read before
     tell("encoding", 0, 1)
     encoded, known_notes = _with_known(table, encode(table), known)
@@ -150,13 +159,14 @@ def answer(
     prior = algorithm.prior.rates(encoded.sources.to_list(), _met_by_known(claims))
     found = fit(claims, algorithm, prior, engine, tell)
     clock.lap("learn")
-    tables = tabulate(encoded, found, min_plausibility)
+    tables = replace(tabulate(encoded, found, min_plausibility), changes=table.changes)
     clock.lap("tabulate")
     run = {
         "algorithm": algorithm.name,
         "parameters": describe_parameters(algorithm),
         "kind": table.kind,
         "min_plausibility": min_plausibility,
+        "normalisation": table.normalisation,
         "input": {
             "origin": table.origin,
             "rows": table.rows_read,
@@ -319,11 +329,14 @@ def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -
     return replace(chosen, seed=seed)  # type: ignore[type-var]
 
 
-def _as_table(claims: object, columns: Mapping[str, str] | None, kind: Kind | None) -> ClaimsTable:
+def _as_table(
+    claims: object, columns: Mapping[str, str] | None, kind: Kind | None, normalise: Normalise
+) -> ClaimsTable:
     if not isinstance(claims, ClaimsTable):
-        return read_claims(claims, columns=columns, kind=kind or "categorical")
-    if columns is not None or (kind is not None and kind != claims.kind):
-        raise ParameterError("columns and kind were settled when the claims were read")
+        usual: Kind = "categorical"
+        return read_claims(claims, columns=columns, kind=kind or usual, normalise=normalise)
+    if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
+        raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims
 
 

@@ -11,7 +11,8 @@
     │   ├── BadValue            a cell that cannot be understood
     │   └── NoClaims            nothing is left to discover anything from
     ├── ParameterError          a parameter out of its range (also a ValueError)
-    └── OutputError             a result that cannot be written
+    ├── OutputError             a result that cannot be written
+    └── StudyError              a study that cannot go on
 
 Each message says what is wrong, where, and what to do next.
 """
@@ -27,6 +28,7 @@ __all__ = [
     "OutputError",
     "ParameterError",
     "RaggedRows",
+    "StudyError",
     "UnreadableFile",
     "VeracityError",
     "WrongEncoding",
@@ -72,6 +74,10 @@ class ParameterError(VeracityError, ValueError):
 
 class OutputError(VeracityError):
     """A result that cannot be written."""
+
+
+class StudyError(VeracityError):
+    """A study that cannot go on."""
 
 
 class NotConverged(UserWarning):

@@ -83,7 +83,8 @@ def evaluate(
 
     An item counts as answered by its most plausible fact, as in the paper; one whose truth nobody
     claims counts as wrong. Truths that contradict each other are left out, and so are truths of
-    items nobody speaks of; `Evaluation.notes` says how many.
+    items nobody speaks of; `Evaluation.notes` says how many. Where the claims were normalised, the
+    truths are, in the same way.
 
     Parameters
     ----------
@@ -111,7 +112,14 @@ def evaluate(
     """
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise ParameterError(f"evaluate: threshold must be between 0 and 1, got {threshold}")
-    truths, notes = read_truth(truth, kind=result.kind, columns=columns, encoding=encoding)
+    truths, notes = read_truth(
+        truth,
+        kind=result.kind,
+        columns=columns,
+        encoding=encoding,
+        normalisation=result.run.get("normalisation"),
+        like=result.tables.facts,
+    )
     matched = match_truths(result.tables.facts, truths, result.kind)
     if result.kind == "numeric":
         scored = _score_numbers(matched, result.tables.truths, tolerance)

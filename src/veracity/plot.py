@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import importlib
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from veracity.errors import OutputError, ParameterError
+from veracity.errors import ParameterError
+from veracity.write import finished_file
 
 if TYPE_CHECKING:
-    from altair import LayerChart
+    from altair import LayerChart, TopLevelMixin
 
     from veracity.comparison import Comparison
 
-__all__ = ["plot_comparison", "save_figure"]
+__all__ = ["altair", "plot_comparison", "save_figure"]
 
 FORMATS = (".svg", ".png", ".pdf", ".html")
 BLUE = "#0072b2"  # Okabe and Ito's palette: told apart by the colour-blind
@@ -28,7 +28,7 @@ def plot_comparison(comparison: Comparison) -> LayerChart:
     measure = next((m for m in ("accuracy", "mae") if m in comparison.rows.columns), None)
     if measure is None:
         return _plot_agreement(comparison)
-    alt = _altair()
+    alt = altair()
     rows = comparison.rows.filter(pl.col(measure).is_not_null())
     order = "-x" if measure == "accuracy" else "x"
     bars = alt.Chart(rows).encode(
@@ -42,7 +42,7 @@ def plot_comparison(comparison: Comparison) -> LayerChart:
 
 
 def _plot_agreement(comparison: Comparison) -> LayerChart:
-    alt = _altair()
+    alt = altair()
     pairs = comparison.pairs
     turned = pairs.select(algorithm="other", other="algorithm", agreement="agreement")
     cells = alt.Chart(pl.concat([pairs, turned])).encode(
@@ -59,22 +59,18 @@ def _plot_agreement(comparison: Comparison) -> LayerChart:
     return figure.properties(title="Items on which they settle on the same", width={"step": 44})
 
 
-def save_figure(chart: LayerChart, path: str | os.PathLike[str]) -> Path:
+def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str]) -> Path:
     """Write a figure as SVG, PNG, PDF or a page that needs no network; all of it, or nothing."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise ParameterError(f"figure: '{target.name}' must end in one of {', '.join(FORMATS)}")
-    try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".figure-") as folder:
-            unfinished = Path(folder) / f"figure{target.suffix.lower()}"
-            chart.save(str(unfinished), inline=unfinished.suffix == ".html")  # needs no network
-            unfinished.replace(target)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+    with finished_file(target) as unfinished:
+        chart.save(str(unfinished), inline=target.suffix.lower() == ".html")  # needs no network
     return target
 
 
-def _altair() -> Any:  # noqa: ANN401 - the module
+def altair() -> Any:  # noqa: ANN401 - the module
+    """The plotting library, which not everybody has installed."""
     try:
         return importlib.import_module("altair")
     except ImportError as error:

@@ -7,6 +7,7 @@ import glob
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ from veracity.errors import (
     VeracityError,
     first_line,
 )
+from veracity.normalise import Normalisation, Normalise
+from veracity.normalise import normalise as normalise_values
 from veracity.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, FrameKind, Kind, find_columns
 
 __all__ = ["TRUE_WORDS", "read_claims", "read_table", "read_truth", "read_truths_beside"]
@@ -51,6 +54,7 @@ def read_claims(
     columns: Columns | None = None,
     kind: Kind = "categorical",
     encoding: str = "utf-8",
+    normalise: Normalise = False,
 ) -> ClaimsTable:
     """Read claims from a path, a frame or anything with an Arrow stream.
 
@@ -66,12 +70,21 @@ def read_claims(
         The kind of claims.
     encoding
         The encoding of text files.
+    normalise
+        Whether values that mean the same are brought to one spelling; or what the values of some
+        attributes are, e.g. ``{"departure": "time"}``, the others being found out.
     """
     began = time.perf_counter()
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     found = _gather(data, CLAIM_COLUMNS[kind], columns or {}, encoding)
     rows = _complete(found, "claims")
+    normalisation, changes = None, None
+    if normalise is not False:
+        kinds = {} if normalise is True else normalise
+        normalisation, normalised = normalise_values(rows, kinds, claims_kind=kind)
+        rows, changes = normalised.rows, normalised.changes
+        found.notes.extend(normalised.notes)
     if kind == "numeric":
         rows = _with_numbers(rows, found.origin)
     return ClaimsTable(
@@ -84,15 +97,28 @@ def read_claims(
         columns=dict(columns or {}),
         encoding=encoding,
         seconds=time.perf_counter() - began,
+        normalisation=None if normalisation is None else normalisation.to_json(),
+        changes=changes,
     )
 
 
 def read_truth(
-    data: object, *, kind: Kind, columns: Columns | None = None, encoding: str = "utf-8"
+    data: object,
+    *,
+    kind: Kind,
+    columns: Columns | None = None,
+    encoding: str = "utf-8",
+    normalisation: Mapping[str, Any] | None = None,
+    like: pl.DataFrame | None = None,
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Read known truths: rows of entity, attribute and value, or of fact and claim."""
+    """Read known truths: rows of entity, attribute and value, or of fact and claim.
+
+    Where the claims were normalised, the truths are, too, and spelt `like` the facts.
+    """
     found = _gather(data, CLAIM_COLUMNS[kind][1:], columns or {}, encoding)
     rows = _complete(found, "truths")
+    if normalisation is not None and rows.columns[-1] == "value":
+        rows = Normalisation.from_json(normalisation).apply(rows, like=like).rows
     return (_with_numbers(rows, found.origin) if kind == "numeric" else rows), found.notes
 
 
@@ -102,12 +128,20 @@ def read_truths_beside(claims: ClaimsTable, data: object) -> tuple[pl.DataFrame,
     They may have the names of the claims' columns, or the usual ones.
     """
     named = {part: name for part, name in claims.columns.items() if part != "source"}
+    read = partial(
+        read_truth,
+        data,
+        kind=claims.kind,
+        encoding=claims.encoding,
+        normalisation=claims.normalisation,
+        like=claims.rows,
+    )
     try:
-        return read_truth(data, kind=claims.kind, columns=named, encoding=claims.encoding)
+        return read(columns=named)
     except MissingColumn:
         if not named:
             raise
-        return read_truth(data, kind=claims.kind, encoding=claims.encoding)
+        return read()
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:

@@ -60,6 +60,12 @@ class Result:
         return None if copies is None else hand_back(copies, self.frame_kind)
 
     @property
+    def changes(self) -> Any:  # noqa: ANN401
+        """One row a value that normalising changed: before and after; None if nobody asked."""
+        changes = self.tables.changes
+        return None if changes is None else hand_back(changes, self.frame_kind)
+
+    @property
     def trace(self) -> Any:  # noqa: ANN401
         """One row a round: how far it moved the sources' rates, and the seconds it took."""
         schema = {"round": pl.Int64, "change": pl.Float64, "seconds": pl.Float64}
@@ -128,10 +134,11 @@ def load(folder: str | os.PathLike[str]) -> Result:
         truths, facts, sources = (
             pl.read_parquet(path / f"{name}.parquet") for name in ("truths", "facts", "sources")
         )
-        copies = path / "copies.parquet"
-        tables = Tables(
-            truths, facts, sources, pl.read_parquet(copies) if copies.exists() else None
+        copies, changes = (
+            pl.read_parquet(file) if file.exists() else None
+            for file in (path / "copies.parquet", path / "changes.parquet")
         )
+        tables = Tables(truths, facts, sources, copies, changes)
         _check_run(run, tables)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise UnreadableFile(f"{path}: the run is damaged ({error}); discover it again") from error

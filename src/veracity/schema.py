@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import polars as pl
 
@@ -67,6 +67,10 @@ class ClaimsTable:
     encoding: str = "utf-8"
     seconds: float = 0.0
     """How long reading took."""
+    normalisation: Mapping[str, Any] | None = None
+    """How values were normalised, as `Normalisation.to_json` tells it; None if they were not."""
+    changes: pl.DataFrame | None = None
+    """Which values normalising changed."""
 
 
 def find_columns(

@@ -20,12 +20,16 @@ SAME = 9
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a result, as polars frames; that of copies if the algorithm looks for them."""
+    """The tables of a result, as polars frames.
+
+    There are copies if the algorithm looks for them, and changes if values were normalised.
+    """
 
     truths: pl.DataFrame
     facts: pl.DataFrame
     sources: pl.DataFrame
     copies: pl.DataFrame | None = None
+    changes: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

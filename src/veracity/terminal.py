@@ -17,6 +17,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from veracity.characteristics import Profile
 from veracity.comparison import Comparison
 from veracity.discovery import Progress
 from veracity.errors import NotConverged
@@ -28,12 +29,26 @@ __all__ = [
     "print_json",
     "show_comparison",
     "show_evaluation",
+    "show_profile",
     "show_result",
     "show_table",
 ]
 
 NAMES = frozenset(
-    {"source", "entity", "attribute", "value", "runner_up", "fact", "algorithm", "other"}
+    {
+        "source",
+        "entity",
+        "attribute",
+        "value",
+        "runner_up",
+        "fact",
+        "algorithm",
+        "other",
+        "before",
+        "after",
+        "change",
+        "kind",
+    }
 )
 """Columns of names and values, which are shown as they are; the others hold counts and measures."""
 
@@ -65,6 +80,28 @@ def show_result(result: Result) -> None:
         show_table("truths", truths.head(8), len(truths))
     most = sources.sort("claims", descending=True, maintain_order=True)
     show_table("sources, those with most claims first", most.head(12), len(sources))
+    if result.tables.changes is not None:
+        _show_changes(result.tables.changes)
+
+
+def _show_changes(changes: pl.DataFrame) -> None:
+    """Print the most frequent changes of every sort in every attribute."""
+    most = changes.sort("claims", descending=True, maintain_order=True)
+    some = most.group_by("attribute", "change", maintain_order=True).head(2)
+    some = some.sort("attribute", "change", maintain_order=True)
+    show_table("values that normalising changed, for example", some.head(24), len(changes))
+
+
+def show_profile(profile: Profile) -> None:
+    """Print the characteristics of a data set, its attributes, sources and suspicious pairs."""
+    click.echo(repr(profile))
+    if profile.by_attribute is not None:
+        attributes = pl.DataFrame(profile.by_attribute)
+        show_table("attributes", attributes.head(20), len(attributes))
+    sources, pairs = pl.DataFrame(profile.by_source), pl.DataFrame(profile.pairs)
+    show_table("sources, those with most claims first", sources.head(12), len(sources))
+    if len(pairs):
+        show_table("pairs that share what few others say", pairs.head(12), len(pairs))
 
 
 def show_evaluation(evaluation: Evaluation) -> None:

@@ -1,4 +1,4 @@
-"""Folders of results appear whole or not at all."""
+"""Files and folders of results appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import polars as pl
 
 from veracity.errors import OutputError, first_line
 
-__all__ = ["check_target", "finished_folder"]
+__all__ = ["check_target", "finished_file", "finished_folder"]
 
 OUR_SUFFIXES = (".parquet", ".json")
 
@@ -56,6 +56,15 @@ def _is_ours(marker: Path) -> bool:
         return "veracity" in json.loads(marker.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError):
         return False
+
+
+@contextlib.contextmanager
+def finished_file(target: Path) -> Iterator[Path]:
+    """Give a file to write to, which takes its place only when all of it is written."""
+    with _writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".veracity-") as d:
+        unfinished = Path(d) / target.name
+        yield unfinished
+        unfinished.replace(target)
 
 
 @contextlib.contextmanager

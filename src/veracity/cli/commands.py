@@ -1,182 +1,44 @@
-"""The command ``veracity``: arguments in, the same public calls, tables or JSON out."""
+"""Commands that find truths, measure them and make data to try things on."""
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import io
 import json
-import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from veracity._version import __version__
-from veracity.errors import ParameterError, VeracityError
+from veracity.cli.options import (
+    ABOVE_0,
+    ALGORITHM_NAMES,
+    SHARE,
+    chosen_normalise,
+    columns_option,
+    encoding_option,
+    example,
+    force_option,
+    json_option,
+    kind_option,
+    known_option,
+    normalise_options,
+    number_option,
+    out_option,
+    seed_option,
+    split_names,
+)
+from veracity.errors import ParameterError
 
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["main"]
-
-ALGORITHM_NAMES = (
-    "ltd-rbm", "ltd-rbm-c", "majority-vote", "mle", "ltm", "two-estimates", "three-estimates",
-    "truth-finder", "accu", "accu-sim", "accu-copy", "simple-lca", "sums", "average-log",
-    "investment", "pooled-investment", "dawid-skene", "one-coin", "crh", "catd", "gtm",
-)  # fmt: skip
-KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
-"""Written out, so that ``--help`` need not load the library; a test compares."""
-
-SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
+__all__ = ["compare", "demo", "discover", "evaluate", "generate", "profile"]
 
 SYNTHETIC_FILE = "synthetic.json"
 """The file that makes a folder one of ``generate``."""
 
-Decorator = Callable[[Any], Any]
 
-
-class Commands(click.Group):
-    """Commands whose errors are one sentence and an exit code: 1 bad input, 2 bad usage."""
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - click's own signature
-        """Run a command, and explain what went wrong instead of showing a traceback."""
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # a name may be more than it can show
-        kwargs["standalone_mode"] = False
-        try:
-            code = super().main(*args, **kwargs)
-            sys.stdout.flush()
-        except (SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:  # Polars may panic, which is no Exception
-            code = _explain(error)
-        sys.exit(code if isinstance(code, int) else 0)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order they are most often needed."""
-        return list(self.commands)
-
-
-def _explain(error: BaseException) -> int:
-    """Say what went wrong in one sentence; give the exit code."""
-    match error:
-        case click.ClickException():
-            error.show()
-            return error.exit_code
-        case click.Abort() | KeyboardInterrupt():
-            sentence = "stopped before the end; no half-written result is left"
-        case VeracityError():
-            sentence = str(error)
-        case MemoryError():
-            sentence = "out of memory; leave out columns or rows, or use a larger machine"
-        case OSError():
-            _leave_stdout()
-            sentence = f"cannot write the output: {error.strerror or error}"
-        case _ if "VERACITY_DEBUG" in os.environ:
-            raise error
-        case _:
-            sentence = (
-                f"this is a bug in veracity: {type(error).__name__}: {error}; "
-                "please report it with what VERACITY_DEBUG=1 shows"
-            )
-    click.echo(f"error: {' '.join(sentence.splitlines())}", err=True)
-    return 2 if isinstance(error, ParameterError) else 1
-
-
-def _leave_stdout() -> None:
-    """Let what is still to be printed go nowhere, so that it cannot fail again at the exit."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _split_columns(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> dict[str, str] | None:
-    """Pairs such as ``source=website,value=price``; quotes keep a comma in a name."""
-    if value is None:
-        return None
-    columns: dict[str, str] = {}
-    for pair in next(csv.reader([value]), []):
-        part, _, name = (word.strip() for word in pair.partition("="))
-        if not part or not name:
-            raise click.BadParameter(f"{pair!r} is not of the form source=website", ctx, param)
-        if part in columns:
-            raise click.BadParameter(f"it names the {part} twice", ctx, param)
-        columns[part] = name
-    return columns
-
-
-def _split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    """Names of algorithms, such as ``ltd-rbm,mle``."""
-    if value is None:
-        return None
-    names = [name.strip() for name in value.split(",")]
-    for name in names:
-        if name not in ALGORITHM_NAMES:
-            there_are = ", ".join(ALGORITHM_NAMES)
-            raise click.BadParameter(f"no algorithm {name!r}; there are {there_are}", ctx, param)
-    return names
-
-
-def _example(command: str) -> str:
-    return f"\b\nExample:\n  {command}"  # \b keeps click from joining the lines
-
-
-def _number(
-    name: str, kind: click.IntRange | click.FloatRange, default: float, meaning: str
-) -> Decorator:
-    metavar = "N" if isinstance(kind, click.IntRange) else "P"
-    return click.option(
-        name, type=kind, default=default, show_default=True, metavar=metavar, help=meaning
-    )
-
-
-out_option = click.option(
-    "--out", type=click.Path(path_type=Path), metavar="RUN", help="Folder to write the result to."
-)
-kind_option = click.option(
-    "--kind",
-    type=click.Choice(KIND_NAMES),
-    default="categorical",
-    show_default=True,
-    metavar="KIND",
-    help="categorical (one value of an item is true), multiple (several may be), binary (rows "
-    "call facts true or false), or numeric (values are estimates of a number).",
-)
-known_option = click.option(
-    "--known", metavar="TRUTHS", help="Truths that are known: they are held, and teach."
-)
-columns_option = click.option(
-    "--columns",
-    callback=_split_columns,
-    metavar="PART=COLUMN,...",
-    help="Which column plays which part, e.g. source=website,value=price.",
-)
-encoding_option = click.option(
-    "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="Where randomness starts."
-)
-
-
-@click.group(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_example("veracity discover claims.csv --out run/"),
-)
-@click.version_option(__version__, prog_name="veracity")
-def main() -> None:
-    """Find out which of the conflicting values is true, and which sources to trust."""
-
-
-@main.command(epilog=_example("veracity discover claims.csv --out run/ --columns source=website"))
+@click.command(epilog=example("veracity discover claims.csv --out run/ --columns source=website"))
 @click.argument("path")
 @out_option
 @click.option(
@@ -190,6 +52,7 @@ def main() -> None:
 @columns_option
 @encoding_option
 @known_option
+@normalise_options
 @click.option(
     "--prior",
     metavar="TABLE",
@@ -233,7 +96,7 @@ def discover(path: str, as_json: bool, out: Path | None, force: bool, **options:
         click.echo(f"\nwritten to {out}: truths.parquet, facts.parquet, sources.parquet, run.json")
 
 
-@main.command(epilog=_example("veracity evaluate run/ truth.csv"))
+@click.command(epilog=example("veracity evaluate run/ truth.csv"))
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("truth")
 @click.option(
@@ -270,12 +133,12 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
     show_evaluation(evaluation)
 
 
-@main.command(epilog=_example("veracity compare claims.csv --truth truth.csv"))
+@click.command(epilog=example("veracity compare claims.csv --truth truth.csv"))
 @click.argument("path")
 @click.option("--truth", metavar="TRUTH", help="Known truths to measure against.")
 @click.option(
     "--algorithms",
-    callback=_split_names,
+    callback=split_names,
     metavar="NAME,...",
     help="Which ones; all that are for this kind of claims by default.",
 )
@@ -283,6 +146,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 @columns_option
 @encoding_option
 @known_option
+@normalise_options
 @seed_option
 @click.option(
     "--figure",
@@ -305,8 +169,11 @@ def compare(
     from veracity.terminal import at_work, print_json, show_comparison
 
     columns, kind = options.pop("columns"), options.pop("kind")
+    normalise = chosen_normalise(options)
     with at_work() as progress:
-        claims = read_claims(path, columns=columns, kind=kind, encoding=encoding)
+        claims = read_claims(
+            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
+        )
         found = compare_algorithms(claims, truth, progress=progress, **options)
     if figure is not None:
         save_figure(plot_comparison(found), figure)
@@ -319,7 +186,38 @@ def compare(
         click.echo(f"\ndrawn in {figure}")
 
 
-@main.command(epilog=_example("veracity generate --sources 20 --items 1000 --out synthetic/"))
+@click.command(epilog=example("veracity profile claims.csv --truth truth.csv"))
+@click.argument("path")
+@click.option("--truth", metavar="TRUTH", help="Known truths: accuracies are told, too.")
+@kind_option
+@columns_option
+@encoding_option
+@normalise_options
+@json_option
+def profile(path: str, truth: str | None, encoding: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Tell what the claims are like, before anything is discovered.
+
+    PATH is what discover takes. How many claims, sources and items there are, how far they are in
+    conflict, how accurate sources are where truth is known, and which sources look like copies.
+    """
+    from veracity.characteristics import profile as profile_claims
+    from veracity.read import read_claims
+    from veracity.terminal import at_work, print_json, show_profile
+
+    normalise = chosen_normalise(options)
+    with at_work() as progress:
+        claims = read_claims(path, encoding=encoding, normalise=normalise, **options)
+        found = profile_claims(claims, truth, progress=progress)
+    if as_json:
+        tables = {"by_attribute": found.by_attribute, "by_source": found.by_source}
+        rows = {k: [] if t is None else t.to_dicts() for k, t in tables.items()}
+        pairs = found.pairs.to_dicts()
+        print_json({**found.measures(), **rows, "pairs": pairs, "notes": found.notes})
+        return
+    show_profile(found)
+
+
+@click.command(epilog=example("veracity generate --sources 20 --items 1000 --out synthetic/"))
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -327,32 +225,55 @@ def compare(
     metavar="FOLDER",
     help="Folder to write to.",
 )
-@_number("--sources", click.IntRange(min=1), 20, "How many sources.")
-@_number("--items", click.IntRange(min=1), 1000, "How many items.")
-@_number("--values", click.IntRange(min=2), 4, "How many values an item may have.")
-@_number("--accuracy", SHARE, 0.7, "How often a source is right, on average.")
-@_number("--frequency", SHARE, 0.5, "Of which share of the items a source speaks, on average.")
+@number_option("--sources", click.IntRange(min=1), 20, "How many sources.")
+@number_option("--items", click.IntRange(min=1), 1000, "How many items.")
+@number_option("--values", click.IntRange(min=2), 4, "How many values an item may have.")
+@number_option("--accuracy", SHARE, 0.7, "How often a source is right, on average.")
+@number_option("--accuracy-variability", ABOVE_0, 10.0, "The larger, the more alike they are.")
+@number_option("--frequency", SHARE, 0.5, "Of what share of the items a source speaks, on average.")
+@number_option("--frequency-variability", ABOVE_0, 10.0, "The larger, the more alike they are.")
+@number_option("--copying", click.FloatRange(0.0, 1.0), 0.0, "How likely a source is to copy.")
+@number_option("--copy-frequency", SHARE, 0.5, "What share of its claims a copier copies.")
+@number_option("--copy-variability", ABOVE_0, 2.0, "The larger, the more alike copiers are.")
+@click.option(
+    "--random", "is_random", is_flag=True, help="Draw what is not given, as study synthetic does."
+)
 @seed_option
 @force_option
-def generate(out: Path, force: bool, seed: int | None, **parameters: Any) -> None:  # noqa: ANN401
+def generate(
+    out: Path, force: bool, seed: int | None, is_random: bool, **given: Any  # noqa: ANN401
+) -> None:  # fmt: skip
     """Draw claims with known truth, to try things on.
 
-    Writes claims.parquet, truth.parquet and sources.parquet.
+    Writes claims, truth, sources (how each behaves) and copied (claims that were copied, and from
+    whom), all as Parquet.
     """
-    from veracity.synthetic import Synthetic
+    from dataclasses import asdict
+
+    from veracity.synthetic import Ranges, Synthetic
     from veracity.write import check_target, finished_folder
 
     check_target(out, force=force, marker=SYNTHETIC_FILE)
-    drawn = Synthetic(**parameters).draw(seed or 0)
+    if is_random:
+        by_user = click.core.ParameterSource.COMMANDLINE
+        fixed = {
+            n: v
+            for n, v in given.items()
+            if click.get_current_context().get_parameter_source(n) == by_user
+        }
+        parameters = Ranges().draw(seed or 0, **fixed)
+    else:
+        parameters = Synthetic(**given)
+    drawn = parameters.draw(seed or 0)
     with finished_folder(out) as folder:
         for name, table in drawn._asdict().items():
             table.write_parquet(folder / f"{name}.parquet")
-        made = {"veracity": __version__, "seed": seed or 0, **parameters}
+        made = {"veracity": __version__, "seed": seed or 0, **asdict(parameters)}
         (folder / SYNTHETIC_FILE).write_text(json.dumps(made, indent=2), encoding="utf-8")
     click.echo(f"{len(drawn.claims):,} claims about {len(drawn.truth):,} items written to {out}")
 
 
-@main.command(epilog=_example("veracity demo --out run/"))
+@click.command(epilog=example("veracity demo --out run/"))
 @out_option
 @force_option
 def demo(out: Path | None, force: bool) -> None:
@@ -399,13 +320,16 @@ def _discover(
     from veracity.terminal import at_work
 
     columns, kind = options.pop("columns"), options.pop("kind")
+    normalise = chosen_normalise(options)
     algorithm = algorithm_named(options.pop("algorithm") or USUAL_ALGORITHM[kind])
     if prior is not None:
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
     with at_work() as progress:
-        claims = read_claims(path, columns=columns, kind=kind, encoding=encoding)
+        claims = read_claims(
+            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
+        )
         return discover_truths(
             claims, algorithm, engine=Local(threads=threads), progress=progress, **options
         )

@@ -1,0 +1,143 @@
+"""Options that commands share."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = [
+    "ABOVE_0",
+    "ALGORITHM_NAMES",
+    "KIND_NAMES",
+    "SHARE",
+    "Decorator",
+    "chosen_normalise",
+    "columns_option",
+    "encoding_option",
+    "example",
+    "force_option",
+    "json_option",
+    "kind_option",
+    "known_option",
+    "normalise_options",
+    "number_option",
+    "out_option",
+    "seed_option",
+    "split_names",
+]
+
+ALGORITHM_NAMES = (
+    "ltd-rbm", "ltd-rbm-c", "majority-vote", "mle", "ltm", "two-estimates", "three-estimates",
+    "truth-finder", "accu", "accu-sim", "accu-copy", "simple-lca", "sums", "average-log",
+    "investment", "pooled-investment", "dawid-skene", "one-coin", "crh", "catd", "gtm",
+)  # fmt: skip
+KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
+"""Written out, so that ``--help`` need not load the library; a test compares."""
+
+SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
+ABOVE_0 = click.FloatRange(0.0, min_open=True)
+
+Decorator = Callable[[Any], Any]
+
+
+def _split_columns(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> dict[str, str] | None:
+    """Pairs such as ``source=website,value=price``; quotes keep a comma in a name."""
+    if value is None:
+        return None
+    columns: dict[str, str] = {}
+    for pair in next(csv.reader([value]), []):
+        part, _, name = (word.strip() for word in pair.partition("="))
+        if not part or not name:
+            raise click.BadParameter(f"{pair!r} is not of the form source=website", ctx, param)
+        if part in columns:
+            raise click.BadParameter(f"it names the {part} twice", ctx, param)
+        columns[part] = name
+    return columns
+
+
+def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names of algorithms, such as ``ltd-rbm,mle``."""
+    if value is None:
+        return None
+    names = [name.strip() for name in value.split(",")]
+    for name in names:
+        if name not in ALGORITHM_NAMES:
+            there_are = ", ".join(ALGORITHM_NAMES)
+            raise click.BadParameter(f"no algorithm {name!r}; there are {there_are}", ctx, param)
+    return names
+
+
+def example(command: str) -> str:
+    """An example for the end of a help text."""
+    return f"\b\nExample:\n  {command}"  # \b keeps click from joining the lines
+
+
+def number_option(
+    name: str, kind: click.IntRange | click.FloatRange, default: float, meaning: str
+) -> Decorator:
+    """An option that takes a number within limits."""
+    metavar = "N" if isinstance(kind, click.IntRange) else "P"
+    return click.option(
+        name, type=kind, default=default, show_default=True, metavar=metavar, help=meaning
+    )
+
+
+out_option = click.option(
+    "--out", type=click.Path(path_type=Path), metavar="RUN", help="Folder to write the result to."
+)
+kind_option = click.option(
+    "--kind",
+    type=click.Choice(KIND_NAMES),
+    default="categorical",
+    show_default=True,
+    metavar="KIND",
+    help="categorical (one value of an item is true), multiple (several may be), binary (rows "
+    "call facts true or false), or numeric (values are estimates of a number).",
+)
+known_option = click.option(
+    "--known", metavar="TRUTHS", help="Truths that are known: they are held, and teach."
+)
+columns_option = click.option(
+    "--columns",
+    callback=_split_columns,
+    metavar="PART=COLUMN,...",
+    help="Which column plays which part, e.g. source=website,value=price.",
+)
+encoding_option = click.option(
+    "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
+)
+_normalise_flag = click.option(
+    "--normalise",
+    is_flag=True,
+    help="Bring values that mean the same, such as 7:05 PM and 19:05, to one spelling.",
+)
+_value_kinds_option = click.option(
+    "--value-kinds",
+    callback=_split_columns,
+    metavar="ATTRIBUTE=KIND,...",
+    help="Normalise, reading these as time, date, datetime, number, text or unchanged.",
+)
+
+
+def normalise_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    """Whether and how values are normalised."""
+    return _normalise_flag(_value_kinds_option(command))
+
+
+def chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch or a mapping
+    """What `normalise_options` gave, as ``read_claims`` takes it."""
+    is_wanted, kinds = options.pop("normalise"), options.pop("value_kinds")
+    return is_wanted if kinds is None else kinds
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Where randomness starts."
+)

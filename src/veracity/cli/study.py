@@ -1,0 +1,151 @@
+"""``veracity study``: the paper's evaluation, one command a figure or table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from veracity.cli.options import example, number_option, split_names
+
+if TYPE_CHECKING:
+    from veracity.study import Study
+
+__all__ = ["study"]
+
+
+def _study_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    """What every study takes."""
+    for option in (
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path),
+            required=True,
+            metavar="FOLDER",
+            help="Folder for rows, tables, figures and page; one that was stopped is resumed.",
+        ),
+        click.option(
+            "--algorithms",
+            callback=split_names,
+            metavar="NAME,...",
+            help="Which ones; those of the paper by default.",
+        ),
+        number_option("--seed", click.IntRange(min=0), 0, "Where randomness starts."),
+    ):
+        command = option(command)
+    return command
+
+
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many processes work; as many as there are cores by default.",
+)
+datasets_argument = click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
+normalise_option = click.option(
+    "--normalise", is_flag=True, help="Take each dataset a second time, with values normalised."
+)
+
+
+@click.group(epilog=example("veracity study synthetic --datasets 100 --out study/"))
+def study() -> None:
+    """Repeat the paper's evaluation.
+
+    Each study writes its rows (Parquet), tables (CSV), figures (SVG and PNG) and one page that
+    needs no network. Stop it at any time; the same command goes on where it was stopped.
+    """
+
+
+@study.command(epilog=example("veracity study synthetic --datasets 1000 --out study/"))
+@number_option("--datasets", click.IntRange(min=1), 1000, "How many; the paper has 10,000.")
+@workers_option
+@_study_options
+def synthetic(**options: Any) -> None:  # noqa: ANN401
+    """Accuracy on random datasets, against what makes them hard (figure 4)."""
+    from veracity.study import SyntheticStudy
+
+    _carry_out(SyntheticStudy, **options)
+
+
+@study.command(epilog=example("veracity study runtime --out study/"))
+@number_option("--most", click.IntRange(min=100), 1_000_000, "Claims of the largest dataset.")
+@number_option("--repeats", click.IntRange(min=1), 5, "How often each is timed.")
+@_study_options
+def runtime(**options: Any) -> None:  # noqa: ANN401
+    """Seconds against the number of claims (figure 3)."""
+    from veracity.study import RuntimeStudy
+
+    _carry_out(RuntimeStudy, workers=1, **options)
+
+
+@study.command(
+    epilog=example("veracity study robustness flight/ weather/ --normalise --out study/")
+)
+@datasets_argument
+@normalise_option
+@workers_option
+@_study_options
+def robustness(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+    """Hyperparameters that are best for one dataset, applied to the others (table 3).
+
+    A DATASET is a folder with claims and truth.
+    """
+    from veracity.study import RobustnessStudy
+
+    _carry_out(RobustnessStudy, datasets=_named(datasets, normalise), **options)
+
+
+@study.command(epilog=example("veracity study sensitivity flight/ --normalise --out study/"))
+@datasets_argument
+@click.option(
+    "--parameters",
+    metavar="NAME,...",
+    help="Which ones; fpr, tpr, learning_rate, decay and batch_size by default.",
+)
+@normalise_option
+@workers_option
+@_study_options
+def sensitivity(
+    datasets: tuple[str, ...], normalise: bool, parameters: str | None, **options: Any  # noqa: ANN401
+) -> None:  # fmt: skip
+    """Accuracy against where an algorithm starts (figure 5).
+
+    A DATASET is a folder with claims and truth.
+    """
+    from veracity.study import SensitivityStudy
+
+    if parameters is not None:
+        options["parameters"] = tuple(name.strip() for name in parameters.split(","))
+    _carry_out(SensitivityStudy, datasets=_named(datasets, normalise), **options)
+
+
+def _named(datasets: tuple[str, ...], normalise: bool) -> tuple[str, ...]:
+    """Each folder as it is and, if wanted, normalised."""
+    from veracity.study.data import NORMALISED
+
+    suffixes = ("", NORMALISED) if normalise else ("",)
+    return tuple(f"{folder.rstrip('/')}{suffix}" for folder in datasets for suffix in suffixes)
+
+
+def _carry_out(
+    kind: type[Study],
+    out: Path,
+    workers: int | None,
+    algorithms: list[str] | None,
+    **settings: Any,  # noqa: ANN401
+) -> None:
+    """Carry a study out and show what was found."""
+    from veracity.study import carry_out, publish
+    from veracity.terminal import at_work, show_table
+
+    if algorithms is not None:
+        settings["algorithms"] = tuple(algorithms)
+    chosen = kind(**settings)
+    with at_work() as progress:
+        rows = carry_out(chosen, out, workers=workers, progress=progress)
+    page = publish(chosen, rows, out)
+    name, table = next(iter(chosen.tables(rows).items()))
+    show_table(name.replace("_", " "), table.head(40), len(table))
+    click.echo(f"\nwritten to {out}; open {page}")

@@ -1,0 +1,196 @@
+"""Dates and times as people write them: 5:25A 01-02-12, Wed, Dec 14 6:30 PM, 2011-12-08T19:02Z.
+
+Many texts name few days. So a text is taken apart: clock times are read from all texts at once,
+and what is left, the day with the words around it, is given to dateutil once for each way it is
+written.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import NamedTuple
+
+import polars as pl
+
+__all__ = ["read_moments"]
+
+CLOCK = (
+    r"(?P<before>^|[^\d:])(?P<hour>[01]?\d|2[0-3])[:h](?P<minute>[0-5]\d)"
+    r"(?P<second>:[0-5]\d(?:[.,]\d+)?)?"
+    r"(?:\s?(?:(?P<letter>[aApP])(?P<next>[A-Z][a-z]|[^A-Za-z0-9.]|$)"  # 10:13aJan, not 10:13 Apr
+    r"|(?P<half>[aApP])\.?\s?[mM]\.?))?"
+    r"(?:\s?(?P<bracket>\(?)(?:(?:GMT|UTC)?(?P<sign>[+-])(?P<hours>0?\d|1[0-4]):?(?P<minutes>\d{2})"
+    r"|(?P<universal>Z|GMT|UTC))\)?)?"
+)
+"""A clock time, in 24 hours or 12, and how far it is ahead of universal time, if that is said."""
+
+ANY_CLOCK = r"\d[:h]\d"
+
+OTHER_FORMS = {
+    r"^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})": "$1-$2-$3 $4:$5:$6",
+    r"^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})": "$1-$2-$3 $4:$5",
+    r"(^|[^\d:/.-])(1[0-2]|0?[1-9])\s?([aApP])\.?[mM]\b\.?": "$1$2:00 ${3}m",
+    r"(?i)(:\d{2})\s?noon\b": "$1 pm",
+    r"(?i)(:\d{2})\s?midnight\b": "$1 am",
+    r"^(\d{4})(\d{2})(\d{2})$": "$1-$2-$3",
+}
+"""Times and dates of other forms, and how to write them so that they are read."""
+
+MONTH = (
+    r"(?:^|[^a-z])(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?:[^a-z]|$)"
+)
+DAY = (
+    rf"(?i){MONTH}.*\d|\d.*{MONTH}"
+    r"|(?:^|\D)\d{4}[/.-]\d{1,2}[/.-]\d{1,2}(?:\D|$)"
+    r"|(?:^|\D)\d{1,2}[/.-]\d{1,2}[/.-]\d{4}(?:\D|$)"
+    r"|(?:^|\D)\d{1,2}[/-]\d{1,2}[/-]\d{2}(?:\D|$)"
+)
+"""What may be the name of a day. Not 1.2.03, which may be a version."""
+
+SHORT_DAY = r"(?:^|\s)\d{1,2}/\d{1,2}(?:\s|$)"
+"""What may be one beside a clock time, and a fraction elsewhere."""
+
+IN_NUMBERS = r"(?:^|[^\d/.-])(\d{1,2})([/.-])(\d{1,2})(?:[/.-]\d|\s|$)"
+
+DOTTED = r"(?:^|[^\d.])\d{1,2}\.\d{1,2}\."
+
+MOST_WORDS = 3
+"""So many words beside a date or a time may be put aside; with more it is a sentence."""
+
+SOME_DAY, OTHER_DAY = datetime(2000, 1, 1), datetime(2004, 5, 15)
+"""What dateutil fills gaps with. No part is the same in both, even the day after a weekday."""
+
+
+class Day(NamedTuple):
+    """What a text tells of a day, and the words in it that do not."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+    words: str
+
+
+DAY_PARTS = ("year", "month", "day")
+DAY_SCHEMA = {"year": pl.Int64, "month": pl.Int64, "day": pl.Int64, "words": pl.String}
+
+
+def read_moments(texts: pl.Series) -> pl.DataFrame:
+    """Read plain texts as moments: clock time, minutes ahead of universal time, year, month, day.
+
+    What a text does not tell is null; up to three words around it are put aside. Numbers are taken
+    as month before day; `order` says which comes first where that is plain ("month", "day"), or
+    that it might be "either". A text that is `torn` names a day, but not one.
+
+    >>> read_moments(pl.Series(["5:25A 01-02-12", "Wed, Dec 14 6:30 PM On Time"])).rows()[0]
+    ('05:25', None, 2012, 1, 2, 'either', '', False)
+    """
+    for other, usual in OTHER_FORMS.items():
+        texts = texts.str.replace(other, usual)
+    rows = texts.to_frame("text").select(
+        pl.col("text").str.extract_groups(CLOCK).struct.unnest(),
+        rest=pl.col("text").str.replace(CLOCK, "$before $next").str.strip_chars(),
+    )
+    rows = rows.with_columns(clock=_clock(), ahead=_ahead())
+    rows = rows.join(_read_days(rows["rest"]), on="rest", how="left", maintain_order="left")
+    is_fraction = pl.col("is_short") & pl.col("clock").is_null()
+    parts = ("year", "month", "day", "order")
+    rows = rows.with_columns(pl.when(~is_fraction).then(pl.col(name)).alias(name) for name in parts)
+    # 10:00-12:00 is no time at all; 10:00 (-05:00) is one
+    is_range = (pl.col("bracket") == "") & pl.col("sign").is_not_null() & pl.col("day").is_null()
+    is_one = ~is_range.fill_null(value=False) & ~pl.col("is_crowded")
+    return rows.select(pl.when(is_one).then(pl.col("clock", "ahead")), *parts, "words", "torn")
+
+
+def _clock() -> pl.Expr:
+    """Hours, minutes, and seconds if there are any: 19:42, 07:00:30.5."""
+    half = pl.coalesce("letter", "half").str.to_lowercase()
+    hour = pl.col("hour").cast(pl.Int64)
+    shift = (
+        pl.when((half == "p") & (hour < 12)).then(12).when((half == "a") & (hour == 12)).then(-12)
+    )
+    second = pl.col("second").fill_null("").str.replace(",", ".", literal=True)
+    second = second.str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
+    second = second.str.strip_suffix(":00")
+    whole = (hour + shift.otherwise(0)).cast(pl.String).str.zfill(2)
+    return whole + ":" + pl.col("minute") + second
+
+
+def _ahead() -> pl.Expr:
+    """Minutes ahead of universal time."""
+    size = pl.col("hours").cast(pl.Int64) * 60 + pl.col("minutes").cast(pl.Int64)
+    signed = pl.when(pl.col("sign") == "-").then(-size).otherwise(size)
+    return pl.when(pl.col("universal").is_not_null()).then(0).otherwise(signed)
+
+
+def _read_days(rests: pl.Series) -> pl.DataFrame:
+    """What is told of a day by each different text that is left where the clock time is taken out.
+
+    `is_short` is a day only beside a clock time; where it `is_crowded`, no clock time is one.
+    """
+    rests = rests.drop_nulls().unique()
+    is_short = rests.str.contains(SHORT_DAY)
+    days = [
+        _read_day(rest) if may_be_day else Day(None, None, None, rest)
+        for rest, may_be_day in zip(rests, rests.str.contains(DAY) | is_short, strict=True)
+    ]
+    read = pl.DataFrame(days, schema=DAY_SCHEMA, orient="row")
+    has_many_words = pl.col("words").str.count_matches(r"\p{L}+") > MOST_WORDS
+    torn = pl.col("month").is_null() & pl.col("rest").str.contains(DAY)
+    read = read.with_columns(rest=rests, is_short=is_short & ~rests.str.contains(DAY)).with_columns(
+        torn=torn,
+        is_crowded=pl.when(torn)
+        .then(pl.col("rest").str.contains(ANY_CLOCK))
+        .otherwise(has_many_words | pl.col("words").str.contains(r"\d")),
+    )
+    told = [pl.when(~has_many_words).then(pl.col(part)).alias(part) for part in DAY_PARTS]
+    return read.with_columns(told).with_columns(
+        order=pl.when(pl.col("day").is_not_null()).then(_order())
+    )
+
+
+def _order() -> pl.Expr:
+    """Whether month or day comes first, where days are given in numbers; dots put the day first."""
+    groups = pl.col("rest").str.extract_groups(IN_NUMBERS)
+    first, mark, second = (groups.struct.field(name) for name in ("1", "2", "3"))
+    is_day_first = (first.cast(pl.Int64) > 12) | (mark == ".")
+    return (
+        pl.when(is_day_first)
+        .then(pl.lit("day"))
+        .when(second.cast(pl.Int64) > 12)
+        .then(pl.lit("month"))
+        .when(first.is_not_null())
+        .then(pl.lit("either"))
+    )
+
+
+def _read_day(text: str) -> Day:
+    """What dateutil reads, if every number in the text is part of it."""
+    from dateutil import parser  # noqa: PLC0415 - needed only where there are dates
+
+    unread = Day(None, None, None, text)
+    day_first = re.search(DOTTED, text) is not None
+    try:
+        some, skipped = parser.parse(
+            text, default=SOME_DAY, fuzzy_with_tokens=True, ignoretz=True, dayfirst=day_first
+        )
+        other = parser.parse(text, default=OTHER_DAY, fuzzy=True, ignoretz=True, dayfirst=day_first)
+    except (ValueError, OverflowError):
+        return unread
+    year, month, day = (
+        getattr(some, part) if getattr(some, part) == getattr(other, part) else None
+        for part in DAY_PARTS
+    )
+    numbers = re.findall(r"\d+", text)
+    n_told = sum(part is not None for part in (year, month, day))
+    if len(numbers) not in (n_told, n_told - 1) or not _is_year(year, numbers):
+        return unread
+    return Day(year, month, day, " ".join(" ".join(skipped).split()))
+
+
+def _is_year(year: int | None, numbers: list[str]) -> bool:
+    """Whether the year is given with two or four digits: Dec 5 or 6 is not in 2006."""
+    return year is None or any(
+        len(number) in (2, 4) and int(number) % 100 == year % 100 for number in numbers
+    )

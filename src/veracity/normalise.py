@@ -1,0 +1,326 @@
+"""One spelling for one meaning: what sources write differently but mean alike becomes one value.
+
+First it is *detected*, for each attribute, what its values are: times, dates, numbers, text. That
+is a `Normalisation`: small, and kept with the run. Then it is *applied* to claims, and later to
+truths. Both work on different values, not on claims.
+
+Times, dates and numbers are written one way (``2011-12-28 14:30``, ``1234.5``), which follows from
+the value and the `Normalisation` alone. Text is compared in a folded form nobody wants to read, so
+of the spellings that fold alike the most usual is shown. No table of these is kept: a truth gets
+the spelling of the fact it folds like, if there is one (`Normalisation.apply` with `like`).
+
+A value that names nothing ("N/A") is left out, and so is one that says too little to be compared,
+such as a date among dates with times. One that cannot be read stays, as text. `Normalised.changes`
+has a row for every value that was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import date
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from veracity.errors import ParameterError
+from veracity.readings import (
+    READING_SCHEMA,
+    VALUE_KINDS,
+    Reading,
+    ValueKind,
+    detect_readings,
+    read_values,
+)
+from veracity.rewriting import spell, write
+from veracity.schema import Kind
+from veracity.spelling import fold, says_nothing
+
+__all__ = [
+    "VALUE_KINDS",
+    "Normalisation",
+    "Normalise",
+    "Normalised",
+    "Reading",
+    "ValueKind",
+    "detect",
+    "normalise",
+]
+
+IN_WORDS: dict[ValueKind, str] = {
+    "time": "times of day",
+    "date": "dates",
+    "datetime": "dates with times",
+    "number": "numbers",
+    "text": "text",
+    "unchanged": "they are",
+}
+
+CHANGE_SCHEMA: dict[str, Any] = {
+    "attribute": pl.String,
+    "kind": pl.String,
+    "before": pl.String,
+    "after": pl.String,
+    "change": pl.String,
+    "claims": pl.UInt32,
+}
+
+LEFT = {
+    "unsaid": "name no value and are left out",
+    "short": "say too little and are left out",
+    "no_number": "are no numbers and are left out",
+    "stuck": "cannot be read so and stay as text",
+}
+
+MOST_NOTES = 12
+
+Normalise = bool | Mapping[str, ValueKind]
+"""Whether to normalise; or yes, and what the values of some attributes are."""
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """Rows with normalised values, what was changed, and sentences that tell it.
+
+    `changes` has a row for each value of an attribute that was changed: ``before``, ``after`` (null
+    if left out), which ``change`` it is ("rewritten", "no value", "incomplete", "no number") and
+    how many ``claims`` it concerns.
+    """
+
+    rows: pl.DataFrame
+    changes: pl.DataFrame
+    notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """How the values of each attribute are read; the same for claims and for truths.
+
+    >>> rows = pl.DataFrame({"entity": ["a", "b"], "value": ["1,234.50 USD", "n/a"]})
+    >>> normalisation = detect(rows)
+    >>> normalisation.kinds
+    {'': 'number'}
+    >>> normalisation.apply(rows).rows.rows()
+    [('a', '1234.5')]
+    """
+
+    readings: Mapping[str, Reading]
+    numeric: bool = False
+    """Whether the claims are numeric: what is no number is left out."""
+
+    @property
+    def kinds(self) -> dict[str, ValueKind]:
+        """What the values of each attribute are."""
+        return {name: reading.kind for name, reading in self.readings.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it; what is as usual is not mentioned."""
+        told = {name: _as_json(reading) for name, reading in self.readings.items()}
+        return {"attributes": told, "numeric": self.numeric}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Normalisation:
+        """What `to_json` told."""
+        readings = {name: _from_json(of) for name, of in told["attributes"].items()}
+        return cls(readings, numeric=bool(told["numeric"]))
+
+    def apply(self, rows: pl.DataFrame, *, like: pl.DataFrame | None = None) -> Normalised:
+        """Normalise the values of claims or truths.
+
+        Parameters
+        ----------
+        rows
+            Rows with a value, and an attribute if there are several.
+        like
+            Such rows, normalised before: text that means the same is spelt as it is there. Truths
+            are to be spelt like the facts they are compared with.
+        """
+        return self._apply(rows, _Read.of(rows) if self.readings else None, like)
+
+    def _apply(
+        self, rows: pl.DataFrame, read: _Read | None, like: pl.DataFrame | None
+    ) -> Normalised:
+        if read is None:
+            return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
+        values = read.values.join(self._table(), on="attribute", how="left")
+        values = values.with_columns(pl.col("kind").fill_null("unchanged"))
+        values = write(values, numeric=self.numeric)
+        values = spell(values, None if like is None else _named(like))
+        after = read.spread(values)
+        value = after.cast(pl.Float64) if self.numeric else after
+        new = rows.with_columns(value=value).filter(after.is_not_null())
+        changes = values.filter(pl.col("change").is_not_null())
+        changes = changes.sort("of", "claims", "text", descending=[False, True, False])
+        return Normalised(new, changes.select(list(CHANGE_SCHEMA)), _notes(values))
+
+    def _table(self) -> pl.DataFrame:
+        """The readings, a row an attribute."""
+        rows = [{"attribute": name, **vars(reading)} for name, reading in self.readings.items()]
+        return pl.DataFrame(rows, schema={"attribute": pl.String, **READING_SCHEMA})
+
+
+def detect(
+    rows: pl.DataFrame,
+    kinds: Mapping[str, ValueKind] | None = None,
+    *,
+    claims_kind: Kind = "categorical",
+) -> Normalisation:
+    """How to read the values of claims.
+
+    Values that are no text, and binary claims, need no normalising. Numeric claims are numbers.
+
+    Parameters
+    ----------
+    rows
+        Claims: rows with a value, and an attribute if there are several.
+    kinds
+        What the values of an attribute are, where that is known better. Where there are no
+        attributes, the name of the only one is ``""``.
+    claims_kind
+        The kind of the claims.
+    """
+    return _detect(rows, kinds or {}, claims_kind)[0]
+
+
+def normalise(
+    rows: pl.DataFrame,
+    kinds: Mapping[str, ValueKind] | None = None,
+    *,
+    claims_kind: Kind = "categorical",
+) -> tuple[Normalisation, Normalised]:
+    """Detect how to read the values of claims, and apply it: quicker than one after the other."""
+    found, read = _detect(rows, kinds or {}, claims_kind)
+    return found, found._apply(rows, read, None)
+
+
+def _detect(
+    rows: pl.DataFrame, kinds: Mapping[str, ValueKind], claims_kind: Kind
+) -> tuple[Normalisation, _Read | None]:
+    if claims_kind == "binary" or rows["value"].dtype != pl.String:
+        _check_kinds(kinds, [])
+        return Normalisation({}), None
+    read = _Read.of(rows)
+    attributes = read.values["attribute"].unique().sort().to_list()
+    _check_kinds(kinds, attributes)
+    is_numeric = claims_kind == "numeric"
+    kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
+    return Normalisation(_detected(read.values, attributes, kinds), numeric=is_numeric), read
+
+
+def _detected(
+    values: pl.DataFrame, attributes: list[str], kinds: Mapping[str, ValueKind]
+) -> dict[str, Reading]:
+    """How to read each attribute; one that never names a value is text."""
+    is_read = pl.any_horizontal(pl.col("point", "clock", "day").is_not_null())
+    unread = values.filter(~is_read)
+    named = unread.filter(~says_nothing(fold(unread["plain"])))
+    found = detect_readings(pl.concat([values.filter(is_read), named]), kinds)
+    empty = {name: Reading(kind=kinds.get(name, "text")) for name in attributes}
+    return {name: found.get(name, empty[name]) for name in attributes}
+
+
+def _check_kinds(kinds: Mapping[str, ValueKind], attributes: list[str]) -> None:
+    for name, kind in kinds.items():
+        if kind not in VALUE_KINDS:
+            raise ParameterError(
+                f"normalise: the kind of {name!r} must be one of {', '.join(VALUE_KINDS)}, "
+                f"got {kind!r}"
+            )
+        if name not in attributes:
+            known = ", ".join(map(repr, attributes[:12])) or "none with text for values"
+            raise ParameterError(
+                f"normalise: no attribute {name!r} among the claims; there is {known}"
+                + (f" and {len(attributes) - 12} more" if len(attributes) > 12 else "")
+            )
+
+
+def _as_json(reading: Reading) -> dict[str, Any]:
+    told = {f.name: getattr(reading, f.name) for f in fields(reading)}
+    told = {f.name: told[f.name] for f in fields(reading) if told[f.name] != f.default}
+    return {name: str(of) if isinstance(of, date) else of for name, of in told.items()}
+
+
+def _from_json(told: Mapping[str, Any]) -> Reading:
+    near = told.get("near")
+    return Reading(**{**told, "near": None if near is None else date.fromisoformat(near)})
+
+
+def _named(rows: pl.DataFrame) -> pl.DataFrame:
+    """Attribute and value of each row, as text; without attributes, its name is empty."""
+    has_one = "attribute" not in rows.columns
+    attribute = pl.lit("") if has_one else pl.col("attribute").cast(pl.String).fill_null("")
+    return rows.select(value=pl.col("value").cast(pl.String), attribute=attribute)
+
+
+class _Read(NamedTuple):
+    """The different values of each attribute, as they are read, and which one each row has.
+
+    Values are numbered, so that millions of rows are matched by numbers and not by text.
+    """
+
+    values: pl.DataFrame
+    value_of_row: pl.DataFrame
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame) -> _Read:
+        """Read the values of rows, as text whatever they are; the attribute may be missing."""
+        named = _named(rows)
+        texts = named["value"].unique().sort().to_frame("value").with_row_index("text")
+        attributes = named["attribute"].unique().sort().to_frame().with_row_index("of")
+        numbered = named.join(texts, on="value", how="left", maintain_order="left")
+        numbered = numbered.join(attributes, on="attribute", how="left", maintain_order="left")
+        numbered = numbered.select("of", "text")
+        values = numbered.group_by("of", "text").agg(claims=pl.len())
+        read = read_values(texts["value"]).with_columns(texts["text"])
+        return cls(values.join(attributes, on="of").join(read, on="text"), numbered)
+
+    def spread(self, values: pl.DataFrame) -> pl.Series:
+        """`after` of the values, for every row."""
+        after = values.select("of", "text", "after")
+        keys = ["of", "text"]
+        return self.value_of_row.join(after, on=keys, how="left", maintain_order="left")["after"]
+
+
+def _notes(values: pl.DataFrame) -> tuple[str, ...]:
+    """A sentence for each attribute, those with most changes first."""
+    is_stuck = pl.col("is_text") & ~pl.col("kind").is_in(["text", "unchanged"])
+    counted = {
+        "unsaid": pl.col("change") == "no value",
+        "short": pl.col("change") == "incomplete",
+        "no_number": pl.col("change") == "no number",
+        "stuck": is_stuck & pl.col("after").is_not_null(),
+    }
+    told = (
+        values.sort("claims", "text", descending=[True, False])
+        .group_by("attribute", "kind")
+        .agg(
+            changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
+            before=pl.len(),
+            after=pl.col("after").drop_nulls().n_unique(),
+            **{name: pl.col("claims").filter(is_so).sum() for name, is_so in counted.items()},
+            **{
+                f"{name}_as": pl.col("before").filter(is_so).first()
+                for name, is_so in counted.items()
+            },
+        )
+    )
+    told = told.sort("changed", "attribute", descending=[True, False])
+    notes = [_sentence(of) for of in told.head(MOST_NOTES).iter_rows(named=True)]
+    n_more = len(told) - MOST_NOTES
+    return (
+        (*notes, f"and so are {n_more:,} other attributes, each in its way")
+        if n_more > 0
+        else tuple(notes)
+    )
+
+
+def _sentence(of: dict[str, Any]) -> str:
+    name = f'"{of["attribute"]}" is' if of["attribute"] else "values are"
+    parts = [
+        f"{name} read as {IN_WORDS[of['kind']]}: {of['before']:,} spellings become {of['after']:,}"
+    ]
+    for what, tail in LEFT.items():
+        if of[what]:
+            example = " ".join(of[f"{what}_as"].split())
+            parts.append(f'{of[what]:,} claims such as "{example}" {tail}')
+    return "; ".join(parts)

@@ -1,0 +1,57 @@
+"""What a study is: tasks that give rows, and what is to be seen in the rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+__all__ = ["Row", "Study"]
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(ABC):
+    """An experiment in three steps: `do` tasks for rows, sum rows up in `tables`, draw `figures`.
+
+    A study is its settings and nothing else, so that two that are equal do the same.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str]
+    """What is measured and how, in a few sentences."""
+
+    measures_time: ClassVar[bool] = False
+    """Whether tasks must not run beside each other, because they would slow each other down."""
+
+    @abstractmethod
+    def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
+        """The tasks known so far, by name; `rows` is what those that are done gave."""
+
+    @abstractmethod
+    def do(self, task: str) -> list[Row]:
+        """Do one task: at least one row, which depends on nothing but the settings."""
+
+    @abstractmethod
+    def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """The rows summed up, beside the paper's figures where it has some."""
+
+    @abstractmethod
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+        """The tables as figures, by name."""
+
+    @abstractmethod
+    def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
+        """What the tables say, in sentences."""
+
+    def settings(self) -> dict[str, Any]:
+        """The settings, as JSON can hold them."""
+        return asdict(self)

@@ -1,0 +1,56 @@
+"""How right an algorithm is on encoded claims: what `evaluate` measures, from arrays alone."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from veracity.algorithms import Algorithm
+from veracity.discovery import fit, say_nothing
+from veracity.encode import UNKNOWN, Claims, Encoded, FloatArray, IntArray
+from veracity.engines import Local
+from veracity.errors import NotConverged
+from veracity.tables import SAME
+
+__all__ = ["Measured", "accuracy", "measure"]
+
+
+class Measured(NamedTuple):
+    """One run of an algorithm."""
+
+    accuracy: float
+    seconds: float
+    rounds: int
+    converged: bool
+
+
+def measure(encoded: Encoded, known: IntArray, algorithm: Algorithm[Any]) -> Measured:
+    """Let an algorithm judge claims, on one thread; `known` is the truth of each fact."""
+    prior = algorithm.prior.rates(encoded.sources.to_list())
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # the rows say it
+        found = fit(encoded.claims, algorithm, prior, Local(threads=1), say_nothing)
+    seconds = time.perf_counter() - began
+    if found.plausibility is None:
+        raise TypeError(f"{algorithm.name} estimates numbers")
+    right = accuracy(encoded.claims, found.plausibility, known)
+    return Measured(right, seconds, len(found.trace), found.converged)
+
+
+def accuracy(claims: Claims, score_of_fact: FloatArray, known: IntArray) -> float:
+    """Share of the items with known truth whose highest fact is true; ties share the credit.
+
+    An item of which no fact is true counts as wrong: nobody claims its truth.
+    """
+    first = claims.all.first_fact_of_item[:-1]
+    score = np.round(score_of_fact, SAME)
+    highest = np.repeat(np.maximum.reduceat(score, first), np.diff(claims.all.first_fact_of_item))
+    is_top = score == highest
+    n_top = np.add.reduceat(is_top.astype(np.float64), first)
+    n_right = np.add.reduceat((is_top & (known == 1)).astype(np.float64), first)
+    is_judged = known[first] != UNKNOWN
+    return float((n_right / n_top)[is_judged].mean())

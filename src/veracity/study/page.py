@@ -1,0 +1,88 @@
+"""One page a study: what was done, what was found, figures and tables, in one file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from veracity.study.base import Study
+from veracity.write import finished_file
+
+__all__ = ["write_page"]
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem;
+       color: #1a1a1a; background: #fff; }
+h1, h2 { line-height: 1.2; }
+figure { margin: 1.5rem 0; overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
+th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+.table { max-height: 30rem; overflow: auto; }
+thead th { position: sticky; top: 0; background: #fff; }
+footer { margin-top: 3rem; color: #555; font-size: .9rem; }
+"""
+
+
+def write_page(
+    target: Path,
+    study: Study,
+    tables: dict[str, pl.DataFrame],
+    drawn: dict[str, str],
+    made: dict[str, Any],
+) -> Path:
+    """Write the page of a study, given its figures as SVG; it loads nothing from anywhere."""
+    findings = "".join(f"<li>{escape(finding)}</li>" for finding in study.findings(tables))
+    figures = "".join(
+        f'<figure id="{name}" role="img" aria-label="{escape(_title(name))}">{svg}</figure>'
+        for name, svg in drawn.items()
+    )
+    shown = "".join(
+        f'<h3>{escape(_title(name))}</h3><div class="table" tabindex="0">{_table(table)}</div>'
+        for name, table in tables.items()
+    )
+    settings = escape(json.dumps(made["settings"], indent=1))
+    machine = ", ".join(f"{name} {value}" for name, value in made["machine"].items())
+    page = f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(study.title)}</title><style>{STYLE}</style></head><body>
+<h1>{escape(study.title)}</h1><p>{escape(study.about)}</p>
+<h2>Findings</h2><ul>{findings}</ul>
+<h2>Figures</h2>{figures}
+<h2>Tables</h2>{shown}
+<footer><p>Made by veracity {escape(str(made["veracity"]))} with
+<code>veracity study {escape(shlex.quote(study.name))}</code>, started {escape(made["started"])}, on
+{escape(machine)}.</p><details><summary>Settings</summary><pre>{settings}</pre></details></footer>
+</body></html>
+"""
+    with finished_file(target) as file:
+        file.write_text(page, encoding="utf-8")
+    return target
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _table(table: pl.DataFrame) -> str:
+    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in table.columns)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>"
+        for row in table.iter_rows()
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else escape(str(value))

@@ -1,0 +1,143 @@
+"""The paper's figure 3: seconds against the number of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms import algorithm_named
+from veracity.study.base import Row, Study
+from veracity.study.figures import runtime_figure
+from veracity.study.measure import measure
+from veracity.study.paper import paper_table
+from veracity.study.synthetic import PAPER_ALGORITHMS, SyntheticStudy
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+__all__ = ["RuntimeStudy"]
+
+CLAIMS_PER_ITEM = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeStudy(Study):
+    """How long each algorithm takes, from encoded claims to plausibilities, on one thread.
+
+    Parameters
+    ----------
+    algorithms
+        Which algorithms, by name.
+    least, most
+        How many claims the smallest and the largest dataset have, about.
+    steps
+        How many sizes there are, evenly spaced on a logarithmic scale.
+    repeats
+        How often each is timed; the median counts.
+    seed
+        Where randomness starts.
+    """
+
+    name: ClassVar[str] = "runtime"
+    title: ClassVar[str] = "Run time against the number of claims"
+    about: ClassVar[str] = (
+        "Each algorithm runs from the same encoded claims to the plausibility of every fact, on "
+        "one thread, after a first run that is not counted (compiled code is loaded then). The "
+        "median of the repeats counts. The paper measured in 2018 on a machine it does not name: "
+        "compare slopes and order, not seconds."
+    )
+    measures_time: ClassVar[bool] = True
+
+    algorithms: tuple[str, ...] = PAPER_ALGORITHMS
+    least: int = 100
+    most: int = 1_000_000
+    steps: int = 9
+    repeats: int = 5
+    seed: int = 0
+
+    def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
+        """One task a size and algorithm."""
+        sizes = np.geomspace(self.least, self.most, self.steps).round().astype(int)
+        return [f"{name} {size}" for size in sizes for name in self.algorithms]
+
+    def do(self, task: str) -> list[Row]:
+        """Time one algorithm on one dataset."""
+        name, size = task.split()
+        items = max(round(int(size) / CLAIMS_PER_ITEM), 1)
+        fixed = {"sources": 20, "items": items, "frequency": 0.5, "values": 4, "accuracy": 0.7}
+        sizes = SyntheticStudy(fixed=fixed | {"copying": 0.2}, seed=self.seed, claims=(1, 1 << 40))
+        data = sizes.draw(0)
+        algorithm = algorithm_named(name)
+        measure(data.encoded, data.known, algorithm)
+        runs = [measure(data.encoded, data.known, algorithm) for _ in range(self.repeats)]
+        return [
+            {
+                "algorithm": name,
+                "claims": data.encoded.claims.n_claims,
+                "seconds": median(run.seconds for run in runs),
+                "fastest": min(run.seconds for run in runs),
+                "slowest": max(run.seconds for run in runs),
+                "rounds": runs[0].rounds,
+                "accuracy": runs[0].accuracy,
+            }
+        ]
+
+    def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Seconds by algorithm and size, and how they grow."""
+        ours = rows.drop("task").sort("algorithm", "claims")
+        theirs = paper_table("runtime_vs_claims").select(
+            "algorithm",
+            claims=(10.0 ** pl.col("log10_claims")).round().cast(pl.Int64),
+            paper_seconds="seconds",
+        )
+        both = pl.concat([ours, theirs], how="diagonal_relaxed")
+        return {"growth": _growth(ours, theirs), "runtime_vs_claims": both}
+
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+        """Figure 3, ours beside the paper's."""
+        return {"runtime_vs_claims": runtime_figure(tables["runtime_vs_claims"])}
+
+    def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
+        """How long each takes for a million claims, and how that grows."""
+        return [
+            f"{row['algorithm']}: {row['microseconds_per_claim']:.3g} microseconds a claim at "
+            f"{row['claims']:,} claims, {row['times_vote']:.3g} times the vote; time grows as "
+            f"claims to the power of {row['exponent']:.2f}"
+            + (
+                ""
+                if row["paper_exponent"] is None
+                else f" (the paper: {row['paper_exponent']:.2f})"
+            )
+            for row in tables["growth"].iter_rows(named=True)
+        ]
+
+
+def _growth(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
+    """The exponent of a power law through the larger sizes, and the cost at the largest."""
+    largest = ours.sort("claims").group_by("algorithm", maintain_order=True).last()
+    vote = largest.filter(pl.col("algorithm") == "majority-vote")["seconds"]
+    per_vote = pl.col("seconds") / vote[0] if len(vote) else pl.lit(None, dtype=pl.Float64)
+    table = largest.select(
+        "algorithm",
+        "claims",
+        "seconds",
+        microseconds_per_claim=pl.col("seconds") / pl.col("claims") * 1e6,
+        times_vote=per_vote,
+    )
+    paper = theirs.rename({"paper_seconds": "seconds"})
+    table = table.join(_exponents(ours).rename({"power": "exponent"}), on="algorithm", how="left")
+    paper = _exponents(paper).rename({"power": "paper_exponent"})
+    return table.join(paper, on="algorithm", how="left").sort("algorithm")
+
+
+def _exponents(rows: pl.DataFrame) -> pl.DataFrame:
+    """The slope of log seconds over log claims, from a thousand claims on: smaller ones wait."""
+    log = rows.filter(pl.col("claims") >= 1000).select(
+        "algorithm", x=pl.col("claims").log(), y=pl.col("seconds").log()
+    )
+    return log.group_by("algorithm").agg(power=pl.cov("x", "y") / pl.col("x").var())

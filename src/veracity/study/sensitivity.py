@@ -1,0 +1,126 @@
+"""The paper's figure 5: accuracy against the start of one hyperparameter, the others fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from veracity.errors import ParameterError
+from veracity.study.base import Row, Study
+from veracity.study.data import read_dataset
+from veracity.study.figures import sensitivity_figure
+from veracity.study.measure import measure
+from veracity.study.paper import paper_table
+from veracity.study.settings import GRID, parameters_of, with_settings
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+__all__ = ["SensitivityStudy"]
+
+FIGURE_5 = tuple(round(0.05 * n, 2) for n in range(1, 16))
+"""The initial false positive rates of the paper's figure."""
+
+PAPER_DATA = "flight_raw normalised"
+"""On what the paper draws it: its preprocessed flights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitivityStudy(Study):
+    """How far the accuracy depends on where an algorithm starts.
+
+    Parameters
+    ----------
+    datasets
+        Folders with claims and truth; ``+normalised`` behind one has its values normalised.
+    algorithms
+        Which algorithms, by name.
+    parameters
+        Which hyperparameters; those an algorithm lacks are left out for it.
+    seed
+        Where the randomness of the algorithms starts.
+    """
+
+    name: ClassVar[str] = "sensitivity"
+    title: ClassVar[str] = "Accuracy against the choice of a hyperparameter"
+    about: ClassVar[str] = (
+        "One hyperparameter at a time takes other values; the others stay at their defaults. The "
+        "paper starts from the optimum it found for the dataset, and shows the initial false "
+        "positive rate on its own preprocessed flights."
+    )
+
+    datasets: tuple[str, ...]
+    algorithms: tuple[str, ...] = ("ltd-rbm", "ltd-rbm-c", "mle", "ltm")
+    parameters: tuple[str, ...] = ("fpr", "tpr", "learning_rate", "decay", "batch_size")
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for parameter in self.parameters:
+            if parameter not in GRID:
+                raise ParameterError(f"study: no parameter {parameter!r}; there are {list(GRID)}")
+
+    def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
+        """One task a dataset, algorithm, hyperparameter and value."""
+        return [
+            f"{algorithm} {parameter} {value} {dataset}"
+            for dataset in self.datasets
+            for algorithm in self.algorithms
+            for parameter in self.parameters
+            if parameter in parameters_of(algorithm)
+            for value in (FIGURE_5 if parameter == "fpr" else GRID[parameter])
+        ]
+
+    def do(self, task: str) -> list[Row]:
+        """Run one algorithm with one hyperparameter changed."""
+        algorithm, parameter, value, folder = task.split(maxsplit=3)
+        data = read_dataset(folder)
+        chosen = with_settings(algorithm, {parameter: float(value)}, self.seed)
+        measured = measure(data.encoded, data.known, chosen)
+        setting = {"dataset": data.name, "algorithm": algorithm, "parameter": parameter}
+        return [{**setting, "setting": float(value), **measured._asdict()}]
+
+    def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Accuracy by value, and how far it ranges."""
+        ours = rows.drop("task").sort("dataset", "parameter", "algorithm", "setting")
+        theirs = paper_table("initial_fpr_sensitivity").select(
+            "algorithm",
+            dataset=pl.lit(PAPER_DATA),
+            parameter=pl.lit("fpr"),
+            setting=pl.col("initial_fpr").round(2),
+            paper_accuracy="accuracy",
+        )
+        keys = ["dataset", "parameter", "algorithm", "setting"]
+        both = ours.join(theirs, on=keys, how="left", maintain_order="left")
+        spread = both.group_by("dataset", "parameter", "algorithm", maintain_order=True).agg(
+            lowest=pl.col("accuracy").min(),
+            highest=pl.col("accuracy").max(),
+            paper_lowest=pl.col("paper_accuracy").min(),
+            paper_highest=pl.col("paper_accuracy").max(),
+        )
+        return {"ranges": spread, "sensitivity": both}
+
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+        """One figure a dataset and hyperparameter."""
+        parts = tables["sensitivity"].partition_by("dataset", "parameter", as_dict=True)
+        return {
+            f"{str(dataset).replace(' ', '_')}_{parameter}": sensitivity_figure(
+                table, str(parameter), f"Accuracy on {dataset}"
+            )
+            for (dataset, parameter), table in parts.items()
+        }
+
+    def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
+        """How far each algorithm's accuracy ranges."""
+        return [
+            f"{row['dataset']}: {row['algorithm']} ranges from {row['lowest']:.3f} to "
+            f"{row['highest']:.3f} with {row['parameter'].replace('_', ' ')}"
+            + (
+                ""
+                if row["paper_lowest"] is None
+                else f" (the paper: {row['paper_lowest']:.3f} to {row['paper_highest']:.3f})"
+            )
+            for row in tables["ranges"].iter_rows(named=True)
+        ]

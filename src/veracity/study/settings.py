@@ -1,0 +1,54 @@
+"""Hyperparameters that studies turn, and the values they are turned to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from veracity.algorithms import Algorithm, Prior, algorithm_named
+
+__all__ = ["GRID", "Setting", "parameters_of", "with_settings"]
+
+Setting = Mapping[str, float]
+
+GRID: dict[str, tuple[float, ...]] = {
+    "fpr": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7),
+    "tpr": (0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+    "prevalence": (0.1, 0.2, 0.3, 0.5, 0.7),
+    "learning_rate": (0.001, 0.003, 0.01, 0.03, 0.1),
+    "decay": (0.1, 0.25, 0.5, 1.0),
+    "batch_size": (1, 10, 100, 1000, 10_000),
+    "steps": (2, 5, 10, 20, 50),
+}
+"""The values each hyperparameter may take."""
+
+OF_PRIOR = ("fpr", "tpr", "prevalence")
+
+
+def parameters_of(name: str) -> list[str]:
+    """Which hyperparameters an algorithm has.
+
+    >>> parameters_of("mle")
+    ['fpr', 'tpr', 'prevalence']
+    """
+    own = {field.name for field in fields(algorithm_named(name))}  # type: ignore[arg-type]
+    return [p for p in GRID if p in own or ("prior" in own and p in OF_PRIOR)]
+
+
+def with_settings(name: str, setting: Setting, seed: int = 0) -> Algorithm[Any]:
+    """An algorithm with some of its hyperparameters set.
+
+    >>> with_settings("ltd-rbm", {"fpr": 0.1, "decay": 0.25}).prior.fpr
+    0.1
+    """
+    algorithm = algorithm_named(name)
+    own = {field.name for field in fields(algorithm)}  # type: ignore[arg-type]
+    changes: dict[str, Any] = {p: v for p, v in setting.items() if p not in OF_PRIOR}
+    changes |= {p: int(changes[p]) for p in ("batch_size", "steps") if p in changes}
+    of_prior: dict[str, Any] = {p: v for p, v in setting.items() if p in OF_PRIOR}
+    if of_prior:
+        changes["prior"] = Prior(**of_prior)
+    if "seed" in own:
+        changes["seed"] = seed
+    return replace(algorithm, **changes)  # type: ignore[type-var]

@@ -1,0 +1,255 @@
+"""The paper's figure 4: accuracy on many synthetic datasets, against what makes them hard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms import algorithm_named
+from veracity.characteristics import accuracy_of_source, entropy_of_item
+from veracity.encode import Encoded, FloatArray, IntArray, encode
+from veracity.errors import ParameterError
+from veracity.schema import ClaimsTable
+from veracity.study.base import Row, Study
+from veracity.study.figures import characteristic_figure
+from veracity.study.measure import accuracy, measure
+from veracity.study.paper import paper_table
+from veracity.synthetic import NOBODY, Ranges, Synthetic, SyntheticArrays
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+__all__ = ["PAPER_ALGORITHMS", "SyntheticStudy"]
+
+PAPER_ALGORITHMS = ("majority-vote", "ltd-rbm", "mle", "ltm", "two-estimates")
+
+ORACLE = "oracle"
+COPY_ORACLE = "oracle of copies"
+
+MOST_ATTEMPTS = 1000
+
+CHARACTERISTICS = {
+    "normalized_entropy": "normalised entropy",
+    "copied_claim_frequency": "share of copied claims",
+    "mean_source_accuracy": "average source accuracy",
+}
+"""What makes a dataset hard, as the paper's table calls it and as we do."""
+
+
+class Dataset(NamedTuple):
+    """A synthetic dataset, encoded, with what only the generator knows."""
+
+    parameters: Synthetic
+    drawn: SyntheticArrays
+    encoded: Encoded
+    known: IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticStudy(Study):
+    """Many random datasets, and how right every algorithm is on each.
+
+    Parameters
+    ----------
+    datasets
+        How many.
+    algorithms
+        Which algorithms, by name.
+    ranges
+        Where the parameters of the datasets lie.
+    fixed
+        Parameters that are the same in all of them.
+    claims
+        How few and how many claims a dataset may have, in the paper's study by default; one with
+        fewer or more is drawn again.
+    seed
+        Where randomness starts; dataset n is the same however many there are.
+    """
+
+    name: ClassVar[str] = "synthetic"
+    title: ClassVar[str] = "Accuracy on synthetic data"
+    about: ClassVar[str] = (
+        "Each dataset is drawn at random: its parameters, from these its sources, from these its "
+        "claims. Datasets are grouped by normalised entropy, share of copied claims and average "
+        "source accuracy, in the paper's own groups. The oracle knows how accurate each source "
+        "is, copied claims and all; the oracle of copies also knows which claims are copied, and "
+        "counts only the others."
+    )
+
+    datasets: int = 1000
+    algorithms: tuple[str, ...] = PAPER_ALGORITHMS
+    ranges: Ranges = field(default_factory=Ranges)
+    fixed: dict[str, Any] = field(default_factory=dict)
+    claims: tuple[int, int] = (200, 500_000)
+    seed: int = 0
+
+    def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
+        """One task a dataset."""
+        return [str(number) for number in range(self.datasets)]
+
+    def do(self, task: str) -> list[Row]:
+        """Draw a dataset and let every algorithm judge it."""
+        data = self.draw(int(task))
+        described = _describe(data)
+        rows = []
+        for name in self.algorithms:
+            measured = measure(data.encoded, data.known, algorithm_named(name))
+            rows.append({"dataset": int(task), "algorithm": name, **measured._asdict()})
+        for name, right in _oracles(data).items():
+            rows.append({"dataset": int(task), "algorithm": name, "accuracy": right})
+        return [{**row, **described} for row in rows]
+
+    def draw(self, number: int) -> Dataset:
+        """Dataset `number`: the first drawn for it that has the right size."""
+        for attempt in range(MOST_ATTEMPTS):
+            seed = [self.seed, number, attempt]
+            parameters = self.ranges.draw(seed, **self.fixed)
+            drawn = parameters.draw_arrays([*seed, 1])
+            if self.claims[0] <= len(drawn.item_of_claim) <= self.claims[1]:
+                return _encode(parameters, drawn)
+        raise ParameterError(
+            f"study: no dataset of {self.claims[0]:,} to {self.claims[1]:,} claims can be drawn "
+            "with these parameters"
+        )
+
+    def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Means over all datasets, and by groups of each characteristic."""
+        by_characteristic = pl.concat([_grouped(rows, name) for name in CHARACTERISTICS])
+        return {"overall": _overall(rows), "accuracy_vs_characteristic": by_characteristic}
+
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+        """The three columns of figure 4, ours beside the paper's."""
+        table = tables["accuracy_vs_characteristic"]
+        return {
+            f"accuracy_vs_{name}": characteristic_figure(
+                table.filter(pl.col("characteristic") == name), title
+            )
+            for name, title in CHARACTERISTICS.items()
+        }
+
+    def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
+        """The paper's statements, and whether they hold here."""
+        overall = tables["overall"]
+        sentences = [
+            f"{row['algorithm']}: accuracy {row['accuracy']:.3f} on average, standard deviation "
+            f"{row['accuracy_std']:.3f}"
+            + ("" if row["paper"] is None else f" (the paper: {row['paper']:.3f})")
+            for row in overall.iter_rows(named=True)
+        ]
+        return [*sentences, *_likeness(tables["accuracy_vs_characteristic"])]
+
+
+def _encode(parameters: Synthetic, drawn: SyntheticArrays) -> Dataset:
+    columns = {
+        "source": drawn.source_of_claim,
+        "entity": drawn.item_of_claim,
+        "value": drawn.value_of_claim,
+    }
+    encoded = encode(ClaimsTable(pl.DataFrame(columns), "categorical", "a synthetic dataset"))
+    facts = encoded.facts
+    true_value = drawn.true_value_of_item[facts["entity"].to_numpy()]
+    known = (facts["value"].to_numpy() == true_value).astype(np.int8)
+    return Dataset(parameters, drawn, encoded, known)
+
+
+def _describe(data: Dataset) -> Row:
+    """What makes the dataset hard, and how it was drawn."""
+    claims = data.encoded.claims
+    accuracies = accuracy_of_source(claims, data.known)
+    return {
+        "normalized_entropy": float(entropy_of_item(claims).mean()),
+        "copied_claim_frequency": float((data.drawn.original_of_claim != NOBODY).mean()),
+        "mean_source_accuracy": float(np.nanmean(accuracies)),
+        "claims": claims.n_claims,
+        **{f"parameter_{name}": value for name, value in asdict(data.parameters).items()},
+    }
+
+
+def _oracles(data: Dataset) -> dict[str, float]:
+    """Accuracy of who knows the sources' accuracies, and of who knows the copied claims, too."""
+    drawn, n_sources = data.drawn, data.parameters.sources
+    is_right = drawn.value_of_claim == drawn.true_value_of_item[drawn.item_of_claim]
+    everyone = np.ones(len(is_right), dtype=np.bool_)
+    found = {}
+    for name, counts in ((ORACLE, everyone), (COPY_ORACLE, drawn.original_of_claim == NOBODY)):
+        n_right = np.bincount(drawn.source_of_claim[counts & is_right], minlength=n_sources)
+        n_claims = np.bincount(drawn.source_of_claim[counts], minlength=n_sources)
+        weight = _weight((n_right + 0.5) / (n_claims + 1.0), data.parameters.values)
+        found[name] = _weighted_vote(data, np.where(counts, weight[drawn.source_of_claim], 0.0))
+    return found
+
+
+def _weight(share_right: FloatArray, n_values: int) -> FloatArray:
+    """What a word is worth in log-odds: log (n - 1) a / (1 - a) of Bayes' rule."""
+    return np.log((n_values - 1) * share_right / (1.0 - share_right))
+
+
+def _weighted_vote(data: Dataset, weight_of_claim: FloatArray) -> float:
+    """Accuracy when every claim has the given weight."""
+    drawn, n_values = data.drawn, data.parameters.values
+    place = drawn.item_of_claim * n_values + drawn.value_of_claim
+    score = np.bincount(place, weight_of_claim, minlength=data.parameters.items * n_values)
+    facts = data.encoded.facts
+    score_of_fact = score[facts["entity"].to_numpy() * n_values + facts["value"].to_numpy()]
+    return accuracy(data.encoded.claims, score_of_fact, data.known)
+
+
+def _overall(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row an algorithm, beside the paper's mean over the same groups."""
+    paper = paper_table("accuracy_vs_characteristic").filter(
+        pl.col("characteristic") == "normalized_entropy"
+    )
+    weight = pl.col("datasets") / pl.col("datasets").sum()
+    paper = paper.group_by("algorithm").agg(paper=(pl.col("accuracy") * weight).sum())
+    ours = rows.group_by("algorithm", maintain_order=True).agg(
+        pl.col("accuracy").mean(),
+        accuracy_std=pl.col("accuracy").std(ddof=0),
+        seconds=pl.col("seconds").mean(),
+        datasets=pl.len(),
+    )
+    return ours.join(paper, on="algorithm", how="left", maintain_order="left")
+
+
+def _grouped(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Mean and standard deviation of the accuracy in the paper's own groups of datasets."""
+    theirs = paper_table("accuracy_vs_characteristic").filter(pl.col("characteristic") == name)
+    centres = theirs["x"].unique().sort()
+    half = (centres[1] - centres[0]) / 2.0
+    middles = (centres + half)[:-1].to_numpy()
+    group = np.searchsorted(middles, rows[name].to_numpy(), side="right")
+    ours = (
+        rows.with_columns(x=centres.gather(group))
+        .group_by("algorithm", "x", maintain_order=True)
+        .agg(
+            pl.col("accuracy").mean(),
+            accuracy_std=pl.col("accuracy").std(ddof=0),
+            datasets=pl.len(),
+        )
+    )
+    theirs = theirs.rename({n: f"paper_{n}" for n in ("accuracy", "accuracy_std", "datasets")})
+    both = ours.join(
+        theirs.drop("characteristic"), on=["algorithm", "x"], how="full", coalesce=True
+    )
+    named = both.with_columns(characteristic=pl.lit(name)).sort("algorithm", "x")
+    return named.select("characteristic", *both.columns)
+
+
+def _likeness(table: pl.DataFrame) -> list[str]:
+    """How far the datasets are spread as the paper's are."""
+    sentences = []
+    for name, title in CHARACTERISTICS.items():
+        spread = table.filter(
+            (pl.col("characteristic") == name) & (pl.col("algorithm") == "majority-vote")
+        )
+        ours, theirs = (spread[n].fill_null(0) for n in ("datasets", "paper_datasets"))
+        if not ours.sum():
+            continue
+        apart = float((ours / ours.sum() - theirs / theirs.sum()).abs().sum()) / 2.0
+        sentences.append(
+            f"{1.0 - apart:.0%} of the datasets lie in the same groups of {title} as the paper's"
+        )
+    return sentences
