@@ -16,11 +16,11 @@ import polars as pl
 __all__ = ["read_moments"]
 
 CLOCK = (
-    r"(?P<before>^|[^\d:])(?P<hour>[01]?\d|2[0-3])[:h](?P<minute>[0-5]\d)"
-    r"(?P<second>:[0-5]\d(?:[.,]\d+)?)?"
+    r"(?P<before>^|[^0-9:])(?P<hour>[01]?[0-9]|2[0-3])[:h](?P<minute>[0-5][0-9])"
+    r"(?P<second>:[0-5][0-9](?:[.,][0-9]+)?)?"
     r"(?:\s?(?:(?P<letter>[aApP])(?P<next>[A-Z][a-z]|[^A-Za-z0-9.]|$)"  # 10:13aJan, not 10:13 Apr
     r"|(?P<half>[aApP])\.?\s?[mM]\.?))?"
-    r"(?:\s?(?P<bracket>\(?)(?:(?:GMT|UTC)?(?P<sign>[+-])(?P<hours>0?\d|1[0-4]):?(?P<minutes>\d{2})"
+    r"(?:\s?(?P<bracket>\(?)(?:(?:GMT|UTC)?(?P<sign>[+-])(?P<hours>0?[0-9]|1[0-4]):?(?P<minutes>[0-9]{2})"
     r"|(?P<universal>Z|GMT|UTC))\)?)?"
 )
 """A clock time, in 24 hours or 12, and how far it is ahead of universal time, if that is said."""
@@ -52,9 +52,12 @@ DAY = (
 SHORT_DAY = r"(?:^|\s)\d{1,2}/\d{1,2}(?:\s|$)"
 """What may be one beside a clock time, and a fraction elsewhere."""
 
-IN_NUMBERS = r"(?:^|[^\d/.-])(\d{1,2})([/.-])(\d{1,2})(?:[/.-]\d|\s|$)"
+IN_NUMBERS = r"(?:^|[^0-9/.-])([0-9]{1,2})[/-]([0-9]{1,2})(?:[/-][0-9]|\s|$)"
 
 DOTTED = r"(?:^|[^\d.])\d{1,2}\.\d{1,2}\."
+
+LONGEST = 80
+"""A longer text is no name of a day."""
 
 MOST_WORDS = 3
 """So many words beside a date or a time may be put aside; with more it is a sentence."""
@@ -130,15 +133,16 @@ def _read_days(rests: pl.Series) -> pl.DataFrame:
     `is_short` is a day only beside a clock time; where it `is_crowded`, no clock time is one.
     """
     rests = rests.drop_nulls().unique()
-    is_short = rests.str.contains(SHORT_DAY)
+    has_day, is_short = rests.str.contains(DAY), rests.str.contains(SHORT_DAY)
+    may_be_day = (has_day | is_short) & (rests.str.len_chars() <= LONGEST)
     days = [
-        _read_day(rest) if may_be_day else Day(None, None, None, rest)
-        for rest, may_be_day in zip(rests, rests.str.contains(DAY) | is_short, strict=True)
+        _read_day(rest) if may_be else Day(None, None, None, rest)
+        for rest, may_be in zip(rests, may_be_day, strict=True)
     ]
     read = pl.DataFrame(days, schema=DAY_SCHEMA, orient="row")
     has_many_words = pl.col("words").str.count_matches(r"\p{L}+") > MOST_WORDS
     torn = pl.col("month").is_null() & pl.col("rest").str.contains(DAY)
-    read = read.with_columns(rest=rests, is_short=is_short & ~rests.str.contains(DAY)).with_columns(
+    read = read.with_columns(rest=rests, is_short=is_short & ~has_day).with_columns(
         torn=torn,
         is_crowded=pl.when(torn)
         .then(pl.col("rest").str.contains(ANY_CLOCK))
@@ -151,14 +155,13 @@ def _read_days(rests: pl.Series) -> pl.DataFrame:
 
 
 def _order() -> pl.Expr:
-    """Whether month or day comes first, where days are given in numbers; dots put the day first."""
+    """Whether month or day comes first, where numbers leave it open; with dots the day does."""
     groups = pl.col("rest").str.extract_groups(IN_NUMBERS)
-    first, mark, second = (groups.struct.field(name) for name in ("1", "2", "3"))
-    is_day_first = (first.cast(pl.Int64) > 12) | (mark == ".")
+    first, second = (groups.struct.field(name).cast(pl.Int64) for name in ("1", "2"))
     return (
-        pl.when(is_day_first)
+        pl.when(first > 12)
         .then(pl.lit("day"))
-        .when(second.cast(pl.Int64) > 12)
+        .when(second > 12)
         .then(pl.lit("month"))
         .when(first.is_not_null())
         .then(pl.lit("either"))

@@ -65,12 +65,13 @@ CHANGE_SCHEMA: dict[str, Any] = {
     "claims": pl.UInt32,
 }
 
-LEFT = {
-    "unsaid": "name no value and are left out",
-    "short": "say too little and are left out",
-    "no_number": "are no numbers and are left out",
-    "stuck": "cannot be read so and stay as text",
+DONE = {
+    "no value": "left out, naming no value",
+    "incomplete": "left out, saying too little",
+    "no number": "left out, being no number",
+    "unread": "kept as text",
 }
+"""What was done with values that are not of their attribute's kind."""
 
 MOST_NOTES = 12
 
@@ -135,7 +136,7 @@ class Normalisation:
             Such rows, normalised before: text that means the same is spelt as it is there. Truths
             are to be spelt like the facts they are compared with.
         """
-        return self._apply(rows, _Read.of(rows) if self.readings else None, like)
+        return self._apply(rows, _Read.of(self._seen(rows)) if self.readings else None, like)
 
     def _apply(
         self, rows: pl.DataFrame, read: _Read | None, like: pl.DataFrame | None
@@ -145,13 +146,17 @@ class Normalisation:
         values = read.values.join(self._table(), on="attribute", how="left")
         values = values.with_columns(pl.col("kind").fill_null("unchanged"))
         values = write(values, numeric=self.numeric)
-        values = spell(values, None if like is None else _named(like))
+        values = spell(values, None if like is None else self._seen(like), numeric=self.numeric)
         after = read.spread(values)
         value = after.cast(pl.Float64) if self.numeric else after
         new = rows.with_columns(value=value).filter(after.is_not_null())
         changes = values.filter(pl.col("change").is_not_null())
         changes = changes.sort("of", "claims", "text", descending=[False, True, False])
         return Normalised(new, changes.select(list(CHANGE_SCHEMA)), _notes(values))
+
+    def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Attribute and value of each row; attributes mean nothing if the claims had none."""
+        return _named(rows.drop("attribute", strict=False) if set(self.readings) == {""} else rows)
 
     def _table(self) -> pl.DataFrame:
         """The readings, a row an attribute."""
@@ -199,10 +204,12 @@ def _detect(
     if claims_kind == "binary" or rows["value"].dtype != pl.String:
         _check_kinds(kinds, [])
         return Normalisation({}), None
-    read = _Read.of(rows)
+    read = _Read.of(_named(rows))
     attributes = read.values["attribute"].unique().sort().to_list()
     _check_kinds(kinds, attributes)
     is_numeric = claims_kind == "numeric"
+    if is_numeric and any(kind != "number" for kind in kinds.values()):
+        raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
     kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
     return Normalisation(_detected(read.values, attributes, kinds), numeric=is_numeric), read
 
@@ -262,9 +269,8 @@ class _Read(NamedTuple):
     value_of_row: pl.DataFrame
 
     @classmethod
-    def of(cls, rows: pl.DataFrame) -> _Read:
-        """Read the values of rows, as text whatever they are; the attribute may be missing."""
-        named = _named(rows)
+    def of(cls, named: pl.DataFrame) -> _Read:
+        """Read the values of rows of attribute and value."""
         texts = named["value"].unique().sort().to_frame("value").with_row_index("text")
         attributes = named["attribute"].unique().sort().to_frame().with_row_index("of")
         numbered = named.join(texts, on="value", how="left", maintain_order="left")
@@ -283,44 +289,52 @@ class _Read(NamedTuple):
 
 def _notes(values: pl.DataFrame) -> tuple[str, ...]:
     """A sentence for each attribute, those with most changes first."""
-    is_stuck = pl.col("is_text") & ~pl.col("kind").is_in(["text", "unchanged"])
+    is_read_otherwise = pl.col("is_text") & (pl.col("kind") != "text")
+    filled = pl.col("month").is_not_null() & pl.col("year").is_null() & pl.col("has_year")
     counted = {
-        "unsaid": pl.col("change") == "no value",
-        "short": pl.col("change") == "incomplete",
-        "no_number": pl.col("change") == "no number",
-        "stuck": is_stuck & pl.col("after").is_not_null(),
+        "no value": pl.col("change") == "no value",
+        "incomplete": pl.col("change") == "incomplete",
+        "no number": pl.col("change") == "no number",
+        "unread": is_read_otherwise & pl.col("after").is_not_null(),
+        "filled": filled & pl.col("after").is_not_null() & ~pl.col("is_text"),
     }
-    told = (
-        values.sort("claims", "text", descending=[True, False])
-        .group_by("attribute", "kind")
-        .agg(
-            changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
-            before=pl.len(),
-            after=pl.col("after").drop_nulls().n_unique(),
-            **{name: pl.col("claims").filter(is_so).sum() for name, is_so in counted.items()},
-            **{
-                f"{name}_as": pl.col("before").filter(is_so).first()
-                for name, is_so in counted.items()
-            },
-        )
+    usual_first = values.sort("claims", "text", descending=[True, False])
+    told = usual_first.group_by("attribute", *READING_SCHEMA).agg(
+        changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
+        before=pl.len(),
+        after=pl.col("after").drop_nulls().n_unique(),
+        **{name: pl.col("claims").filter(is_so).sum() for name, is_so in counted.items()},
+        **{f"{name} as": pl.col("before").filter(is_so).first() for name, is_so in counted.items()},
     )
     told = told.sort("changed", "attribute", descending=[True, False])
     notes = [_sentence(of) for of in told.head(MOST_NOTES).iter_rows(named=True)]
-    n_more = len(told) - MOST_NOTES
-    return (
-        (*notes, f"and so are {n_more:,} other attributes, each in its way")
-        if n_more > 0
-        else tuple(notes)
-    )
+    if len(told) > MOST_NOTES:
+        notes.append(f"{len(told) - MOST_NOTES:,} more attributes are read, each in its way")
+    return tuple(notes)
 
 
 def _sentence(of: dict[str, Any]) -> str:
     name = f'"{of["attribute"]}" is' if of["attribute"] else "values are"
-    parts = [
-        f"{name} read as {IN_WORDS[of['kind']]}: {of['before']:,} spellings become {of['after']:,}"
-    ]
-    for what, tail in LEFT.items():
+    became = (
+        f"{of['before']:,} spellings become {of['after']:,}" if of["changed"] else "none changes"
+    )
+    parts = [f"{name} read as {IN_WORDS[of['kind']]}{_manner(of)}: {became}"]
+    for what, done in DONE.items():
         if of[what]:
-            example = " ".join(of[f"{what}_as"].split())
-            parts.append(f'{of[what]:,} claims such as "{example}" {tail}')
+            example = " ".join(of[f"{what} as"].split())
+            claims = "1 claim" if of[what] == 1 else f"{of[what]:,} claims such as"
+            parts.append(f'{done}: {claims} "{example}"')
     return "; ".join(parts)
+
+
+def _manner(of: dict[str, Any]) -> str:
+    """What a reader would not expect of how values are read."""
+    return "".join(
+        [
+            f" in {of['unit']}" if of["unit"] else "",
+            ", the comma being the decimal sign" if of["decimal_sign"] == "," else "",
+            ", days before months" if of["day_first"] else "",
+            ", brought to universal time" if of["universal"] else "",
+            f", a missing year being the one nearest to {of['near']}" if of["filled"] else "",
+        ]
+    )

@@ -33,8 +33,7 @@ def _with_numbers(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
     # 1.234 is a thousand and more to whoever reads it here; 1.2340 is not
     is_open = has_comma & pl.col("after").str.contains(OPEN)
     after = pl.when(is_open).then(pl.col("after") + "0").otherwise("after")
-    is_none = pl.col("after").is_null() & pl.lit(numeric)
-    change = pl.when(is_none).then(pl.lit("no number"))
+    change = pl.lit(None, pl.String)
     return rows.with_columns(after=after, change=change).select(*values.columns, "after", "change")
 
 
@@ -117,20 +116,20 @@ def _in_universal_time(moment: pl.Expr) -> pl.Expr:
     )
 
 
-def spell(values: pl.DataFrame, like: pl.DataFrame | None) -> pl.DataFrame:
+def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> pl.DataFrame:
     """With `after` for text and for what cannot be read: its most usual spelling.
 
-    The spellings of `like`, rows of attribute and value, come before those of the values.
+    The spellings of `like`, rows of attribute and value, come before those of the values. Where
+    claims are numeric, what cannot be read is left out.
     """
     is_open = pl.col("after").is_null() & pl.col("change").is_null()
     done, texts = values.filter(~is_open), values.filter(is_open)
     texts = texts.with_columns(folded=fold(texts["plain"]))
-    is_unsaid = says_nothing(texts["folded"])
     usual = _most_usual(texts)
     if like is not None:
         usual = pl.concat([_most_usual(_folded(like)), usual])
         usual = usual.unique(["attribute", "folded"], keep="first", maintain_order=True)
-    texts = texts.with_columns(change=pl.when(is_unsaid).then(pl.lit("no value")))
+    texts = texts.with_columns(change=_why_no_text(texts, numeric=numeric))
     texts = texts.join(usual, on=["attribute", "folded"], how="left").with_columns(
         after=pl.when(pl.col("change").is_null()).then("usual"), is_text=pl.lit(value=True)
     )
@@ -139,6 +138,13 @@ def spell(values: pl.DataFrame, like: pl.DataFrame | None) -> pl.DataFrame:
     is_rewritten = pl.col("after").ne_missing(pl.col("before")) & pl.col("change").is_null()
     rewritten = pl.when(is_rewritten).then(pl.lit("rewritten")).otherwise("change")
     return values.with_columns(change=rewritten)
+
+
+def _why_no_text(texts: pl.DataFrame, *, numeric: bool) -> pl.Expr:
+    """Whether a text names no value, or no number where nothing else is of use."""
+    is_elsewhere = says_where_to_look(texts["folded"]) & (texts["kind"] != "text")
+    unsaid = pl.when(says_nothing(texts["folded"]) | is_elsewhere).then(pl.lit("no value"))
+    return unsaid.when(numeric).then(pl.lit("no number"))
 
 
 def _folded(rows: pl.DataFrame) -> pl.DataFrame:

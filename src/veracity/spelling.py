@@ -57,8 +57,10 @@ def _unescape(text: str) -> str:
 
     An ampersand without a semicolon may belong to an address and is left alone, but for ``&nbsp``.
     """
-    meant = re.sub(ENTITY, lambda entity: html.unescape(entity[0]), text)
-    return meant if meant == text else _unescape(meant)
+    before = None
+    while text != before:
+        before, text = text, re.sub(ENTITY, lambda entity: html.unescape(entity[0]), text)
+    return text
 
 
 def plain(tidied: pl.Series) -> pl.Series:

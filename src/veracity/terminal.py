@@ -35,20 +35,7 @@ __all__ = [
 ]
 
 NAMES = frozenset(
-    {
-        "source",
-        "entity",
-        "attribute",
-        "value",
-        "runner_up",
-        "fact",
-        "algorithm",
-        "other",
-        "before",
-        "after",
-        "change",
-        "kind",
-    }
+    {"source", "entity", "attribute", "value", "runner_up", "fact", "algorithm", "other"}
 )
 """Columns of names and values, which are shown as they are; the others hold counts and measures."""
 
@@ -159,6 +146,8 @@ def _measured(value: object) -> str:
         return ""
     if value is True:
         return "yes"
+    if isinstance(value, str):
+        return _named(value)
     return f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
 
 
