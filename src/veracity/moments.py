@@ -179,7 +179,7 @@ def _read_day(text: str) -> Day:
             text, default=SOME_DAY, fuzzy_with_tokens=True, ignoretz=True, dayfirst=day_first
         )
         other = parser.parse(text, default=OTHER_DAY, fuzzy=True, ignoretz=True, dayfirst=day_first)
-    except (ValueError, OverflowError):
+    except (ValueError, ArithmeticError):  # the latter from numbers of many digits
         return unread
     year, month, day = (
         getattr(some, part) if getattr(some, part) == getattr(other, part) else None

@@ -34,7 +34,7 @@ from veracity.readings import (
 )
 from veracity.rewriting import spell, write
 from veracity.schema import Kind
-from veracity.spelling import fold, says_nothing
+from veracity.spelling import fold, says_nothing, says_where_to_look
 
 __all__ = [
     "VALUE_KINDS",
@@ -53,7 +53,6 @@ IN_WORDS: dict[ValueKind, str] = {
     "datetime": "dates with times",
     "number": "numbers",
     "text": "text",
-    "unchanged": "they are",
 }
 
 CHANGE_SCHEMA: dict[str, Any] = {
@@ -91,6 +90,11 @@ class Normalised:
     rows: pl.DataFrame
     changes: pl.DataFrame
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def n_left_out(self) -> int:
+        """How many rows were left out."""
+        return int(self.changes.filter(pl.col("after").is_null())["claims"].sum())
 
 
 @dataclass(frozen=True)
@@ -218,12 +222,19 @@ def _detected(
     values: pl.DataFrame, attributes: list[str], kinds: Mapping[str, ValueKind]
 ) -> dict[str, Reading]:
     """How to read each attribute; one that never names a value is text."""
-    is_read = pl.any_horizontal(pl.col("point", "clock", "day").is_not_null())
-    unread = values.filter(~is_read)
-    named = unread.filter(~says_nothing(fold(unread["plain"])))
-    found = detect_readings(pl.concat([values.filter(is_read), named]), kinds)
+    is_read = pl.any_horizontal(pl.col("point", "clock").is_not_null())
+    named = pl.concat([values.filter(is_read), _naming(values.filter(~is_read))])
+    found = detect_readings(named, kinds)
     empty = {name: Reading(kind=kinds.get(name, "text")) for name in attributes}
     return {name: found.get(name, empty[name]) for name in attributes}
+
+
+def _naming(values: pl.DataFrame) -> pl.DataFrame:
+    """The values that name one; a day with "not available" beside it does not."""
+    is_beside_day = pl.col("day").is_not_null() & pl.col("words").str.contains(r"\p{L}")
+    said = values.select(pl.when(is_beside_day).then("words").otherwise("plain")).to_series()
+    folded = fold(said.str.strip_chars(" -()"))
+    return values.filter(~says_nothing(folded) & ~says_where_to_look(folded))
 
 
 def _check_kinds(kinds: Mapping[str, ValueKind], attributes: list[str]) -> None:
@@ -315,6 +326,8 @@ def _notes(values: pl.DataFrame) -> tuple[str, ...]:
 
 def _sentence(of: dict[str, Any]) -> str:
     name = f'"{of["attribute"]}" is' if of["attribute"] else "values are"
+    if of["kind"] == "unchanged":
+        return f"{name} left unchanged"
     became = (
         f"{of['before']:,} spellings become {of['after']:,}" if of["changed"] else "none changes"
     )

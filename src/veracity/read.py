@@ -118,7 +118,13 @@ def read_truth(
     found = _gather(data, CLAIM_COLUMNS[kind][1:], columns or {}, encoding)
     rows = _complete(found, "truths")
     if normalisation is not None and rows.columns[-1] == "value":
-        rows = Normalisation.from_json(normalisation).apply(rows, like=like).rows
+        normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
+        rows = normalised.rows
+        if normalised.n_left_out:
+            found.notes.append(
+                f"{normalised.n_left_out:,} truths name no value, or too little of one, and are "
+                "left out"
+            )
     return (_with_numbers(rows, found.origin) if kind == "numeric" else rows), found.notes
 
 
