@@ -24,7 +24,7 @@ from veracity.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
 BINARY = "source,fact,claim\na,f,yes\nb,f,no\nc,f,no\n"
-COMMANDS = ("discover", "evaluate", "compare", "profile", "generate", "study", "demo")
+COMMANDS = tuple(main.commands)
 HEAVY = {"polars", "numpy", "numba", "rich", "pandas", "pyarrow"}
 
 

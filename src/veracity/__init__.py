@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from veracity.discovery import discover
     from veracity.engines import Local
     from veracity.evaluation import Evaluation, evaluate
+    from veracity.health import Health, check
     from veracity.read import read_claims
     from veracity.result import Result, load
 
@@ -64,6 +65,7 @@ __all__ = [
     "Comparison",
     "DawidSkene",
     "Evaluation",
+    "Health",
     "Investment",
     "Local",
     "MajorityVote",
@@ -79,6 +81,7 @@ __all__ = [
     "TruthFinder",
     "TwoEstimates",
     "__version__",
+    "check",
     "compare",
     "discover",
     "errors",
@@ -101,6 +104,7 @@ _HOME = {
     "DawidSkene": "veracity.algorithms",
     "Evaluation": "veracity.evaluation",
     "GTM": "veracity.algorithms",
+    "Health": "veracity.health",
     "Investment": "veracity.algorithms",
     "LTDRBM": "veracity.algorithms",
     "LTM": "veracity.algorithms",
@@ -118,6 +122,7 @@ _HOME = {
     "ThreeEstimates": "veracity.algorithms",
     "TruthFinder": "veracity.algorithms",
     "TwoEstimates": "veracity.algorithms",
+    "check": "veracity.health",
     "compare": "veracity.comparison",
     "discover": "veracity.discovery",
     "evaluate": "veracity.evaluation",

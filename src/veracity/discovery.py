@@ -15,6 +15,7 @@ from veracity.algorithms.base import Memory, Turn, compiled, hold_known
 from veracity.encode import UNKNOWN, Block, Claims, Encoded, FloatArray, encode
 from veracity.engines import Engine, Local
 from veracity.errors import NotConverged, ParameterError
+from veracity.evidence import describe_weights
 from veracity.normalise import Normalise
 from veracity.notes import not_converged, notes_on
 from veracity.read import read_claims, read_truths_beside
@@ -177,6 +178,7 @@ def answer(
             "known": claims.n_known,
         },
         "prevalence": None if found.rates is None else found.rates.prevalence,
+        "weights": describe_weights(found.weights),
         "rounds": len(found.trace),
         "converged": found.converged,
         "trace": found.trace,
@@ -211,9 +213,12 @@ def fit(
     tell("judging", 0, 1)
     reliability = algorithm.settle(reliability, prior)
     trust = algorithm.trust(reliability)
+    weights = algorithm.weights(claims, memory, reliability)
     if claims.kind == "numeric":
         estimate = _estimate(claims, algorithm, memory, reliability)
-        return Fit(trust=trust, trace=trace, converged=converged, estimate=estimate)
+        return Fit(
+            trust=trust, trace=trace, converged=converged, estimate=estimate, weights=weights
+        )
     plausibility, counts = _judge(claims, algorithm, memory, reliability, engine)
     rates = algorithm.rates(reliability, counts)
     return Fit(
@@ -224,6 +229,7 @@ def fit(
         counts=counts,
         rates=rates,
         copies=algorithm.copies(reliability),
+        weights=weights,
     )
 
 

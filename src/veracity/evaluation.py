@@ -15,7 +15,7 @@ from veracity.result import Result, hand_back
 from veracity.tables import SAME
 from veracity.truths import Matched, match_truths, note_count
 
-__all__ = ["Evaluation", "evaluate", "usual_tolerance"]
+__all__ = ["Evaluation", "calibration_bins", "evaluate", "score_truths", "usual_tolerance"]
 
 LEAST = 1e-6
 """The least plausibility the log-loss sees: a truth nobody claimed costs 13.8, not infinity."""
@@ -110,6 +110,36 @@ def evaluate(
     >>> evaluate(veracity.discover(claims, "majority-vote"), truth).accuracy
     0.5
     """
+    scored, notes = score_truths(
+        result,
+        truth,
+        columns=columns,
+        threshold=threshold,
+        tolerance=tolerance,
+        encoding=encoding,
+    )
+    table = None
+    if "attribute" in scored.columns:
+        parts = scored.partition_by("attribute", as_dict=True, maintain_order=True)
+        rows = [{"attribute": name, **_measures(part)} for (name,), part in parts.items()]
+        table = hand_back(pl.DataFrame(rows).sort("attribute"), result.frame_kind)
+    return Evaluation(**_measures(scored), by_attribute=table, notes=notes)
+
+
+def score_truths(
+    result: Result,
+    truth: object,
+    *,
+    columns: Mapping[str, str] | None = None,
+    threshold: float | None = None,
+    tolerance: float | None = None,
+    encoding: str = "utf-8",
+) -> tuple[pl.DataFrame, list[str]]:
+    """One row an item or fact whose truth is known, and notes: what `evaluate` sums up.
+
+    The plausibility of what was chosen is `sure`, and `right` is how far that is true; numbers have
+    their `distance` from the truth instead.
+    """
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise ParameterError(f"evaluate: threshold must be between 0 and 1, got {threshold}")
     truths, notes = read_truth(
@@ -135,12 +165,7 @@ def evaluate(
             "no known truth can be compared with the result; are the names the same? "
             f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
         )
-    table = None
-    if "attribute" in scored.columns:
-        parts = scored.partition_by("attribute", as_dict=True, maintain_order=True)
-        rows = [{"attribute": name, **_measures(part)} for (name,), part in parts.items()]
-        table = hand_back(pl.DataFrame(rows).sort("attribute"), result.frame_kind)
-    return Evaluation(**_measures(scored), by_attribute=table, notes=[*notes, *matched.notes])
+    return scored, [*notes, *matched.notes]
 
 
 def _score_single(matched: Matched) -> pl.DataFrame:
@@ -237,8 +262,25 @@ def _measures(scored: pl.DataFrame) -> dict[str, Any]:
 
 def _calibration_error(scored: pl.DataFrame) -> float:
     """Σ over bins of (share of items in it) times |share right - mean plausibility|."""
-    bin_of_item = (pl.col("sure") * N_BINS).floor().clip(0, N_BINS - 1)
-    bins = scored.group_by(bin_of_item.alias("bin")).agg(
-        gap=(pl.col("right").mean() - pl.col("sure").mean()).abs(), n=pl.len()
+    bins = calibration_bins(scored)
+    gap = (bins["right"] - bins["plausibility"]).abs()
+    return float((gap * bins["judged"]).sum() / len(scored))
+
+
+def calibration_bins(scored: pl.DataFrame) -> pl.DataFrame:
+    """One row a bin of plausibilities that has any: their mean, the share right, how many judged.
+
+    >>> calibration_bins(pl.DataFrame({"sure": [0.5, 0.95, 1.0], "right": [0.0, 1.0, 0.5]})).rows()
+    [(0.5, 0.6, 0.5, 0.0, 1), (0.9, 1.0, 0.975, 0.75, 2)]
+    """
+    number = (pl.col("sure") * N_BINS).floor().clip(0, N_BINS - 1)
+    bins = scored.group_by(number.alias("bin")).agg(
+        plausibility=pl.col("sure").mean(), right=pl.col("right").mean(), judged=pl.len()
     )
-    return float((bins["gap"] * bins["n"]).sum() / len(scored))
+    return bins.sort("bin").select(
+        pl.col("bin").truediv(N_BINS).alias("low"),
+        (pl.col("bin") + 1).truediv(N_BINS).alias("high"),
+        "plausibility",
+        "right",
+        "judged",
+    )

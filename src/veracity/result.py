@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Mapping
@@ -15,8 +16,9 @@ import polars as pl
 from veracity._version import __version__
 from veracity.algorithms import Algorithm
 from veracity.errors import UnreadableFile
+from veracity.explain import Why, explain
 from veracity.schema import FrameKind, Kind
-from veracity.tables import Tables
+from veracity.tables import Tables, hand_back
 from veracity.write import check_target, finished_folder
 
 __all__ = ["RUN_FILE", "Result", "describe_parameters", "hand_back", "load"]
@@ -87,6 +89,13 @@ class Result:
         """What a user should know: columns recognised, claims left out, limits of the data."""
         return list(self.run["notes"])
 
+    def why(self, entity: object, attribute: object = None) -> Why:
+        """Why an item has its value: who says what, how far they are believed, what that weighs.
+
+        For binary claims, name the fact. Without an attribute, all items of the entity are told.
+        """
+        return explain(self.tables, self.run, entity, attribute, self.frame_kind)
+
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the result as a folder: all of it, or nothing.
 
@@ -121,6 +130,11 @@ class Result:
         ]
         return "\n".join(lines)
 
+    @property
+    def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow
+        """The figures of this result, e.g. ``result.plot.sources()``: see `veracity.plot.Plots`."""
+        return importlib.import_module("veracity.plot").Plots(self)
+
 
 def load(folder: str | os.PathLike[str]) -> Result:
     """Read a result that `Result.save` wrote."""
@@ -131,18 +145,17 @@ def load(folder: str | os.PathLike[str]) -> Result:
         )
     try:
         run = json.loads((path / RUN_FILE).read_text(encoding="utf-8"))
-        truths, facts, sources = (
-            pl.read_parquet(path / f"{name}.parquet") for name in ("truths", "facts", "sources")
-        )
-        copies, changes = (
-            pl.read_parquet(file) if file.exists() else None
-            for file in (path / "copies.parquet", path / "changes.parquet")
-        )
-        tables = Tables(truths, facts, sources, copies, changes)
+        tables = Tables(*(_read_table(path, field.name) for field in fields(Tables)))
         _check_run(run, tables)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise UnreadableFile(f"{path}: the run is damaged ({error}); discover it again") from error
     return Result(tables, run)
+
+
+def _read_table(path: Path, name: str) -> Any:  # noqa: ANN401 - a frame, or none if it may lack
+    file = path / f"{name}.parquet"
+    is_needed = name in ("truths", "facts", "sources")
+    return pl.read_parquet(file) if is_needed or file.exists() else None
 
 
 def _check_run(run: Any, tables: Tables) -> None:  # noqa: ANN401 - whatever the file holds
@@ -169,10 +182,3 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any parameter
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     return value
-
-
-def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:  # noqa: ANN401
-    """The table in the user's own kind of frame."""
-    if kind == "pandas":
-        return frame.to_pandas()
-    return frame.to_arrow() if kind == "pyarrow" else frame

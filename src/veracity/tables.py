@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from veracity.algorithms import Rates
-from veracity.algorithms.base import Copies
+from veracity.algorithms.base import Copies, Weights
 from veracity.algorithms.numbers import numbers_of
 from veracity.encode import Claims, Encoded, FloatArray, IntArray
+from veracity.evidence import evidence_of
+from veracity.schema import FrameKind
 
-__all__ = ["SAME", "Fit", "Tables", "tabulate"]
+__all__ = ["SAME", "Fit", "Tables", "hand_back", "tabulate"]
 
 SAME = 9
 """Plausibilities that agree to this many decimals are tied."""
@@ -22,7 +25,8 @@ SAME = 9
 class Tables:
     """The tables of a result, as polars frames.
 
-    There are copies if the algorithm looks for them, and changes if values were normalised.
+    There are copies if the algorithm looks for them, and changes if values were normalised. The
+    last five are what `explain` needs, see `Evidence`; runs of older versions lack them.
     """
 
     truths: pl.DataFrame
@@ -30,6 +34,11 @@ class Tables:
     sources: pl.DataFrame
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
+    claims: pl.DataFrame | None = None
+    weights: pl.DataFrame | None = None
+    grounds: pl.DataFrame | None = None
+    bearings: pl.DataFrame | None = None
+    confusions: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +57,23 @@ class Fit:
     rates: Rates | None = None
     estimate: tuple[FloatArray, FloatArray] | None = None
     copies: Copies | None = None
+    weights: Weights | None = None
 
 
 def tabulate(encoded: Encoded, found: Fit, min_plausibility: float | None) -> Tables:
     """Put the names back on what was found."""
+    evidence = evidence_of(encoded.claims, found.weights)
+    return replace(_findings(encoded, found, min_plausibility), **evidence._asdict())
+
+
+def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:  # noqa: ANN401
+    """The table in the user's own kind of frame."""
+    if kind == "pandas":
+        return frame.to_pandas()
+    return frame.to_arrow() if kind == "pyarrow" else frame
+
+
+def _findings(encoded: Encoded, found: Fit, min_plausibility: float | None) -> Tables:
     if found.estimate is not None:
         return _number_tables(encoded, found.estimate, found.trust)
     if found.plausibility is None or found.counts is None or found.rates is None:

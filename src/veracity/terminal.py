@@ -22,6 +22,8 @@ from veracity.comparison import Comparison
 from veracity.discovery import Progress
 from veracity.errors import NotConverged
 from veracity.evaluation import Evaluation
+from veracity.explain import Why, without_keys
+from veracity.health import Health
 from veracity.result import Result
 
 __all__ = [
@@ -29,13 +31,15 @@ __all__ = [
     "print_json",
     "show_comparison",
     "show_evaluation",
+    "show_health",
     "show_profile",
     "show_result",
     "show_table",
+    "show_why",
 ]
 
 NAMES = frozenset(
-    {"source", "entity", "attribute", "value", "runner_up", "fact", "algorithm", "other"}
+    {"source", "claimed", "entity", "attribute", "value", "runner_up", "fact", "algorithm", "other"}
 )
 """Columns of names and values, which are shown as they are; the others hold counts and measures."""
 
@@ -79,6 +83,16 @@ def _show_changes(changes: pl.DataFrame) -> None:
     show_table("values that normalising changed, for example", some.head(24), len(changes))
 
 
+def show_why(why: Why) -> None:
+    """Print why items have their values: in words, and with the claims that weigh most."""
+    click.echo(why.words)
+    values, rows = (without_keys(table) for table in why.tables)
+    show_table("values", values.head(20), len(values))
+    show_table(
+        f"claims, and what they weigh ({why.scale or 'no weights'})", rows.head(40), len(rows)
+    )
+
+
 def show_profile(profile: Profile) -> None:
     """Print the characteristics of a data set, its attributes, sources and suspicious pairs."""
     click.echo(repr(profile))
@@ -89,6 +103,15 @@ def show_profile(profile: Profile) -> None:
     show_table("sources, those with most claims first", sources.head(12), len(sources))
     if len(pairs):
         show_table("pairs that share what few others say", pairs.head(12), len(pairs))
+
+
+def show_health(health: Health) -> None:
+    """Print the warnings of a check, each with its evidence."""
+    click.echo(repr(health))
+    for concern in health.warnings:
+        if concern.evidence is not None:
+            evidence = pl.DataFrame(concern.evidence)
+            show_table(concern.name, evidence.head(8), len(evidence))
 
 
 def show_evaluation(evaluation: Evaluation) -> None:

@@ -14,7 +14,7 @@ import polars as pl
 
 from veracity.errors import OutputError, first_line
 
-__all__ = ["check_target", "finished_file", "finished_folder"]
+__all__ = ["check_target", "finished_file", "finished_folder", "writing"]
 
 OUR_SUFFIXES = (".parquet", ".json")
 
@@ -25,7 +25,7 @@ def check_target(target: Path, *, force: bool, marker: str) -> None:
     Even with `force`, only an empty folder is replaced, or one with nothing in it that veracity
     does not write. `marker` is the JSON file by which veracity knows its own folder.
     """
-    with _writing(target):
+    with writing(target):
         os.fspath(target).encode()
         if target.exists() or target.is_symlink():
             _check_existing(target, force=force, marker=marker)
@@ -61,7 +61,7 @@ def _is_ours(marker: Path) -> bool:
 @contextlib.contextmanager
 def finished_file(target: Path) -> Iterator[Path]:
     """Give a file to write to, which takes its place only when all of it is written."""
-    with _writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".veracity-") as d:
+    with writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".veracity-") as d:
         unfinished = Path(d) / target.name
         yield unfinished
         unfinished.replace(target)
@@ -74,7 +74,7 @@ def finished_folder(target: Path) -> Iterator[Path]:
     A folder of that name is replaced if it is there from the beginning, but not if it appears
     while we write: it is somebody else's.
     """
-    with _writing(target), _new_parents(target):
+    with writing(target), _new_parents(target):
         is_replaced = target.exists()
         beside = Path(tempfile.mkdtemp(prefix=".veracity-", dir=target.parent))
         try:
@@ -112,7 +112,8 @@ def _new_parents(target: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _writing(target: Path) -> Iterator[None]:
+def writing(target: Path) -> Iterator[None]:
+    """What goes wrong while writing is told as an `OutputError`."""
     try:
         yield
     except (OSError, UnicodeEncodeError, pl.exceptions.PolarsError) as error:

@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, compiled, hold_known, logit
+from veracity.algorithms.base import (
+    Algorithm,
+    Memory,
+    Tally,
+    Turn,
+    Weights,
+    compiled,
+    hold_known,
+    logit,
+)
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
@@ -55,6 +64,13 @@ class Accuracies(NamedTuple):
     def votes(self) -> FloatArray:
         """What each source's word weighs, ln(n A / (1 - A)): zero for one that guesses."""
         return logit(self.accuracy) + float(np.log(self.n_false_values))
+
+    def weights(self, claims: Claims) -> Weights:
+        """The votes, with each of the values that nobody claims at a score of zero."""
+        vote = self.votes()
+        n_unclaimed = _n_unclaimed(claims.all, self.n_false_values)
+        with np.errstate(divide="ignore"):
+            return Weights(vote, np.zeros_like(vote), "softmax", unclaimed=np.log(n_unclaimed))
 
     def change(self, after: Accuracies) -> float:
         """The largest move of any accuracy."""
@@ -136,6 +152,10 @@ class Accu(Algorithm[Accuracies]):
         score: FloatArray = compiled().sum_votes(block, np.zeros_like(vote), vote)
         return share_with_unclaimed(score, block, reliability.n_false_values)
 
+    def weights(self, claims: Claims, memory: Memory, reliability: Accuracies) -> Weights:
+        """A source's vote."""
+        return reliability.weights(claims)
+
 
 def share_with_unclaimed(score: FloatArray, block: Block, n_false_values: float) -> FloatArray:
     """P(c) = e^C(c) / (Σ e^C over the claimed values + 1 for each value that nobody claims).
@@ -145,7 +165,12 @@ def share_with_unclaimed(score: FloatArray, block: Block, n_false_values: float)
     first, n_facts_of_item = block.first_fact_of_item[:-1], np.diff(block.first_fact_of_item)
     highest = np.maximum(np.maximum.reduceat(score, first), 0.0)  # e^0 is an unclaimed value's
     share = np.exp(score - np.repeat(highest, n_facts_of_item))
-    n_unclaimed = np.maximum(n_false_values + 1.0 - n_facts_of_item, 0.0)
+    n_unclaimed = _n_unclaimed(block, n_false_values)
     total = np.add.reduceat(share, first) + n_unclaimed * np.exp(-highest)
     plausibility: FloatArray = share / np.repeat(total, n_facts_of_item)
     return plausibility
+
+
+def _n_unclaimed(block: Block, n_false_values: float) -> FloatArray:
+    """How many of the n + 1 values of each item nobody claims."""
+    return np.maximum(n_false_values + 1.0 - np.diff(block.first_fact_of_item), 0.0)

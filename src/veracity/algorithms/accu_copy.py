@@ -19,6 +19,7 @@ from veracity.algorithms.base import (
     Memory,
     Tally,
     Turn,
+    Weights,
     compiled,
     hold_known,
     sigmoid,
@@ -147,6 +148,11 @@ class AccuCopy(Algorithm[Copying]):
         """C(c) = Σ_s ln(n A_s / (1 - A_s)) I_s(c), with I the probability that it is no copy."""
         return _plausibility(block, reliability, self._independence(block, reliability))
 
+    def weights(self, claims: Claims, memory: Memory, reliability: Copying) -> Weights:
+        """A source's vote times, claim by claim, the probability that it is no copy."""
+        votes = _votes(claims.all, reliability, self._independence(claims.all, reliability))
+        return reliability.accuracies.weights(claims)._replace(of_claim=votes)
+
     def copies(self, reliability: Copying) -> Copies:
         """The pairs that are likelier dependent than not, the clearest first.
 
@@ -274,8 +280,13 @@ def _order(net: FloatArray, reliability: Copying) -> IntArray:
     return place
 
 
+def _votes(block: Block, copying: Copying, independence: FloatArray) -> FloatArray:
+    """What each claim weighs."""
+    return np.asarray(copying.accuracies.votes()[block.source_of_support] * independence)
+
+
 def _plausibility(block: Block, copying: Copying, independence: FloatArray) -> FloatArray:
-    vote = copying.accuracies.votes()[block.source_of_support] * independence
+    vote = _votes(block, copying, independence)
     score = np.add.reduceat(vote, block.first_support_of_fact[:-1])
     return share_with_unclaimed(score, block, copying.accuracies.n_false_values)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.accu import Accuracies, share_with_unclaimed
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, compiled, hold_known
+from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, Weights, compiled, hold_known
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
@@ -114,3 +114,9 @@ class AccuSim(Algorithm[Likened]):
         to_other = np.bincount(other, score[one] * weight, len(score))
         n_false_values = reliability.accuracies.n_false_values
         return share_with_unclaimed(score + to_one + to_other, block, n_false_values)
+
+    def weights(self, claims: Claims, memory: Memory, reliability: Likened) -> Weights:
+        """A source's vote, of which similar values have their share."""
+        one, other, similarity = reliability.pairs
+        weights = reliability.accuracies.weights(claims)
+        return weights._replace(pairs=(one, other, self.influence * similarity))

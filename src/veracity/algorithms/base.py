@@ -10,6 +10,7 @@ The loop in `discovery` drives any algorithm through these questions::
     plausibility = judge(block, memory, reliability, single_truth)           for every block; or
     estimates    = estimate(block, memory, reliability)                      if claims are numbers
     rates        = rates(reliability, counts)                                what is told of sources
+    weights      = weights(claims, memory, reliability)                      why it judged as it did
 
 All are pure. `memory` is what is remembered of each fact from round to round (nothing, for most);
 the tally is all that ever has to cross between blocks, threads or machines.
@@ -39,8 +40,10 @@ __all__ = [
     "Copies",
     "Memory",
     "Rates",
+    "Rule",
     "Tally",
     "Turn",
+    "Weights",
     "compiled",
     "hold_known",
     "logit",
@@ -79,6 +82,37 @@ class Copies(NamedTuple):
     shared_true: FloatArray
     shared_false: FloatArray
     different: FloatArray
+
+
+Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
+"""How plausibilities follow from scores; `explain` has them."""
+
+
+class Weights(NamedTuple):
+    """What claims add to the scores of facts, and by which rule plausibilities follow from scores.
+
+    The score of a fact is its prior, plus `support` of every source that supports it, plus `oppose`
+    of every other source that speaks on its item. Some algorithms weigh otherwise: by the claim,
+    not the source (`of_claim`, in the order of `Tables.claims`, for `support`); by what is claimed
+    and what is true (`confusion`, for both); or a claim also adds a share of its weight to the
+    facts paired with its own (`pairs`: fact, other fact, share).
+    """
+
+    support: FloatArray
+    oppose: FloatArray
+    rule: Rule
+    prior: float | FloatArray = 0.0
+    """The score before any claim: one for all facts, or one a fact."""
+    power: float = 1.0
+    """For shares and balances: of the scores to this power."""
+    of_claim: FloatArray | None = None
+    pairs: tuple[IntArray, IntArray, FloatArray] | None = None
+    confusion: FloatArray | None = None
+    """[source, label that is true, label that is claimed]"""
+    unclaimed: FloatArray | None = None
+    """For a softmax, the score of what nobody claims of each item: log Σ exp over such values."""
+    account: Literal["exact", "average"] = "exact"
+    """Whether the plausibilities are those of these weights, or these a mean of those drawn by."""
 
 
 class Turn(NamedTuple):
@@ -135,6 +169,10 @@ class Algorithm(ABC, Generic[Reliability]):
 
     def trust(self, reliability: Reliability) -> FloatArray | None:
         """The algorithm's own score of each source, where it is neither a tpr nor an fpr."""
+        return None
+
+    def weights(self, claims: Claims, memory: Memory, reliability: Reliability) -> Weights | None:
+        """What each claim weighs in `judge` or `estimate`; None if it does not judge by weights."""
         return None
 
     def copies(self, reliability: Reliability) -> Copies | None:

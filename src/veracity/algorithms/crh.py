@@ -14,8 +14,10 @@ import numpy as np
 from veracity.algorithms.base import (
     Algorithm,
     Memory,
+    Rule,
     Tally,
     Turn,
+    Weights,
     compiled,
     hold_known,
     share_of_item,
@@ -86,6 +88,11 @@ class CRH(Algorithm[FloatArray]):
     ) -> tuple[FloatArray, FloatArray]:
         """The weighted mean, and its standard error."""
         return weighted_estimate(numbers_of(block), reliability)
+
+    def weights(self, claims: Claims, memory: Memory, reliability: FloatArray) -> Weights:
+        """The weight of the source."""
+        rule: Rule = "estimate" if claims.kind == "numeric" else "share"
+        return Weights(reliability, np.zeros_like(reliability), rule)
 
     def trust(self, reliability: FloatArray) -> FloatArray:
         """The weight."""

@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, compiled, share_of_item
+from veracity.algorithms.base import (
+    Algorithm,
+    Memory,
+    Tally,
+    Turn,
+    Weights,
+    compiled,
+    share_of_item,
+)
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.encode import UNKNOWN, Block, Claims, FloatArray, IntArray
@@ -110,6 +118,21 @@ class DawidSkene(Algorithm[Confusion]):
         plausibility: FloatArray = label[block.item_of_fact, memory[0]]
         return plausibility
 
+    def weights(self, claims: Claims, memory: Memory, reliability: Confusion) -> Weights:
+        """Log P(what a source says, given what is true); before any claim, the label's share."""
+        block, label_of_fact = claims.all, memory[0]
+        log_joint = _log_joint(block, label_of_fact, reliability)
+        log_joint[block.item_of_fact, label_of_fact] = -np.inf
+        nothing = np.zeros(claims.n_sources)  # it is all in the confusions
+        return Weights(
+            nothing,
+            nothing,
+            "softmax",
+            prior=np.log(reliability.share)[label_of_fact],
+            confusion=np.log(reliability.confusion),
+            unclaimed=np.logaddexp.reduce(log_joint, axis=1),
+        )
+
     def trust(self, reliability: Confusion) -> FloatArray:
         """How often the source would name the true label."""
         right = np.diagonal(reliability.confusion, axis1=1, axis2=2)
@@ -149,15 +172,19 @@ def _judge_labels(
     block: Block, label_of_fact: IntArray, confusion: Confusion
 ) -> tuple[FloatArray, float]:
     """P(label) of every item, by Bayes' rule, and the log-likelihood of all claims."""
-    log_confusion = np.log(confusion.confusion)
-    log_joint = np.log(confusion.share) + compiled().sum_confusions(
-        block, label_of_fact, log_confusion
-    )
+    log_joint = _log_joint(block, label_of_fact, confusion)
     log_evidence = np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
     label = np.exp(log_joint - log_evidence)
     if (block.known_of_fact != UNKNOWN).any():
         label = _hold_known(label, block, label_of_fact)
     return label, float(log_evidence.sum())
+
+
+def _log_joint(block: Block, label_of_fact: IntArray, confusion: Confusion) -> FloatArray:
+    """Log P(label, claims) of every item."""
+    log_confusion = np.log(confusion.confusion)
+    score = compiled().sum_confusions(block, label_of_fact, log_confusion)
+    return np.asarray(np.log(confusion.share) + score)
 
 
 def _hold_known(label: FloatArray, block: Block, label_of_fact: IntArray) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn
+from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, Weights
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.numbers import Numbers, numbers_of
 from veracity.algorithms.prior import PriorRates
@@ -90,6 +90,11 @@ class GTM(Algorithm[FloatArray]):
         truth, variance = self._truths(numbers, reliability)
         uncertainty = np.where(numbers.is_lone, np.nan, numbers.scale * np.sqrt(variance))
         return numbers.centre + numbers.scale * truth, uncertainty
+
+    def weights(self, claims: Claims, memory: Memory, reliability: FloatArray) -> Weights:
+        """The precision of the source; that of the prior goes to the mean of the item's claims."""
+        precision, nothing = 1.0 / reliability, np.zeros_like(reliability)
+        return Weights(precision, nothing, "estimate", 1.0 / self.truth_variance)
 
     def trust(self, reliability: FloatArray) -> FloatArray:
         """The precision, one over the variance."""

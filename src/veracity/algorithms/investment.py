@@ -9,9 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veracity.algorithms.base import Memory, Weights
 from veracity.algorithms.checks import require_at_least
-from veracity.algorithms.sums import Sides, Standing, Sums, earned, share, votes
-from veracity.encode import Block, FloatArray
+from veracity.algorithms.sums import (
+    Sides,
+    Standing,
+    Sums,
+    earned,
+    share,
+    votes,
+    weights_of_stakes,
+)
+from veracity.encode import Block, Claims, FloatArray
 
 __all__ = ["Investment", "invested_in"]
 
@@ -38,6 +47,15 @@ class Investment(Sums):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, 1.0, growth=self.growth)
+
+    def weights(self, claims: Claims, memory: Memory, reliability: Standing) -> Weights:
+        """What a source invests in each of its claims; belief grows with a power of their sum."""
+        stake = reliability.trust / reliability.n_claims
+        return weights_of_stakes(stake, reliability.has_denials, self._power())
+
+    def _power(self) -> float:
+        """Belief is what is invested to this power."""
+        return self.growth
 
     def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
         """The paper's voted prior: the share of the votes."""

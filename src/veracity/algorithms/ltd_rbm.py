@@ -16,8 +16,10 @@ from veracity.algorithms.base import (
     Algorithm,
     Memory,
     Rates,
+    Rule,
     Tally,
     Turn,
+    Weights,
     compiled,
     logit,
     normalise_odds,
@@ -170,6 +172,13 @@ class LTDRBM(Algorithm[Machine]):
         base = source_bias(visible_bias, weight)
         log_odds = hidden_bias + compiled().sum_votes(block, base, weight)
         return normalise_odds(log_odds, block) if single_truth else sigmoid(log_odds)
+
+    def weights(self, claims: Claims, memory: Memory, reliability: Machine) -> Weights:
+        """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: the hidden bias."""
+        visible_bias, weight, hidden_bias, _ = reliability
+        base = source_bias(visible_bias, weight)
+        rule: Rule = "softmax" if claims.kind == "categorical" else "sigmoid"
+        return Weights(base + weight, base, rule, hidden_bias)
 
     def rates(self, reliability: Machine, counts: FloatArray) -> Rates:
         """The machine's own rates; under a single truth the prevalence is one value an item."""

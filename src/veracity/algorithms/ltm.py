@@ -16,9 +16,12 @@ from veracity.algorithms.base import (
     Algorithm,
     Memory,
     Rates,
+    Rule,
     Tally,
     Turn,
+    Weights,
     compiled,
+    hold_known,
     logit,
     normalise_odds,
 )
@@ -163,6 +166,18 @@ class LTM(Algorithm[Chains]):
         n_kept = sum(map(self._keeps, range(1, self.rounds + 1)))
         plausibility = memory[1] / (n_kept * self.chains)
         return normalise_odds(logit(plausibility), block) if single_truth else plausibility
+
+    def weights(self, claims: Claims, memory: Memory, reliability: Chains) -> Weights:
+        """The weights the posterior means of the rates would have: facts were drawn by others."""
+        single_truth = claims.kind == "categorical"
+        plausibility = hold_known(
+            self.judge(claims.all, memory, reliability, single_truth), claims.all
+        )
+        counts = compiled().count_votes(claims.all, plausibility, claims.n_sources)
+        tpr, fpr, _ = self.rates(reliability, counts)
+        rule: Rule = "softmax" if single_truth else "sigmoid"
+        support, oppose = np.log(tpr / fpr), np.log1p(-tpr) - np.log1p(-fpr)
+        return Weights(support, oppose, rule, reliability.log_prior_odds, account="average")
 
     def rates(self, reliability: Chains, counts: FloatArray) -> Rates:
         """Posterior means of the rates, with the expected counts for the counts."""

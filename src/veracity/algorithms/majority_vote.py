@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory
+from veracity.algorithms.base import Algorithm, Memory, Weights
 from veracity.algorithms.prior import PriorRates
 from veracity.encode import Block, Claims, FloatArray
 
@@ -33,3 +33,8 @@ class MajorityVote(Algorithm[None]):
     ) -> FloatArray:
         """Supporters over voices."""
         return np.asarray(np.diff(block.first_support_of_fact) / block.n_voices_of_fact)
+
+    def weights(self, claims: Claims, memory: Memory, reliability: None) -> Weights:
+        """Every supporter adds one; the voices are what these are a share of."""
+        one = np.ones(claims.n_sources)
+        return Weights(one, np.zeros_like(one), "mean")

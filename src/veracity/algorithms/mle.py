@@ -16,8 +16,10 @@ from veracity.algorithms.base import (
     Algorithm,
     Memory,
     Rates,
+    Rule,
     Tally,
     Turn,
+    Weights,
     compiled,
     hold_known,
     logit,
@@ -119,6 +121,14 @@ class MLE(Algorithm[TwoCoins]):
         if_true, if_false = _log_joints(block, reliability)
         log_odds = if_true - if_false
         return normalise_odds(log_odds, block) if single_truth else sigmoid(log_odds)
+
+    def weights(self, claims: Claims, memory: Memory, reliability: TwoCoins) -> Weights:
+        """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: logit(prevalence)."""
+        tpr, fpr, prevalence = reliability[:3]
+        oppose = np.log1p(-tpr) - np.log1p(-fpr)
+        rule: Rule = "softmax" if claims.kind == "categorical" else "sigmoid"
+        prior = float(logit(np.array(prevalence)))
+        return Weights(oppose + logit(tpr) - logit(fpr), oppose, rule, prior)
 
     def rates(self, reliability: TwoCoins, counts: FloatArray) -> Rates:
         """The rates that were learned."""

@@ -15,6 +15,7 @@ from veracity.algorithms.base import (
     Memory,
     Tally,
     Turn,
+    Weights,
     compiled,
     hold_known,
     share_of_item,
@@ -112,6 +113,17 @@ class OneCoin(Algorithm[Coins]):
         """The probability of the value; what it gives to values nobody claims is left out."""
         return _judge(block, memory[0], reliability)[0]
 
+    def weights(self, claims: Claims, memory: Memory, reliability: Coins) -> Weights:
+        """A source's odds; before any claim, the share of the label among all."""
+        odds, label_of_fact = _log_odds(reliability), memory[0]
+        return Weights(
+            odds,
+            np.zeros_like(odds),
+            "softmax",
+            prior=np.log(reliability.share[label_of_fact]),
+            unclaimed=_log_rest(claims.all, label_of_fact, reliability),
+        )
+
     def trust(self, reliability: Coins) -> FloatArray:
         """The accuracy."""
         return reliability.accuracy
@@ -123,14 +135,24 @@ def _judge(block: Block, label_of_fact: FloatArray, coins: Coins) -> tuple[Float
     A label's odds against one that nobody claims: its share times, for every source that names it,
     accuracy (K - 1) / (1 - accuracy).
     """
-    n_labels = len(coins.share)
-    odds = np.log(coins.accuracy) - np.log1p(-coins.accuracy) + np.log(max(n_labels - 1, 1))
+    odds = _log_odds(coins)
     score = compiled().sum_votes(block, np.zeros_like(odds), odds) + np.log(
         coins.share[label_of_fact]
     )
     first = block.first_fact_of_item[:-1]
-    rest = 1.0 - np.add.reduceat(coins.share[label_of_fact], first)
-    log_rest = np.log(np.maximum(rest, np.finfo(np.float64).tiny))
+    log_rest = _log_rest(block, label_of_fact, coins)
     log_evidence = np.logaddexp(np.logaddexp.reduceat(score, first), log_rest)
     evidence_of_fact = np.repeat(log_evidence, np.diff(block.first_fact_of_item))
     return hold_known(np.exp(score - evidence_of_fact), block), log_evidence
+
+
+def _log_odds(coins: Coins) -> FloatArray:
+    """What a source's word weighs: log(accuracy (K - 1) / (1 - accuracy))."""
+    n_others = max(len(coins.share) - 1, 1)
+    return np.asarray(np.log(coins.accuracy) - np.log1p(-coins.accuracy) + np.log(n_others))
+
+
+def _log_rest(block: Block, label_of_fact: FloatArray, coins: Coins) -> FloatArray:
+    """For each item, the logarithm of the share of all labels that nobody claims of it."""
+    claimed = np.add.reduceat(coins.share[label_of_fact], block.first_fact_of_item[:-1])
+    return np.log(np.maximum(1.0 - claimed, np.finfo(np.float64).tiny))

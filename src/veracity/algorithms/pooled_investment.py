@@ -34,6 +34,10 @@ class PooledInvestment(Investment):
         is_claimed = Sides(np.sign(voters.fact), np.sign(voters.denial))
         return share(block, is_claimed, has_denials)
 
+    def _power(self) -> float:
+        """What is invested, times its share to a power."""
+        return 1.0 + self.growth
+
     def belief_from(self, block: Block, standing: Standing) -> Sides:
         """B(c) = I(c) · I(c)^g / Σ I(d)^g over the claims d that exclude c, and c."""
         invested = invested_in(block, standing)

@@ -15,6 +15,7 @@ from veracity.algorithms.base import (
     Memory,
     Tally,
     Turn,
+    Weights,
     compiled,
     hold_known,
     logit,
@@ -101,11 +102,24 @@ class SimpleLCA(Algorithm[Honesty]):
         """
         log_odds = logit(reliability.honesty)
         score: FloatArray = compiled().sum_votes(block, np.zeros_like(log_odds), log_odds)
-        n_facts_of_item = np.diff(block.first_fact_of_item)
-        n_others = np.repeat(np.maximum(n_facts_of_item - 1, 1), n_facts_of_item)
-        score = score + np.diff(block.first_support_of_fact) * np.log(n_others)
+        score = score + np.diff(block.first_support_of_fact) * _log_others(block)
         return normalise_odds(score, block)
+
+    def weights(self, claims: Claims, memory: Memory, reliability: Honesty) -> Weights:
+        """ln(H_s / (1 - H_s)), and ln(|Ω| - 1) of the item with each claim."""
+        log_odds = logit(reliability.honesty)
+        n_supports = np.diff(claims.all.first_support_of_fact)
+        of_claim = log_odds[claims.all.source_of_support] + np.repeat(
+            _log_others(claims.all), n_supports
+        )
+        return Weights(log_odds, np.zeros_like(log_odds), "softmax", of_claim=of_claim)
 
     def trust(self, reliability: Honesty) -> FloatArray:
         """The honesty."""
         return reliability.honesty
+
+
+def _log_others(block: Block) -> FloatArray:
+    """For each fact the logarithm of the number of other facts of its item, zero if none."""
+    n_facts_of_item = np.diff(block.first_fact_of_item)
+    return np.repeat(np.log(np.maximum(n_facts_of_item - 1.0, 1.0)), n_facts_of_item)

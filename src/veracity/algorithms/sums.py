@@ -20,6 +20,7 @@ from veracity.algorithms.base import (
     Memory,
     Tally,
     Turn,
+    Weights,
     compiled,
     hold_known,
     share_of_item,
@@ -28,7 +29,17 @@ from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import PriorRates
 from veracity.encode import UNKNOWN, Block, Claims, FloatArray
 
-__all__ = ["Sides", "Standing", "Sums", "claims_of_sources", "earned", "hold", "share", "votes"]
+__all__ = [
+    "Sides",
+    "Standing",
+    "Sums",
+    "claims_of_sources",
+    "earned",
+    "hold",
+    "share",
+    "votes",
+    "weights_of_stakes",
+]
 
 
 class Sides(NamedTuple):
@@ -114,6 +125,10 @@ class Sums(Algorithm[Standing]):
         """The trusts, the largest one."""
         return reliability.trust
 
+    def weights(self, claims: Claims, memory: Memory, reliability: Standing) -> Weights:
+        """A source's trust, for its claims and against what they exclude."""
+        return weights_of_stakes(reliability.trust, reliability.has_denials, power=1.0)
+
     def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
         """The paper's fixed prior: one half for every claim."""
         half = np.full(len(voters.fact), 0.5)
@@ -168,3 +183,10 @@ def hold(block: Block, belief: Sides, has_denials: bool) -> Sides:
     flipped = block._replace(known_of_fact=np.where(known == UNKNOWN, UNKNOWN, 1 - known))
     denial = hold_known(belief.denial, flipped) if has_denials else belief.denial
     return Sides(hold_known(belief.fact, block), denial)
+
+
+def weights_of_stakes(stake: FloatArray, has_denials: bool, power: float) -> Weights:
+    """Weights where beliefs are sums of what sources have at stake, to a power."""
+    if has_denials:
+        return Weights(stake, -stake, "balance", power=power)
+    return Weights(stake, np.zeros_like(stake), "share", power=power)

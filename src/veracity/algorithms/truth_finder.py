@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, normalise_odds, sigmoid
+from veracity.algorithms.base import (
+    Algorithm,
+    Memory,
+    Tally,
+    Turn,
+    Weights,
+    normalise_odds,
+    sigmoid,
+)
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.sums import Sides, claims_of_sources, earned, hold, votes
@@ -120,6 +128,20 @@ class TruthFinder(Algorithm[Doubts]):
         """The trustworthiness t(s)."""
         return 1.0 - reliability.doubt
 
+    def weights(self, claims: Claims, memory: Memory, reliability: Doubts) -> Weights:
+        """Gamma tau(s), of which similar facts have their share; or the same against a denial."""
+        evidence = -self.dampening * np.log(reliability.doubt)
+        if reliability.has_denials:
+            evidence = (1.0 + self._against()) * evidence
+            return Weights(evidence, -evidence, "sigmoid")
+        one, other, similarity = reliability.pairs
+        pairs = (one, other, self.influence * (similarity - self.base_similarity))
+        return Weights(evidence, np.zeros_like(evidence), "softmax", pairs=pairs)
+
+    def _against(self) -> float:
+        """How far evidence for a fact speaks against its denial."""
+        return self.influence * self.base_similarity * (self.similarity is not None)
+
     def _pairs(self, claims: Claims) -> SimilarPairs:
         """The pairs of values that are compared: none where several of an item may be true."""
         if self.similarity is None or claims.kind != "categorical" or claims.value_of_fact is None:
@@ -135,7 +157,7 @@ class TruthFinder(Algorithm[Doubts]):
         """
         fact, denial = votes(block, -np.log(doubts.doubt), doubts.has_denials)
         if doubts.has_denials:
-            against = self.influence * self.base_similarity * (self.similarity is not None)
+            against = self._against()
             return Sides(fact - against * denial, denial - against * fact)
         one, other, similarity = doubts.pairs
         implication = self.influence * (similarity - self.base_similarity)

@@ -12,8 +12,10 @@ import numpy as np
 from veracity.algorithms.base import (
     Algorithm,
     Memory,
+    Rule,
     Tally,
     Turn,
+    Weights,
     compiled,
     hold_known,
     share_of_item,
@@ -93,6 +95,11 @@ class TwoEstimates(Algorithm[FloatArray]):
         """The truths, not stretched; under a single truth, their shares of the item."""
         truth = _truth(block, reliability)
         return share_of_item(truth, block) if single_truth else truth
+
+    def weights(self, claims: Claims, memory: Memory, reliability: FloatArray) -> Weights:
+        """For: one less the error; against: the error."""
+        rule: Rule = "share" if claims.kind == "categorical" else "mean"
+        return Weights(1.0 - reliability, reliability, rule)
 
     def trust(self, reliability: FloatArray) -> FloatArray:
         """One less the error."""

@@ -11,8 +11,11 @@ from typing import Any
 import click
 
 from veracity._version import __version__
-from veracity.cli.commands import compare, demo, discover, evaluate, generate, profile
+from veracity.cli.commands import compare, demo, discover, evaluate, generate
+from veracity.cli.explaining import explain
+from veracity.cli.inspecting import check, profile
 from veracity.cli.options import example
+from veracity.cli.plotting import plot
 from veracity.cli.study import study
 from veracity.errors import ParameterError, VeracityError
 
@@ -84,5 +87,16 @@ def main() -> None:
     """Find out which of the conflicting values is true, and which sources to trust."""
 
 
-for command in (discover, evaluate, compare, profile, generate, study, demo):
+for command in (
+    discover,
+    explain,
+    evaluate,
+    compare,
+    profile,
+    check,
+    plot,
+    generate,
+    study,
+    demo,
+):
     main.add_command(command)

@@ -32,7 +32,7 @@ from veracity.errors import ParameterError
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["compare", "demo", "discover", "evaluate", "generate", "profile"]
+__all__ = ["compare", "demo", "discover", "evaluate", "generate"]
 
 SYNTHETIC_FILE = "synthetic.json"
 """The file that makes a folder one of ``generate``."""
@@ -184,37 +184,6 @@ def compare(
     show_comparison(found)
     if figure is not None:
         click.echo(f"\ndrawn in {figure}")
-
-
-@click.command(epilog=example("veracity profile claims.csv --truth truth.csv"))
-@click.argument("path")
-@click.option("--truth", metavar="TRUTH", help="Known truths: accuracies are told, too.")
-@kind_option
-@columns_option
-@encoding_option
-@normalise_options
-@json_option
-def profile(path: str, truth: str | None, encoding: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Tell what the claims are like, before anything is discovered.
-
-    PATH is what discover takes. How many claims, sources and items there are, how far they are in
-    conflict, how accurate sources are where truth is known, and which sources look like copies.
-    """
-    from veracity.characteristics import profile as profile_claims
-    from veracity.read import read_claims
-    from veracity.terminal import at_work, print_json, show_profile
-
-    normalise = chosen_normalise(options)
-    with at_work() as progress:
-        claims = read_claims(path, encoding=encoding, normalise=normalise, **options)
-        found = profile_claims(claims, truth, progress=progress)
-    if as_json:
-        tables = {"by_attribute": found.by_attribute, "by_source": found.by_source}
-        rows = {k: [] if t is None else t.to_dicts() for k, t in tables.items()}
-        pairs = found.pairs.to_dicts()
-        print_json({**found.measures(), **rows, "pairs": pairs, "notes": found.notes})
-        return
-    show_profile(found)
 
 
 @click.command(epilog=example("veracity generate --sources 20 --items 1000 --out synthetic/"))

@@ -126,7 +126,8 @@ def _named(datasets: tuple[str, ...], normalise: bool) -> tuple[str, ...]:
     from veracity.study.data import NORMALISED
 
     suffixes = ("", NORMALISED) if normalise else ("",)
-    return tuple(f"{folder.rstrip('/')}{suffix}" for folder in datasets for suffix in suffixes)
+    folders = [folder.rstrip("/") or "/" for folder in datasets]
+    return tuple(f"{folder}{suffix}" for folder in folders for suffix in suffixes)
 
 
 def _carry_out(
@@ -137,14 +138,23 @@ def _carry_out(
     **settings: Any,  # noqa: ANN401
 ) -> None:
     """Carry a study out and show what was found."""
+    from veracity.errors import StudyError
+    from veracity.plot import altair
     from veracity.study import carry_out, publish
     from veracity.terminal import at_work, show_table
 
     if algorithms is not None:
         settings["algorithms"] = tuple(algorithms)
     chosen = kind(**settings)
-    with at_work() as progress:
-        rows = carry_out(chosen, out, workers=workers, progress=progress)
+    altair()  # without it there are no figures: that is to be said before the work, not after it
+    try:
+        with at_work() as progress:
+            rows = carry_out(chosen, out, workers=workers, progress=progress)
+    except KeyboardInterrupt as stop:
+        raise StudyError(
+            f"stopped before the end; the rows so far are in {out}, and the same command goes on "
+            "from there"
+        ) from stop
     page = publish(chosen, rows, out)
     name, table = next(iter(chosen.tables(rows).items()))
     show_table(name.replace("_", " "), table.head(40), len(table))

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
+from veracity.algorithms import algorithm_named
+from veracity.errors import ParameterError
+
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
@@ -32,6 +35,19 @@ class Study(ABC):
     measures_time: ClassVar[bool] = False
     """Whether tasks must not run beside each other, because they would slow each other down."""
 
+    algorithms: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(set(self.algorithms)) < len(self.algorithms):
+            raise ParameterError(f"study: an algorithm is named twice in {list(self.algorithms)}")
+        for name in self.algorithms:
+            kinds = algorithm_named(name).kinds
+            if "categorical" not in kinds:
+                raise ParameterError(
+                    f"study: {name} is for {' or '.join(kinds)} claims, and studies are on "
+                    "categorical ones; leave it out"
+                )
+
     @abstractmethod
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """The tasks known so far, by name; `rows` is what those that are done gave."""
@@ -51,6 +67,9 @@ class Study(ABC):
     @abstractmethod
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
         """What the tables say, in sentences."""
+
+    def check(self) -> None:  # noqa: B027 - most have nothing to look at
+        """Raise what can be seen to be wrong before any task is done."""
 
     def settings(self) -> dict[str, Any]:
         """The settings, as JSON can hold them."""

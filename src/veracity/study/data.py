@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from veracity.discovery import prepare, say_nothing
-from veracity.encode import Encoded, IntArray
-from veracity.errors import UnreadableFile
+from veracity.encode import UNKNOWN, Encoded, IntArray
+from veracity.errors import ParameterError, UnreadableFile
 from veracity.read import read_truths_beside
 from veracity.truths import known_of_fact
 
-__all__ = ["Judged", "read_dataset"]
+__all__ = ["Judged", "check_datasets", "name_of", "read_dataset", "require_names"]
 
 NORMALISED = "+normalised"
 """What marks a dataset whose values are normalised, after the path of its folder."""
@@ -30,18 +31,58 @@ class Judged(NamedTuple):
 def read_dataset(folder: str) -> Judged:
     """Read a folder with ``claims`` and ``truth``, in any format claims can have."""
     path = folder.removesuffix(NORMALISED)
-    is_normalised = path != folder
-    prepared = prepare(str(_file(path, "claims")), normalise=is_normalised, tell=say_nothing)
-    truths, _ = read_truths_beside(prepared.table, str(_file(path, "truth")))
+    claims, truth = _file(path, "claims"), _file(path, "truth")
+    prepared = prepare(claims, normalise=path != folder, tell=say_nothing)
+    truths, _ = read_truths_beside(prepared.table, truth)
     known, _ = known_of_fact(prepared.encoded, truths)
-    name = Path(path).name + (" normalised" if is_normalised else "")
-    return Judged(name, prepared.encoded, known)
+    if (known == UNKNOWN).all():
+        raise UnreadableFile(f"{truth}: none of its truths is about an item in {claims}")
+    return Judged(name_of(folder), prepared.encoded, known)
+
+
+def name_of(folder: str) -> str:
+    """What a dataset is called in tables: its folder's name, and whether it is normalised.
+
+    >>> name_of("data/flight_raw+normalised")
+    'flight_raw normalised'
+    """
+    path = Path(folder.removesuffix(NORMALISED))
+    name = path.resolve().name if path.name in ("", "..") else path.name
+    return f"{name} normalised" if folder.endswith(NORMALISED) else name
+
+
+def require_names(datasets: Sequence[str]) -> None:
+    """There must be datasets, and tables must tell them apart."""
+    if not datasets:
+        raise ParameterError("study: no dataset is named; name a folder with claims and truth")
+    folder_of: dict[str, str] = {}
+    for folder in datasets:
+        name = name_of(folder)
+        if name in folder_of:
+            raise ParameterError(
+                f"study: {folder_of[name]!r} and {folder!r} would both be called {name!r} in the "
+                "tables; rename a folder, or leave one out"
+            )
+        folder_of[name] = folder
+
+
+def check_datasets(datasets: Sequence[str]) -> None:
+    """Raise where a folder lacks claims or truth."""
+    for folder in datasets:
+        for part in ("claims", "truth"):
+            _file(folder.removesuffix(NORMALISED), part)
 
 
 def _file(folder: str, part: str) -> Path:
-    found = sorted(Path(folder).glob(f"{part}.*"))
+    """The one file (or folder of files) with claims or truth."""
+    if not Path(folder).is_dir():
+        raise UnreadableFile(f"{folder}: there is no such folder; a dataset is one")
+    found = sorted([*Path(folder).glob(part), *Path(folder).glob(f"{part}.*")])
     if not found:
         raise UnreadableFile(
             f"{folder}: no file '{part}.*' in it; a dataset is a folder with claims and truth"
         )
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise UnreadableFile(f"{folder}: which file holds the {part}? Leave one of {names} in it")
     return found[0]

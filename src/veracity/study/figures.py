@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,66 +19,125 @@ __all__ = [
     "table_figure",
 ]
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
-"""Okabe and Ito's palette: told apart by the colour-blind."""
+COLOUR_OF = {
+    "majority-vote": "#000000",
+    "ltd-rbm": "#0072b2",
+    "ltd-rbm-c": "#56b4e9",
+    "mle": "#d55e00",
+    "ltm": "#009e73",
+    "two-estimates": "#cc79a7",
+    "oracle": "#888888",
+    "oracle of copies": "#c4c4c4",
+}
+"""Okabe and Ito's palette, told apart by the colour-blind; the same in every figure."""
+
+OTHER_COLOURS = ("#e69f00", "#f0e442", "#882255", "#44aa99", "#332288", "#999933")
+"""For algorithms that are not in the paper."""
+
+OURS, PAPER = "veracity", "the paper"
 
 WIDTH = 560
 
 
 def by_whom(table: pl.DataFrame, *measures: str) -> pl.DataFrame:
-    """One row a measure of ours and one of the paper's, told apart by the column `by`."""
+    """One row a measure of ours and one of the paper's, told apart by the column `by`.
+
+    Of the paper's, only those of algorithms that were run.
+    """
     keys = [n for n in table.columns if n not in measures and not n.startswith("paper_")]
-    ours = table.select(*keys, *measures, by=pl.lit("veracity"))
-    paper = table.select(*keys, **{n: f"paper_{n}" for n in measures}, by=pl.lit("the paper"))
-    return pl.concat([ours, paper], how="vertical_relaxed").drop_nulls(measures[0])
+    ours = table.select(*keys, *measures, by=pl.lit(OURS)).drop_nulls(measures[0])
+    paper = table.select(*keys, **{n: f"paper_{n}" for n in measures}, by=pl.lit(PAPER))
+    is_run = pl.col("algorithm").is_in(ours["algorithm"].unique().implode())
+    paper = paper.filter(is_run).drop_nulls(measures[0])
+    return pl.concat([ours, paper], how="vertical_relaxed")
 
 
-def whose(alt: Any) -> dict[str, Any]:  # noqa: ANN401 - the module
+def whose(alt: Any, rows: pl.DataFrame) -> dict[str, Any]:  # noqa: ANN401 - the module
     """Colour for the algorithm, dashes for the paper."""
+    there = set(rows["algorithm"])
+    known = [name for name in COLOUR_OF if name in there]
+    others = sorted(there - set(known))
+    colours = [COLOUR_OF[name] for name in known]
+    colours += [OTHER_COLOURS[n % len(OTHER_COLOURS)] for n in range(len(others))]
     return {
-        "color": alt.Color("algorithm:N", scale=alt.Scale(range=list(COLOURS)), title=None),
-        "strokeDash": alt.StrokeDash(
-            "by:N",
-            scale=alt.Scale(domain=["veracity", "the paper"], range=[[1, 0], [4, 4]]),
+        "color": alt.Color(
+            "algorithm:N",
+            scale=alt.Scale(domain=known + others, range=colours),
             title=None,
+            legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=2),
         ),
+        "strokeDash": dashes(alt, rows),
+    }
+
+
+def dashes(alt: Any, rows: pl.DataFrame) -> Any:  # noqa: ANN401
+    """Ours solid, the paper's dashed; a legend only where there are both."""
+    legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2)
+    return alt.StrokeDash(
+        "by:N",
+        scale=alt.Scale(domain=[OURS, PAPER], range=[[1, 0], [4, 4]]),
+        title=None,
+        legend=legend if rows["by"].n_unique() > 1 else None,
+    )
+
+
+def decades(alt: Any, values: pl.Series) -> dict[str, Any]:  # noqa: ANN401
+    """A logarithmic scale as long as its values need, marked at powers of ten."""
+    lowest, highest = float(values.min()), float(values.max())  # type: ignore[arg-type]
+    first, last = math.floor(math.log10(lowest)), math.ceil(math.log10(highest))
+    marks = [10.0**power for power in range(first, last + 1)]
+    return {
+        "scale": alt.Scale(type="log", domain=[lowest, highest], nice=False),
+        "axis": alt.Axis(values=marks, format=",~r"),
     }
 
 
 def characteristic_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
     """One column of figure 4: accuracy, its standard deviation, and how many datasets there are."""
     alt = altair()
-    x = alt.X("x:Q", title=title)
-    measures = by_whom(table, "accuracy", "accuracy_std")
-    lines = alt.Chart(measures).mark_line().encode(x=x, **whose(alt)).properties(width=WIDTH)
-    zero = alt.Scale(zero=False)
-    mean = lines.encode(y=alt.Y("accuracy:Q", scale=zero)).properties(height=260)
-    spread = lines.encode(y=alt.Y("accuracy_std:Q", title="standard deviation")).properties(
-        height=140
-    )
-    counts = by_whom(table.filter(pl.col("algorithm") == "majority-vote"), "datasets")
-    share = pl.col("datasets") / pl.col("datasets").sum().over("by")
-    bars = alt.Chart(counts.with_columns(share=share)).mark_line(interpolate="step", color="black")
-    datasets = bars.encode(
-        x=x, y=alt.Y("share:Q", title="share of datasets"), strokeDash=whose(alt)["strokeDash"]
+    x = alt.X("x:Q", title=title, axis=alt.Axis(tickCount=10))
+    measures = by_whom(table, "accuracy", "accuracy_std", "datasets")
+    accuracy = alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False))
+    mean = _curves(alt, measures).encode(x=x, y=accuracy).properties(width=WIDTH, height=260)
+    several = measures.filter(pl.col("datasets") > 1)  # one alone has no spread
+    deviation = alt.Y("accuracy_std:Q", title="standard deviation")
+    spread = _curves(alt, several).encode(x=x, y=deviation).properties(width=WIDTH, height=140)
+    shares = _shares(table)
+    steps = alt.Chart(shares).mark_line(interpolate="step", color="black")
+    datasets = steps.encode(
+        x=x, y=alt.Y("share:Q", title="share of datasets"), strokeDash=dashes(alt, shares)
     ).properties(width=WIDTH, height=100)
     figure: TopLevelMixin = alt.vconcat(mean, spread, datasets).properties(
-        title=f"Accuracy against {title}"
+        title=alt.Title(f"Accuracy against {title}", anchor="middle")
     )
     return figure
+
+
+def _curves(alt: Any, rows: pl.DataFrame) -> Any:  # noqa: ANN401
+    """Lines, with points where we measured, so that a gap is not taken for a measurement."""
+    encoding = whose(alt, rows)
+    points = alt.Chart(rows.filter(pl.col("by") == OURS)).mark_point(size=14, filled=True)
+    lines = alt.Chart(rows).mark_line(strokeWidth=1.5).encode(**encoding)
+    return lines + points.encode(color=encoding["color"], opacity=alt.value(1))
+
+
+def _shares(table: pl.DataFrame) -> pl.DataFrame:
+    """Which share of the datasets each group has; a group without any has none."""
+    counts = table.group_by("x").agg(pl.col("datasets", "paper_datasets").max().fill_null(0))
+    sides = [
+        counts.select("x", share=pl.col(n) / pl.col(n).sum(), by=pl.lit(by))
+        for n, by in (("datasets", OURS), ("paper_datasets", PAPER))
+    ]
+    return pl.concat(sides).sort("by", "x")
 
 
 def runtime_figure(table: pl.DataFrame) -> TopLevelMixin:
     """Figure 3: seconds against the number of claims, both on logarithmic scales."""
     alt = altair()
-    lines = (
-        alt.Chart(by_whom(table, "seconds"))
-        .mark_line()
-        .encode(
-            x=alt.X("claims:Q", scale=alt.Scale(type="log"), title="claims"),
-            y=alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds"),
-            **whose(alt),
-        )
+    rows = by_whom(table, "seconds")
+    lines = _curves(alt, rows).encode(
+        x=alt.X("claims:Q", title="claims", **decades(alt, rows["claims"])),
+        y=alt.Y("seconds:Q", title="seconds", **decades(alt, rows["seconds"])),
     )
     figure: TopLevelMixin = lines.properties(
         width=WIDTH, height=360, title="Run time against the number of claims"
@@ -88,15 +148,12 @@ def runtime_figure(table: pl.DataFrame) -> TopLevelMixin:
 def sensitivity_figure(table: pl.DataFrame, parameter: str, title: str) -> TopLevelMixin:
     """Figure 5: accuracy against the start of one parameter."""
     alt = altair()
-    kind = "log" if parameter in ("learning_rate", "batch_size") else "linear"
-    lines = (
-        alt.Chart(by_whom(table, "accuracy"))
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("setting:Q", scale=alt.Scale(type=kind), title=parameter.replace("_", " ")),
-            y=alt.Y("accuracy:Q", scale=alt.Scale(domain=[0, 1])),
-            **whose(alt),
-        )
+    rows = by_whom(table, "accuracy")
+    is_wide = parameter in ("learning_rate", "batch_size")
+    scale = decades(alt, rows["setting"]) if is_wide else {"scale": alt.Scale(zero=False)}
+    lines = _curves(alt, rows).encode(
+        x=alt.X("setting:Q", title=parameter.replace("_", " "), **scale),
+        y=alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(domain=[0, 1])),
     )
     figure: TopLevelMixin = lines.properties(width=WIDTH, height=300, title=title)
     return figure
@@ -105,8 +162,9 @@ def sensitivity_figure(table: pl.DataFrame, parameter: str, title: str) -> TopLe
 def table_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
     """Table 3 as cells: accuracy of each optimum on each dataset, one field an algorithm."""
     alt = altair()
-    cells = alt.Chart(by_whom(table, "accuracy")).encode(
-        x=alt.X("dataset:N", title=None, sort=None),
+    rows = by_whom(table, "accuracy")
+    cells = alt.Chart(rows).encode(
+        x=alt.X("dataset:N", title=None, sort=None, axis=alt.Axis(labelAngle=-30)),
         y=alt.Y("optimized_for:N", title="optimised for", sort=None),
     )
     shade = alt.Color("accuracy:Q", scale=alt.Scale(scheme="blues", domain=[0, 1]))
@@ -114,8 +172,12 @@ def table_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
         text=alt.Text("accuracy:Q", format=".3f"),
         color=alt.condition("datum.accuracy > 0.6", alt.value("white"), alt.value("black")),
     )
-    field = (cells.mark_rect().encode(color=shade) + text).properties(width=240, height=120)
+    n_datasets = rows["dataset"].n_unique()
+    field = (cells.mark_rect().encode(color=shade) + text).properties(
+        width=64 * n_datasets, height=28 * n_datasets
+    )
     figure: TopLevelMixin = field.facet(
-        row=alt.Row("algorithm:N", title=None), column=alt.Column("by:N", title=None, sort=None)
-    ).properties(title=title)
+        row=alt.Row("algorithm:N", title=None, sort=list(dict.fromkeys(rows["algorithm"]))),
+        column=alt.Column("by:N", title=None, sort=[OURS, PAPER]),
+    ).properties(title=alt.Title(title, anchor="middle"))
     return figure

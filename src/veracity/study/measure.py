@@ -12,7 +12,7 @@ from veracity.algorithms import Algorithm
 from veracity.discovery import fit, say_nothing
 from veracity.encode import UNKNOWN, Claims, Encoded, FloatArray, IntArray
 from veracity.engines import Local
-from veracity.errors import NotConverged
+from veracity.errors import NotConverged, ParameterError
 from veracity.tables import SAME
 
 __all__ = ["Measured", "accuracy", "measure"]
@@ -36,7 +36,7 @@ def measure(encoded: Encoded, known: IntArray, algorithm: Algorithm[Any]) -> Mea
         found = fit(encoded.claims, algorithm, prior, Local(threads=1), say_nothing)
     seconds = time.perf_counter() - began
     if found.plausibility is None:
-        raise TypeError(f"{algorithm.name} estimates numbers")
+        raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
     right = accuracy(encoded.claims, found.plausibility, known)
     return Measured(right, seconds, len(found.trace), found.converged)
 

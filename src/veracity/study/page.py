@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shlex
+from dataclasses import fields
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,9 @@ from veracity.study.base import Study
 from veracity.write import finished_file
 
 __all__ = ["write_page"]
+
+OPTIONS = ("algorithms", "datasets", "most", "parameters", "repeats", "seed")
+"""The settings that the command has options for."""
 
 STYLE = """
 :root { color-scheme: light; }
@@ -40,8 +46,8 @@ def write_page(
     """Write the page of a study, given its figures as SVG; it loads nothing from anywhere."""
     findings = "".join(f"<li>{escape(finding)}</li>" for finding in study.findings(tables))
     figures = "".join(
-        f'<figure id="{name}" role="img" aria-label="{escape(_title(name))}">{svg}</figure>'
-        for name, svg in drawn.items()
+        f'<figure role="img" aria-label="{escape(_title(name))}">{_apart(svg, number)}</figure>'
+        for number, (name, svg) in enumerate(drawn.items())
     )
     shown = "".join(
         f'<h3>{escape(_title(name))}</h3><div class="table" tabindex="0">{_table(table)}</div>'
@@ -58,13 +64,37 @@ def write_page(
 <h2>Figures</h2>{figures}
 <h2>Tables</h2>{shown}
 <footer><p>Made by veracity {escape(str(made["veracity"]))} with
-<code>veracity study {escape(shlex.quote(study.name))}</code>, started {escape(made["started"])}, on
+<code>{escape(_command(study))}</code>, started {escape(made["started"])}, on
 {escape(machine)}.</p><details><summary>Settings</summary><pre>{settings}</pre></details></footer>
 </body></html>
 """
     with finished_file(target) as file:
         file.write_text(page, encoding="utf-8")
     return target
+
+
+def _command(study: Study) -> str:
+    """What to type, or to write in Python where the command has no option for a setting."""
+    words, options = ["veracity", "study", study.name], []
+    for field in fields(study):
+        value = getattr(study, field.name)
+        if isinstance(value, tuple) and field.name == "datasets":
+            words += value
+        elif value == (
+            field.default_factory() if callable(field.default_factory) else field.default
+        ):
+            continue
+        elif field.name not in OPTIONS:
+            return repr(study)
+        else:
+            told = ",".join(value) if isinstance(value, tuple) else str(value)
+            options += [f"--{field.name}", told]
+    return shlex.join([*words, *options, "--out", "study/"])
+
+
+def _apart(svg: str, number: int) -> str:
+    """A figure whose names are its own, so that several can share a page."""
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>figure{number}-", svg)
 
 
 def _title(name: str) -> str:
@@ -81,8 +111,10 @@ def _table(table: pl.DataFrame) -> str:
 
 
 def _cell(value: object) -> str:
-    if value is None:
+    if value is None or value is False:
         return ""
+    if value is True:
+        return "yes"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.4g}" if math.isfinite(value) else ""
     return f"{value:,}" if isinstance(value, int) else escape(str(value))

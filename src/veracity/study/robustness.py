@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from veracity.study.base import Row, Study
-from veracity.study.data import Judged, read_dataset
+from veracity.study.data import Judged, check_datasets, name_of, read_dataset, require_names
 from veracity.study.figures import table_figure
 from veracity.study.measure import measure
 from veracity.study.paper import paper_table
@@ -62,19 +62,27 @@ class RobustnessStudy(Study):
     algorithms: tuple[str, ...] = ("ltd-rbm", "ltd-rbm-c", "mle", "ltm")
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_names(self.datasets)
+
+    def check(self) -> None:
+        """Every dataset must be there."""
+        check_datasets(self.datasets)
+
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """Searches first; each optimum that was found is then to be applied to every dataset."""
+        # The optima are part of the tasks' names: a search that finds others makes other tasks.
         pairs = [(a, d) for d in self.datasets for a in self.algorithms]
         searches = [f"{SEARCH} {algorithm} {dataset}" for algorithm, dataset in pairs]
         if rows.is_empty() or not set(searches) <= set(rows["task"]):
             return searches
-        optima = rows.filter("is_optimum")
+        found = rows.filter("is_optimum")
+        setting = dict(zip(found["task"], found["setting"], strict=True))
         return searches + [
-            json.dumps(
-                [APPLY, row["algorithm"], row["dataset"], json.loads(row["setting"]), target]
-            )
+            json.dumps([APPLY, algorithm, name_of(origin), json.loads(setting[search]), target])
             for target in self.datasets
-            for row in optima.iter_rows(named=True)
+            for search, (algorithm, origin) in zip(searches, pairs, strict=True)
         ]
 
     def do(self, task: str) -> list[Row]:
@@ -87,7 +95,7 @@ class RobustnessStudy(Study):
             )
             applied = {"algorithm": algorithm, "optimized_for": origin, "dataset": data.name}
             return [{**applied, "setting": json.dumps(setting), **measured._asdict()}]
-        _, algorithm, folder = task.split(maxsplit=2)
+        _, algorithm, folder = task.split(" ", maxsplit=2)
         data = read_dataset(folder)
         best, tried = optimise(data, algorithm, self.seed)
         return [
@@ -147,7 +155,7 @@ def optimise(data: Judged, name: str, seed: int = 0) -> tuple[str, dict[str, flo
     tried: dict[str, float] = {}
 
     def right(setting: dict[str, float]) -> float:
-        key = json.dumps(setting)
+        key = json.dumps(setting, sort_keys=True)
         if key not in tried:
             tried[key] = measure(
                 data.encoded, data.known, with_settings(name, setting, seed)
@@ -155,13 +163,14 @@ def optimise(data: Judged, name: str, seed: int = 0) -> tuple[str, dict[str, flo
         return tried[key]
 
     best: dict[str, float] = {}
+    right(best)  # the defaults: all there is to try where an algorithm has no hyperparameters
     while True:
         before = best
         for parameter in parameters:
             options = [best, *({**best, parameter: value} for value in GRID[parameter])]
             best = max(options, key=right)  # the first of equals: what need not change stays
         if best == before:
-            return json.dumps(best), tried
+            return json.dumps(best, sort_keys=True), tried
 
 
 def _paper_rows() -> pl.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import algorithm_named
+from veracity.errors import ParameterError
 from veracity.study.base import Row, Study
 from veracity.study.figures import runtime_figure
 from veracity.study.measure import measure
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["RuntimeStudy"]
 
 CLAIMS_PER_ITEM = 10
+
+VOTE = "majority-vote"
+"""What the others are compared with."""
+
+LEAST_TO_GROW = 1000
+"""Claims from which on growth is measured: below, most of the time is spent on getting started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +67,17 @@ class RuntimeStudy(Study):
     repeats: int = 5
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("least", "steps", "repeats"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"study: {name} must be at least 1")
+        if self.most < self.least:
+            raise ParameterError(f"study: most must be at least {self.least:,}, which is least")
+
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task a size and algorithm."""
-        sizes = np.geomspace(self.least, self.most, self.steps).round().astype(int)
+        sizes = np.unique(np.geomspace(self.least, self.most, self.steps).round().astype(int))
         return [f"{name} {size}" for size in sizes for name in self.algorithms]
 
     def do(self, task: str) -> list[Row]:
@@ -104,23 +119,28 @@ class RuntimeStudy(Study):
 
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
         """How long each takes for a million claims, and how that grows."""
-        return [
-            f"{row['algorithm']}: {row['microseconds_per_claim']:.3g} microseconds a claim at "
-            f"{row['claims']:,} claims, {row['times_vote']:.3g} times the vote; time grows as "
-            f"claims to the power of {row['exponent']:.2f}"
-            + (
-                ""
-                if row["paper_exponent"] is None
-                else f" (the paper: {row['paper_exponent']:.2f})"
-            )
-            for row in tables["growth"].iter_rows(named=True)
-        ]
+        return [_sentence(row) for row in tables["growth"].iter_rows(named=True)]
+
+
+def _sentence(row: Row) -> str:
+    """One algorithm's cost, and how it grows where that can be told."""
+    cost = (
+        f"{row['algorithm']}: {row['microseconds_per_claim']:.3g} microseconds a claim at "
+        f"{row['claims']:,} claims"
+    )
+    if row["times_vote"] is not None and row["algorithm"] != VOTE:
+        cost += f", {row['times_vote']:.3g} times the vote"
+    if row["exponent"] is None:
+        return cost
+    paper = row["paper_exponent"]
+    told = "" if paper is None else f" (the paper: {paper:.2f})"
+    return f"{cost}; time grows as claims to the power of {row['exponent']:.2f}{told}"
 
 
 def _growth(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
     """The exponent of a power law through the larger sizes, and the cost at the largest."""
     largest = ours.sort("claims").group_by("algorithm", maintain_order=True).last()
-    vote = largest.filter(pl.col("algorithm") == "majority-vote")["seconds"]
+    vote = largest.filter(pl.col("algorithm") == VOTE)["seconds"]
     per_vote = pl.col("seconds") / vote[0] if len(vote) else pl.lit(None, dtype=pl.Float64)
     table = largest.select(
         "algorithm",
@@ -136,8 +156,9 @@ def _growth(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _exponents(rows: pl.DataFrame) -> pl.DataFrame:
-    """The slope of log seconds over log claims, from a thousand claims on: smaller ones wait."""
-    log = rows.filter(pl.col("claims") >= 1000).select(
+    """The slope of log seconds over log claims; nothing where there are not two sizes."""
+    log = rows.filter(pl.col("claims") >= LEAST_TO_GROW).select(
         "algorithm", x=pl.col("claims").log(), y=pl.col("seconds").log()
     )
-    return log.group_by("algorithm").agg(power=pl.cov("x", "y") / pl.col("x").var())
+    several = log.filter(pl.col("x").n_unique().over("algorithm") > 1)
+    return several.group_by("algorithm").agg(power=pl.cov("x", "y") / pl.col("x").var())

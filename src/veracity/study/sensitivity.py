@@ -10,7 +10,7 @@ import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.study.base import Row, Study
-from veracity.study.data import read_dataset
+from veracity.study.data import check_datasets, read_dataset, require_names
 from veracity.study.figures import sensitivity_figure
 from veracity.study.measure import measure
 from veracity.study.paper import paper_table
@@ -58,9 +58,19 @@ class SensitivityStudy(Study):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        require_names(self.datasets)
         for parameter in self.parameters:
             if parameter not in GRID:
                 raise ParameterError(f"study: no parameter {parameter!r}; there are {list(GRID)}")
+        if not self.tasks(pl.DataFrame()):
+            raise ParameterError(
+                f"study: none of {list(self.algorithms)} has a parameter {list(self.parameters)}"
+            )
+
+    def check(self) -> None:
+        """Every dataset must be there."""
+        check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task a dataset, algorithm, hyperparameter and value."""
@@ -75,7 +85,7 @@ class SensitivityStudy(Study):
 
     def do(self, task: str) -> list[Row]:
         """Run one algorithm with one hyperparameter changed."""
-        algorithm, parameter, value, folder = task.split(maxsplit=3)
+        algorithm, parameter, value, folder = task.split(" ", maxsplit=3)
         data = read_dataset(folder)
         chosen = with_settings(algorithm, {parameter: float(value)}, self.seed)
         measured = measure(data.encoded, data.known, chosen)

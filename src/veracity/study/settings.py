@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from veracity.algorithms import Algorithm, Prior, algorithm_named
+from veracity.algorithms import Algorithm, algorithm_named
+from veracity.errors import ParameterError
 
 __all__ = ["GRID", "Setting", "parameters_of", "with_settings"]
 
@@ -24,6 +25,8 @@ GRID: dict[str, tuple[float, ...]] = {
 """The values each hyperparameter may take."""
 
 OF_PRIOR = ("fpr", "tpr", "prevalence")
+WHOLE = ("batch_size", "steps")
+"""Those that are whole numbers."""
 
 
 def parameters_of(name: str) -> list[str]:
@@ -42,13 +45,18 @@ def with_settings(name: str, setting: Setting, seed: int = 0) -> Algorithm[Any]:
     >>> with_settings("ltd-rbm", {"fpr": 0.1, "decay": 0.25}).prior.fpr
     0.1
     """
+    unknown = setting.keys() - set(parameters_of(name))
+    if unknown:
+        raise ParameterError(
+            f"study: {name} has no parameter {min(unknown)!r} to set; it has {parameters_of(name)}"
+        )
     algorithm = algorithm_named(name)
     own = {field.name for field in fields(algorithm)}  # type: ignore[arg-type]
-    changes: dict[str, Any] = {p: v for p, v in setting.items() if p not in OF_PRIOR}
-    changes |= {p: int(changes[p]) for p in ("batch_size", "steps") if p in changes}
-    of_prior: dict[str, Any] = {p: v for p, v in setting.items() if p in OF_PRIOR}
+    whole = {p: int(setting[p]) for p in WHOLE if p in setting}
+    of_prior: dict[str, Any] = {p: setting[p] for p in OF_PRIOR if p in setting}
+    changes: dict[str, Any] = {p: v for p, v in setting.items() if p not in of_prior} | whole
     if of_prior:
-        changes["prior"] = Prior(**of_prior)
+        changes["prior"] = replace(algorithm.prior, **of_prior)
     if "seed" in own:
         changes["seed"] = seed
     return replace(algorithm, **changes)  # type: ignore[type-var]

@@ -10,28 +10,30 @@ import json
 import multiprocessing
 import os
 import platform
+import shutil
 import signal
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import polars as pl
 
 from veracity._version import __version__
-from veracity.errors import OutputError, StudyError
+from veracity.discovery import Progress, say_nothing
+from veracity.errors import OutputError, ParameterError, StudyError
 from veracity.plot import save_figure
 from veracity.study.base import Row, Study
 from veracity.study.page import write_page
-from veracity.write import finished_file
+from veracity.write import finished_file, writing
 
 __all__ = ["STUDY_FILE", "carry_out", "publish"]
-
-Progress = Callable[[str, int, int], None]
 
 STUDY_FILE = "study.json"
 """The file that makes a folder that of a study."""
@@ -67,68 +69,117 @@ def carry_out(
     progress
         Called with phase, done and total as the work goes on.
     """
+    if workers is not None and workers < 1:
+        raise ParameterError(f"study: workers must be at least 1, got {workers}")
+    tell = progress or say_nothing
     ledger = _Ledger(study, None if folder is None else Path(folder))
     n_workers = 1 if study.measures_time else workers or os.cpu_count() or 1
     try:
         while left := _left(study, ledger.rows()):
+            ledger.check_version()
             n_done = ledger.n_tasks
-            for number, (task, rows) in enumerate(_done(study, left, n_workers), start=1):
-                ledger.add(task, rows)
-                if progress is not None:
-                    progress(f"study {study.name}", n_done + number, n_done + len(left))
+            tell(f"study {study.name}", n_done, n_done + len(left))
+            with closing(_done(study, left, n_workers)) as done:
+                for number, (task, rows) in enumerate(done, start=1):
+                    ledger.add(task, rows)
+                    tell(f"study {study.name}", n_done + number, n_done + len(left))
     finally:
         ledger.write_part()
-    return ledger.finish()
+    return ledger.finish(study)
 
 
 def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) -> Path:
     """Write tables (CSV), figures (SVG and PNG) and a page that needs no network; give its path."""
     target = Path(folder)
+    made = _claim(target, study)
     tables = study.tables(rows)
-    figures = study.figures(tables)
     for name, table in tables.items():
         with finished_file(target / f"{name}.csv") as file:
             table.write_csv(file, float_precision=6)
+    figures = study.figures(tables)
     for name, figure in figures.items():
         for suffix in (".svg", ".png"):
             save_figure(figure, target / f"{name}{suffix}")
     drawn = {name: (target / f"{name}.svg").read_text(encoding="utf-8") for name in figures}
-    made = json.loads((target / STUDY_FILE).read_text(encoding="utf-8"))
     return write_page(target / "index.html", study, tables, drawn, made)
 
 
 def _left(study: Study, rows: pl.DataFrame) -> list[str]:
     done = set(rows["task"]) if "task" in rows.columns else set()
-    return [task for task in study.tasks(rows) if task not in done]
+    return [task for task in dict.fromkeys(study.tasks(rows)) if task not in done]
 
 
-def _done(study: Study, tasks: Sequence[str], n_workers: int) -> Iterator[tuple[str, list[Row]]]:
+def _done(
+    study: Study, tasks: Sequence[str], n_workers: int
+) -> Generator[tuple[str, list[Row]], None, None]:
     """The tasks with their rows, as they get done."""
-    if n_workers == 1 or len(tasks) == 1:
+    n_workers = min(n_workers, len(tasks))
+    if n_workers == 1:
         for task in tasks:
             yield task, study.do(task)
         return
+    others = set(multiprocessing.active_children())
     spawn = multiprocessing.get_context("spawn")  # forking would copy the locks of other threads
-    with _environment(ONE_THREAD), ProcessPoolExecutor(n_workers, spawn, _ignore_stop) as pool:
-        task_of = {pool.submit(study.do, task): task for task in tasks}
+    with ProcessPoolExecutor(n_workers, spawn, _start_worker) as pool:
         try:
+            with _environment(ONE_THREAD), _stop_later():
+                task_of = {pool.submit(study.do, task): task for task in tasks}
             for future in as_completed(task_of):
                 yield task_of[future], future.result()
         except BrokenProcessPool as error:
             raise StudyError(
-                "a worker died, most likely for lack of memory; start the same command again with "
-                "fewer workers: what is done is kept"
+                "a worker died, most likely for lack of memory; start the same again with fewer "
+                "workers: what is done is kept (a script of your own that starts a study must do "
+                "so under if __name__ == '__main__')"
             ) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
+            for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
 
 
-def _ignore_stop() -> None:
-    """Ctrl-C is the parent's business: it stops the workers."""
+def _start_worker() -> None:
+    """Ctrl-C is the parent's business: it stops the workers. They do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _stop_later() -> Iterator[None]:
+    """Let Ctrl-C wait; processes started meanwhile never hear of it, not even while they start."""
+    heard: list[tuple[int, FrameType | None]] = []
+    is_main = threading.current_thread() is threading.main_thread()  # only there is it heard of
+    handler = signal.getsignal(signal.SIGINT)
+    if is_main:
+        signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    try:
+        with _blocked(signal.SIGINT):  # which is inherited; handlers are not
+            yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+    if heard and callable(handler):
+        handler(*heard[0])
+
+
+@contextmanager
+def _blocked(stop: signal.Signals) -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {stop})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -152,15 +203,29 @@ class _Ledger:
     def __init__(self, study: Study, folder: Path | None) -> None:
         self.folder = folder
         self.n_tasks = 0
+        self._made_by = __version__
         self._frames: list[pl.DataFrame] = []
         self._fresh: list[Row] = []
         self._last_written = time.monotonic()
         if folder is not None:
-            _claim(folder, study)
-            done = folder / ROWS_FILE
-            kept = [done] if done.exists() else sorted((folder / PARTS).glob("*.parquet"))
-            self._frames = [_read_rows(file) for file in kept]
-            self.n_tasks = sum(frame["task"].n_unique() for frame in self._frames)
+            self._made_by = _claim(folder, study)["veracity"]
+            for file in [*folder.glob(ROWS_FILE), *sorted((folder / PARTS).glob("*.parquet"))]:
+                self._keep(_read_rows(file))
+
+    def _keep(self, frame: pl.DataFrame) -> None:
+        """Rows from disk, without those that are there twice: a stop may come between two files."""
+        if self._frames:
+            frame = frame.filter(~pl.col("task").is_in(self.rows()["task"].unique().implode()))
+        self._frames.append(frame)
+        self.n_tasks += frame["task"].n_unique()
+
+    def check_version(self) -> None:
+        """What is left must be done by who did the rest."""
+        if self._made_by != __version__:
+            raise StudyError(
+                f"{self.folder} holds a study begun by veracity {self._made_by}, and this is "
+                f"{__version__}, which may find other rows; choose another folder"
+            )
 
     def rows(self) -> pl.DataFrame:
         fresh = [pl.DataFrame(self._fresh, infer_schema_length=None)] if self._fresh else []
@@ -168,6 +233,8 @@ class _Ledger:
         return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
     def add(self, task: str, rows: list[Row]) -> None:
+        if not rows:
+            raise ValueError(f"task {task!r} gave no row: nobody could tell that it is done")
         self._fresh += [{"task": task, **row} for row in rows]
         self.n_tasks += 1
         if time.monotonic() - self._last_written > SECONDS_BETWEEN_PARTS:
@@ -179,42 +246,53 @@ class _Ledger:
             return
         frame = pl.DataFrame(self._fresh, infer_schema_length=None)
         parts = self.folder / PARTS
-        parts.mkdir(exist_ok=True)
-        with finished_file(parts / f"{len(list(parts.iterdir())):05d}.parquet") as file:
+        with writing(parts):
+            parts.mkdir(exist_ok=True)
+        numbers = [int(part.stem) for part in parts.glob("*.parquet") if part.stem.isdecimal()]
+        with finished_file(parts / f"{max(numbers, default=-1) + 1:05d}.parquet") as file:
             frame.write_parquet(file)
         self._frames.append(frame)
         self._fresh = []
 
-    def finish(self) -> pl.DataFrame:
-        """One file in place of the parts."""
+    def finish(self, study: Study) -> pl.DataFrame:
+        """One file in place of the parts, in the order of the tasks, whoever was done first."""
         rows = self.rows()
+        if rows.is_empty():
+            return rows
+        place = {task: number for number, task in enumerate(dict.fromkeys(study.tasks(rows)))}
+        order = pl.col("task").replace_strict(place, default=len(place), return_dtype=pl.Int64)
+        rows = rows.sort(order, maintain_order=True)
         if self.folder is not None and (self.folder / PARTS).exists():
             with finished_file(self.folder / ROWS_FILE) as file:
                 rows.write_parquet(file)
-            for part in (self.folder / PARTS).iterdir():
-                part.unlink()
-            (self.folder / PARTS).rmdir()
+            with writing(self.folder / PARTS):
+                shutil.rmtree(self.folder / PARTS)
         return rows
 
 
 def _read_rows(file: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file)
+        rows = pl.read_parquet(file, glob=False)
+        if "task" not in rows.columns:
+            raise pl.exceptions.ColumnNotFoundError("task")
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StudyError(
             f"{file}: damaged; delete it to have its tasks done again, and start once more"
         ) from error
+    return rows
 
 
-def _claim(folder: Path, study: Study) -> None:
-    """Make the folder this study's, or find that it is."""
+def _claim(folder: Path, study: Study) -> dict[str, Any]:
+    """Make the folder this study's, or find that it is; give what its file says."""
     settings = json.loads(json.dumps(study.settings()))
     marker = folder / STUDY_FILE
-    if marker.exists():
-        _check_same(marker, study.name, settings)
-        return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(f"{folder} is no folder of a study; choose another name")
+    with writing(folder):
+        if marker.exists():
+            return _check_same(marker, study.name, settings)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(f"{folder} is no folder of a study; choose another name")
+        study.check()
+        folder.mkdir(parents=True, exist_ok=True)
     made = {
         "veracity": __version__,
         "study": study.name,
@@ -222,22 +300,26 @@ def _claim(folder: Path, study: Study) -> None:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": _machine(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     with finished_file(marker) as file:
         file.write_text(json.dumps(made, indent=2), encoding="utf-8")
+    return made
 
 
-def _check_same(marker: Path, name: str, settings: dict[str, Any]) -> None:
+def _check_same(marker: Path, name: str, settings: dict[str, Any]) -> dict[str, Any]:
     try:
-        made = json.loads(marker.read_text(encoding="utf-8"))
+        made: dict[str, Any] = json.loads(marker.read_text(encoding="utf-8"))
         is_same = (made["study"], made["settings"]) == (name, settings)
+        is_whole = {"veracity", "started", "machine"} <= made.keys()
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise OutputError(f"{marker} is damaged; choose another folder") from error
+    if not is_whole:
+        raise OutputError(f"{marker} is damaged; choose another folder")
     if not is_same:
         raise OutputError(
             f"{marker.parent} holds a study with other settings; choose another folder, or give "
             f"the settings in {marker.name} to go on with it"
         )
+    return made
 
 
 def _machine() -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""Commands that look at claims before anything is believed of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from veracity.cli.options import (
+    chosen_normalise,
+    columns_option,
+    encoding_option,
+    example,
+    json_option,
+    kind_option,
+    known_option,
+    normalise_options,
+)
+
+__all__ = ["check", "profile"]
+
+
+@click.command(epilog=example("veracity profile claims.csv --truth truth.csv"))
+@click.argument("path")
+@click.option("--truth", metavar="TRUTH", help="Known truths: accuracies are told, too.")
+@kind_option
+@columns_option
+@encoding_option
+@normalise_options
+@json_option
+def profile(path: str, truth: str | None, encoding: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Tell what the claims are like, before anything is discovered.
+
+    PATH is what discover takes. How many claims, sources and items there are, how far they are in
+    conflict, how accurate sources are where truth is known, and which sources look like copies.
+    """
+    from veracity.characteristics import profile as profile_claims
+    from veracity.read import read_claims
+    from veracity.terminal import at_work, print_json, show_profile
+
+    normalise = chosen_normalise(options)
+    with at_work() as progress:
+        claims = read_claims(path, encoding=encoding, normalise=normalise, **options)
+        found = profile_claims(claims, truth, progress=progress)
+    if as_json:
+        tables = {"by_attribute": found.by_attribute, "by_source": found.by_source}
+        rows = {k: [] if t is None else t.to_dicts() for k, t in tables.items()}
+        pairs = found.pairs.to_dicts()
+        print_json({**found.measures(), **rows, "pairs": pairs, "notes": found.notes})
+        return
+    show_profile(found)
+
+
+@click.command(epilog=example("veracity check claims.csv"))
+@click.argument("path")
+@kind_option
+@columns_option
+@encoding_option
+@known_option
+@normalise_options
+@json_option
+def check(path: str, known: str | None, encoding: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Check whether the claims can tell who is right.
+
+    PATH is what discover takes. Each warning says what was seen, what it means and what would help;
+    how far the answer differs from a vote is told as well.
+    """
+    from veracity.health import check as check_claims
+    from veracity.read import read_claims
+    from veracity.terminal import at_work, print_json, show_health
+
+    normalise = chosen_normalise(options)
+    with at_work() as progress:
+        claims = read_claims(path, encoding=encoding, normalise=normalise, **options)
+        health = check_claims(claims, known=known, progress=progress)
+    if as_json:
+        differs = health.against_vote
+        told = None if differs is None else differs.to_dict()
+        print_json({"warnings": health.to_dicts(), "against_vote": told})
+        return
+    show_health(health)

@@ -1,0 +1,261 @@
+"""Reasons in plain words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from veracity.encode import IntArray
+from veracity.tables import SAME, Tables
+from veracity.weighing import Item
+
+__all__ = ["told_in_words"]
+
+CLOSE = 0.2
+"""A margin below this is a close call."""
+
+LIKELY_ELSEWHERE = 0.1
+"""That the truth is a value nobody claims is worth a word from here on."""
+
+
+class Side(NamedTuple):
+    """Sources that say the same: their row numbers, those with most weight first, their names."""
+
+    sources: IntArray
+    names: list[str]
+
+    @property
+    def who(self) -> str:
+        """Who they are, in few words.
+
+        >>> Side(np.arange(3), ["radar", "tower", "orbitz"]).who
+        'radar and 2 others'
+        """
+        n_others = len(self.sources) - 1
+        if n_others < 2:
+            return " and ".join(self.names[: n_others + 1])
+        return f"{self.names[0]} and {n_others:,} others"
+
+    def verb(self, one: str, many: str) -> str:
+        """The form of the verb."""
+        return one if len(self.sources) == 1 else many
+
+
+def told_in_words(tables: Tables, run: dict[str, Any], item: Item, truths: pl.DataFrame) -> str:
+    """Why the item has its value."""
+    tell = {"categorical": _single, "multiple": _multiple, "binary": _binary, "numeric": _number}
+    words: str = tell[run["kind"]](tables, run, item, truths)
+    return words
+
+
+def _single(tables: Tables, run: dict[str, Any], item: Item, truths: pl.DataFrame) -> str:
+    truth, p = truths.row(0, named=True), item.facts["plausibility"].to_numpy()
+    order = np.lexsort((-item.facts["supporters"].to_numpy(), -np.round(p, SAME)))
+    best = int(order[0])
+    value = _value(item, best)
+    known = _known(tables, item)
+    side = _side(tables, item, item.fact_of_claim == best)
+    if known is not None and known.max() == 0:
+        return "None of the claimed values is true: the truth is known to be another."
+    if known is not None:
+        return f"{value} because it is known to be true; {side.who} {_says(side)} so."
+    sentences = []
+    if truth["value"] is None:
+        sentences.append(
+            f"No value is plausible enough: the best has {p[best]:.2f}, and "
+            f"{run['min_plausibility']:.2f} is asked for."
+        )
+    if len(order) == 1:
+        sentences.append(f"{value} because {_unanimous(side, item)}.")
+    else:
+        sentences += _against(tables, item, order, side, bool(truth["tied"]))
+    elsewhere = 1.0 - float(p.sum())
+    if run.get("weights") and _has_unclaimed(tables) and elsewhere >= LIKELY_ELSEWHERE:
+        sentences.append(f"The truth may be a value nobody claims (probability {elsewhere:.2f}).")
+    return " ".join(sentences)
+
+
+def _against(tables: Tables, item: Item, order: IntArray, side: Side, tied: bool) -> list[str]:
+    """Why the best value, and not the next."""
+    best, second = int(order[0]), int(order[1])
+    other = _side(tables, item, item.fact_of_claim == second)
+    value, runner_up = _value(item, best), _value(item, second)
+    p = item.facts["plausibility"].to_numpy()
+    if tied:
+        n_more = len(side.sources) - len(other.sources)
+        reason = "more sources say so" if n_more > 0 else "it comes first in sorted order"
+        sentences = [
+            f"{value} and {runner_up} are equally plausible; {value} is taken because {reason}.",
+            f"{side.who} {_says(side)} {value}, {other.who} {_says(other)} {runner_up}.",
+        ]
+    else:
+        reason, praise = _why_not(tables, item, side, other)
+        sentences = [
+            f"{value} because {side.who} {_says(side)} so{praise}; "
+            f"{other.who} {_says(other)} {runner_up}, but {reason}."
+        ]
+        if p[best] - p[second] < CLOSE:
+            sentences.append(f"It is a close call: {p[best]:.2f} against {p[second]:.2f}.")
+    if len(order) > 2:
+        n_more = len(order) - 2
+        sentences.append(
+            "1 more value is claimed." if n_more == 1 else f"{n_more:,} more values are claimed."
+        )
+    return sentences
+
+
+def _why_not(tables: Tables, item: Item, side: Side, other: Side) -> tuple[str, str]:
+    """Why the other side is believed less, and what speaks for the first if it is no larger."""
+    attribute = item.facts["attribute"][0] if "attribute" in item.facts.columns else None
+    about = "" if attribute is None else f" about {attribute}"
+    right, other_right = (_rightness(tables, s.sources, attribute) for s in (side, other))
+    tenths, other_tenths = round(10 * right), round(10 * other_right)
+    praise = ""
+    if len(side.sources) <= len(other.sources) and tenths > other_tenths:
+        praise = f", and {side.verb('is', 'are')} {_how_often(tenths, about, only='')}"
+    if other_tenths < tenths:
+        return f"{other.verb('is', 'are')} {_how_often(other_tenths, about, only='only ')}", praise
+    if len(other.sources) < len(side.sources):
+        return other.verb("is alone", "are fewer"), praise
+    return f"{other.verb('its', 'their')} word weighs less", praise
+
+
+def _how_often(tenths: int, about: str, only: str) -> str:
+    """How often sources are right.
+
+    >>> _how_often(3, " about gate", only="only ")
+    'right about gate only 3 times in 10'
+    """
+    if tenths == 0:
+        return f"hardly ever right{about}"
+    if tenths == 10:
+        return f"nearly always right{about}"
+    return f"right{about} {only}{tenths} {'time' if tenths == 1 else 'times'} in 10"
+
+
+def _unanimous(side: Side, item: Item) -> str:
+    n_voices = len(np.unique(item.source_of_claim))
+    if n_voices == 1:
+        return f"{side.who} says so; no other source speaks of it"
+    return f"{side.who} say so" if n_voices == 2 else f"all {n_voices:,} sources say so"
+
+
+def _binary(tables: Tables, run: dict[str, Any], item: Item, truths: pl.DataFrame) -> str:
+    truth = truths.row(0, named=True)
+    p = float(item.facts["plausibility"][0])
+    is_true = p > 0.5
+    answer = "True" if is_true else "False"
+    yes, no = (_side(tables, item, item.is_positive == said) for said in (True, False))
+    side, other = (yes, no) if is_true else (no, yes)
+    verbs = (("says so", "say so"), ("denies it", "deny it"))
+    own, others = verbs if is_true else verbs[::-1]
+    known = _known(tables, item)
+    if known is not None:
+        return f"{answer} because it is known to be {answer.lower()}."
+    doubt = ""
+    if truth["value"] is None:
+        sure = max(p, 1.0 - p)
+        doubt = f"Not sure enough: {sure:.2f}, and {run['min_plausibility']:.2f} is asked for. "
+    if truth["tied"]:
+        return f"{doubt}True and false are equally plausible; a tie is called false."
+    if len(side.sources) == 0:
+        reason = f"although {other.who} {other.verb(*others)}: {other.verb('it is', 'they are')} "
+        return f"{doubt}{answer}, {reason}wrong more often than right."
+    if len(other.sources) == 0:
+        return f"{doubt}{answer} because {side.who} {side.verb(*own)}; nobody says otherwise."
+    reason, praise = _why_not(tables, item, side, other)
+    sentence = f"{answer} because {side.who} {side.verb(*own)}{praise}; "
+    close = f" It is a close call: {p:.2f} that it is true." if abs(2 * p - 1) < CLOSE else ""
+    return f"{doubt}{sentence}{other.who} {other.verb(*others)}, but {reason}.{close}"
+
+
+def _multiple(tables: Tables, run: dict[str, Any], item: Item, truths: pl.DataFrame) -> str:
+    least = 0.5 if run["min_plausibility"] is None else run["min_plausibility"]
+    p, sentences = item.facts["plausibility"].to_numpy(), []
+    order = np.argsort(-np.round(p, SAME), kind="stable")
+    known = _known(tables, item)
+    for fact in order[:5].tolist():
+        value = _value(item, fact)
+        side = _side(tables, item, item.fact_of_claim == fact)
+        n_opposers = int(item.facts["opposers"][fact])
+        is_true = bool(p[fact] >= least)
+        if known is not None:
+            sentences.append(f"{value} is known to be {'true' if is_true else 'false'}.")
+            continue
+        sentence = f"{value}: {'true' if is_true else 'not true'} ({p[fact]:.2f}); "
+        sentence += f"{side.who} {_says(side)} so"
+        if n_opposers:
+            others = "1 source speaks" if n_opposers == 1 else f"{n_opposers:,} sources speak"
+            sentence += f", {others} of it and {'does' if n_opposers == 1 else 'do'} not"
+        sentences.append(f"{sentence}.")
+    if len(order) > 5:
+        sentences.append(f"{len(order) - 5:,} more values are claimed.")
+    return " ".join(sentences)
+
+
+def _number(tables: Tables, run: dict[str, Any], item: Item, truths: pl.DataFrame) -> str:
+    truth = truths.row(0, named=True)
+    n_claims = len(item.source_of_claim)
+    side = _side(tables, item, np.ones(n_claims, dtype=np.bool_))
+    if n_claims == 1:
+        return f"{truth['value']:.6g} because {side.who} says so; no other source speaks of it."
+    numbers = item.facts["value"].to_numpy()
+    low, high = numbers.min(), numbers.max()
+    spread = "" if truth["uncertainty"] is None else f" ± {truth['uncertainty']:.2g}"
+    return (
+        f"{truth['value']:.6g}{spread}, the weighted mean of {n_claims:,} claims from {low:.6g} to "
+        f"{high:.6g}; the word of {side.names[0]} weighs most."
+    )
+
+
+# --- who, what and how often ----------------------------------------------------------------------
+
+
+def _side(tables: Tables, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
+    """The sources of these claims, those first that weigh most, or else are most accurate."""
+    source = item.source_of_claim[is_of_side]
+    if item.weight_of_claim is not None:
+        standing = item.weight_of_claim[is_of_side]
+    elif tables.weights is not None and tables.confusions is None:
+        standing = np.abs(tables.weights["weight_for"].to_numpy()[source])
+    else:
+        standing = tables.sources["accuracy"].fill_null(0.0).to_numpy()[source]
+    source = source[np.lexsort((source, -np.round(standing, SAME)))]
+    names = tables.sources["source"].gather(source[:2]).cast(pl.String).to_list()
+    return Side(source, names)
+
+
+def _rightness(tables: Tables, sources: IntArray, attribute: object) -> float:
+    """How often what these sources say, of this attribute, is right, on the whole."""
+    assert tables.claims is not None
+    claims = tables.claims.filter(pl.col("source").is_in(pl.Series(sources, dtype=pl.UInt32)))
+    facts = tables.facts.select(pl.col("^(attribute|plausibility)$"))[claims["fact"]]
+    if "claim" in claims.columns:
+        p = pl.col("plausibility")
+        right = pl.when(claims["claim"]).then(p).otherwise(1.0 - p)
+        facts = facts.with_columns(plausibility=right)
+    if attribute is not None:
+        facts = facts.filter(pl.col("attribute") == attribute)
+    return float(facts["plausibility"].mean() or 0.0)  # type: ignore[arg-type]
+
+
+def _known(tables: Tables, item: Item) -> IntArray | None:
+    """Whether each fact of the item is known to be true, if anything is known of it."""
+    if tables.grounds is None or "known" not in tables.grounds.columns:
+        return None
+    known = tables.grounds["known"].slice(item.first, len(item.facts)).to_numpy()
+    return known if known.max() >= 0 else None
+
+
+def _has_unclaimed(tables: Tables) -> bool:
+    return tables.grounds is not None and "unclaimed" in tables.grounds.columns
+
+
+def _value(item: Item, fact: int) -> str:
+    return str(item.facts["value"][fact])
+
+
+def _says(side: Side) -> str:
+    return side.verb("says", "say")

@@ -1,0 +1,333 @@
+"""Explanations: rows that add up, and words that say the same."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import veracity
+from claims import binary_rows, value_rows
+from veracity.algorithms import ALGORITHMS
+from veracity.explain import MOST_ROWS
+from veracity.weighing import Weighing, cut_items, plausibilities
+
+KINDS = ("categorical", "multiple", "binary", "numeric")
+WITHOUT_WEIGHTS = {"three-estimates"}
+AVERAGES = {"ltm"}
+PAIRS = [(n, k) for n in sorted(ALGORITHMS) for k in KINDS if k in ALGORITHMS[n]().kinds]
+EXACT = [p for p in PAIRS if p[0] not in WITHOUT_WEIGHTS | AVERAGES and p[1] != "numeric"]
+every_pair = pytest.mark.parametrize(("name", "kind"), PAIRS)
+every_exact_pair = pytest.mark.parametrize(("name", "kind"), EXACT)
+
+
+def discover(claims, algorithm="ltd-rbm", kind="categorical", **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", veracity.errors.NotConverged)
+        return veracity.discover(claims, algorithm, kind=kind, **options)
+
+
+def rows_of(kind):
+    if kind == "numeric":
+        return value_rows().map(lambda rows: rows.with_columns(pl.col("value").cast(pl.Float64)))
+    return binary_rows() if kind == "binary" else value_rows()
+
+
+def claims_of(*rows, columns=("source", "entity", "value")):
+    return pl.DataFrame(rows, schema=list(columns), orient="row")
+
+
+def key_of(kind):
+    return "fact" if kind == "binary" else "entity"
+
+
+def check_sums(why):
+    """The prior and the weights of the rows of a value are its score."""
+    values = why.values.filter(pl.col("supporters") + pl.col("opposers") > 0)
+    keys = [k for k in ("entity", "attribute", "fact", "value") if k in values.columns]
+    sums = why.rows.group_by(keys).agg(pl.col("weight").sum())
+    joined = values.join(sums, on=keys, how="left", nulls_equal=True)
+    claimed = joined.filter(pl.col("value").is_not_null()) if "value" in keys else joined
+    total = claimed["prior"] + claimed["weight"].fill_null(0.0)
+    assert_allclose(claimed["score"], total, rtol=1e-9, atol=1e-9)
+
+
+# --- the claims travel with the result ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["categorical", "multiple", "binary"])
+@given(data=st.data())
+@settings(max_examples=25)
+def test_claims_are_told_by_the_rows_of_facts_and_sources(kind, data):
+    rows = data.draw(rows_of(kind)).unique()
+    tables = discover(rows, "majority-vote", kind).tables
+    facts = tables.facts[tables.claims["fact"]]
+    named = facts.with_columns(source=tables.sources["source"].gather(tables.claims["source"]))
+    if kind == "binary":
+        named = named.with_columns(claim=tables.claims["claim"])
+    assert tables.claims["fact"].is_sorted()
+    assert set(named.select(rows.columns).rows()) == set(rows.rows())
+    assert len(named) == len(rows)
+
+
+# --- weights add up -------------------------------------------------------------------------------
+
+
+@every_exact_pair
+@given(data=st.data())
+@settings(max_examples=15)
+def test_rows_and_prior_add_up_to_scores_and_these_give_the_plausibilities(name, kind, data):
+    result = discover(data.draw(rows_of(kind)), name, kind)
+    told = result.run["weights"]
+    assert told["account"] == "exact"
+    for entity in result.facts[key_of(kind)].unique():
+        why = result.why(entity)
+        check_sums(why)
+        rows = np.flatnonzero(result.facts[key_of(kind)] == entity)
+        (item,) = cut_items(result.tables, rows, [key_of(kind)])
+        scale = Weighing(result.tables, result.run, item).scale()
+        expected = plausibilities(told["rule"], scale, told["power"])
+        assert_allclose(item.facts["plausibility"], expected, atol=1e-9)
+
+
+@every_pair
+def test_explanations_survive_saving(name, kind, tmp_path):
+    result = discover(example(kind), name, kind)
+    loaded = veracity.load(result.save(tmp_path / "run"))
+    for entity in result.facts[key_of(kind)].unique():
+        one, other = result.why(entity), loaded.why(entity)
+        assert one.words == other.words
+        assert one.rows.equals(other.rows)
+        assert one.values.equals(other.values)
+        assert (one.scale, one.rule, one.account) == (other.scale, other.rule, other.account)
+
+
+@every_exact_pair
+def test_known_truths_are_held_and_the_rows_still_add_up(name, kind):
+    claims = example(kind)
+    truth = claims.head(1).select(pl.exclude("source"))
+    result = discover(claims, name, kind, known=truth)
+    why = result.why(truth[key_of(kind)][0])
+    check_sums(why)
+    assert "known to be true" in why.words
+
+
+@every_pair
+@given(data=st.data())
+@settings(max_examples=5)
+def test_every_item_of_every_algorithm_has_words(name, kind, data):
+    result = discover(data.draw(rows_of(kind)), name, kind)
+    for entity in result.facts[key_of(kind)].unique():
+        why = result.why(entity)
+        assert why.words.startswith(tuple("0123456789TFNG1-"))
+        assert why.words.splitlines()[0].endswith(".")
+        assert "None" not in why.words.replace("None of the", "")
+
+
+def example(kind):
+    if kind == "binary":
+        rows = [("a", "p", True), ("b", "p", True), ("c", "p", False), ("a", "q", False),
+                ("b", "q", True), ("c", "q", False)]  # fmt: skip
+        return claims_of(*rows, columns=("source", "fact", "claim"))
+    rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"), ("a", "y", "2"), ("b", "y", "3"),
+            ("c", "y", "2"), ("d", "y", "2"), ("d", "x", "3")]  # fmt: skip
+    claims = claims_of(*rows)
+    return claims.with_columns(pl.col("value").cast(pl.Float64)) if kind == "numeric" else claims
+
+
+def test_two_sources_on_paper():
+    """With tpr 0.8 and 0.6, fpr 0.2 and 0.3: log(0.8 / 0.2) against log(0.6 / 0.3)."""
+    rate = veracity.Rate
+    of_source = {
+        "a": rate(tpr=0.8, fpr=0.2, fixed=True), "b": rate(tpr=0.6, fpr=0.3, fixed=True),
+    }  # fmt: skip
+    algorithm = veracity.LTDRBM(prior=veracity.Prior(of_source=of_source, prevalence=0.5))
+    why = discover(claims_of(("a", "x", "1"), ("b", "x", "2")), algorithm).why("x")
+    first = why.rows.filter(pl.col("value") == "1").sort("source")
+    assert first["claimed"].to_list() == ["1", "2"]
+    assert_allclose(first["weight"], [np.log(0.8 / 0.2), np.log(0.4 / 0.7)])
+    assert_allclose(why.values["prior"], [0.0, 0.0], atol=1e-12)
+    odds = (0.8 / 0.2 * 0.4 / 0.7) / (0.2 / 0.8 * 0.6 / 0.3)
+    assert_allclose(why.values["plausibility"], [odds / (1 + odds), 1 / (1 + odds)])
+
+
+@pytest.mark.parametrize("name", ["crh", "catd", "gtm"])
+def test_numbers_add_up_to_the_estimate(name):
+    why = discover(example("numeric"), name, "numeric").why("y")
+    assert_allclose(why.rows["weight"].sum() + why.values["prior"][0], why.values["value"][0])
+    assert why.scale == "numbers"
+    assert "the weighted mean of 4 claims from 2 to 3" in why.words
+
+
+def test_samplers_tell_averages_and_say_so():
+    why = discover(example("categorical"), "ltm").why("x")
+    assert why.account == "average"
+    check_sums(why)
+    assert "the weights are averages" in why.words
+
+
+def test_what_does_not_judge_by_weights_says_so():
+    why = discover(example("categorical"), "three-estimates").why("x")
+    assert (why.account, why.scale) == ("none", None)
+    assert why.rows["weight"].null_count() == len(why.rows) == 4
+    assert "does not judge by weights" in why.words
+
+
+def test_claims_that_weigh_little_are_summed_in_one_row():
+    n = 3 * MOST_ROWS
+    claims = pl.DataFrame(
+        {"source": [*range(n), n], "entity": ["x"] * (n + 1), "value": ["1"] * n + ["2"]}
+    )
+    why = discover(claims).why("x")
+    check_sums(why)
+    of_first = why.rows.filter(pl.col("value") == "1")
+    assert len(of_first) == MOST_ROWS + 1
+    assert of_first["source"].null_count() == 1
+    assert of_first["claims"].sum() == n + 1
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return discover(veracity.synthetic.flights().claims)
+
+
+def test_words_name_the_sides_and_how_often_they_are_right(demo):
+    assert demo.why("VC-100", "departure").words == (
+        "22:35 because airline and 5 others say so; gatewise and flyaway say 15:45, but are right "
+        "about departure only 5 times in 10."
+    )
+
+
+def test_words_tell_a_close_call(demo):
+    assert "It is a close call: 0.51 against 0.49." in demo.why("VC-176", "departure").words
+
+
+def test_without_attribute_every_attribute_is_told(demo):
+    lines = demo.why("VC-100").words.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["departure", "gate"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([("a", "x", "1")], "1 because a says so; no other source speaks of it."),
+        ([("a", "x", "1"), ("b", "x", "1")], "1 because a and b say so."),
+        ([(s, "x", "1") for s in "abc"], "1 because all 3 sources say so."),
+        (
+            [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2")],
+            "1 because a and b say so; c says 2, but is right only 3 times in 10.",
+        ),
+        (
+            [("a", "x", "1"), ("b", "x", "2")],
+            "1 and 2 are equally plausible; 1 is taken because it comes first in sorted order. "
+            "a says 1, b says 2.",
+        ),
+        (
+            [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"), ("d", "x", "3"), ("e", "x", "4")],
+            "1 because a and b say so; c says 2, but is right only 2 times in 10. "
+            "2 more values are claimed.",
+        ),
+    ],
+)
+def test_words_of_a_vote(rows, words):
+    assert discover(claims_of(*rows), "majority-vote").why("x").words == words
+
+
+def test_words_of_abstaining():
+    rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2")]
+    words = discover(claims_of(*rows), "majority-vote", min_plausibility=0.9).why("x").words
+    assert words.startswith(
+        "No value is plausible enough: the best has 0.67, and 0.90 is asked for. 1 because a and b"
+    )
+
+
+def test_words_of_known_truths():
+    rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"), ("a", "y", "1")]
+    known = pl.DataFrame({"entity": ["x", "y"], "value": ["2", "5"]})
+    result = discover(claims_of(*rows), known=known)
+    assert result.why("x").words == "2 because it is known to be true; c says so."
+    assert result.why("y").words == (
+        "None of the claimed values is true: the truth is known to be another."
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            [("a", True), ("b", True), ("c", False)],
+            "True because a and b say so; c denies it, but is right only 3 times in 10.",
+        ),
+        ([("a", False), ("b", False)], "False because a and b deny it; nobody says otherwise."),
+        (
+            [("a", True), ("b", False)],
+            "True and false are equally plausible; a tie is called false.",
+        ),
+    ],
+)
+def test_words_of_a_binary_vote(rows, words):
+    claims = claims_of(*((s, "p", c) for s, c in rows), columns=("source", "fact", "claim"))
+    assert discover(claims, "majority-vote", "binary").why("p").words == words
+
+
+def test_words_of_several_truths():
+    rows = [("a", "x", "1"), ("b", "x", "1"), ("a", "x", "2")]
+    words = discover(claims_of(*rows), "majority-vote", "multiple").why("x").words
+    assert words == (
+        "1: true (1.00); a and b say so. 2: true (0.50); a says so, 1 source speaks of it and does "
+        "not."
+    )
+
+
+# --- errors and frames ----------------------------------------------------------------------------
+
+
+def test_an_unknown_name_is_answered_with_close_ones(demo):
+    with pytest.raises(veracity.errors.ParameterError, match="no entity 'VC-1OO'; did you mean"):
+        demo.why("VC-1OO")
+    with pytest.raises(veracity.errors.ParameterError, match="no attribute 'gates'; did you mean"):
+        demo.why("VC-100", "gates")
+    with pytest.raises(
+        veracity.errors.ParameterError, match="no attribute '%%'; there are 'departure', 'gate'"
+    ):
+        demo.why("VC-100", "%%")
+
+
+def test_an_attribute_where_there_is_none_is_refused():
+    result = discover(claims_of(("a", "x", "1")))
+    with pytest.raises(veracity.errors.ParameterError, match="have no attributes; leave it out"):
+        result.why("x", "colour")
+
+
+def test_a_run_without_claims_says_what_to_do(tmp_path):
+    folder = discover(claims_of(("a", "x", "1"))).save(tmp_path / "run")
+    (folder / "claims.parquet").unlink()
+    with pytest.raises(veracity.errors.UnreadableFile, match="discover it again"):
+        veracity.load(folder).why("x")
+
+
+def test_frames_come_in_the_users_kind():
+    why = discover(claims_of(("a", "x", "1")).to_pandas()).why("x")
+    assert type(why.rows).__module__.startswith("pandas")
+    assert type(why.values).__module__.startswith("pandas")
+
+
+def test_numbers_name_items_as_well_as_text():
+    claims = pl.DataFrame({"source": [1, 2], "entity": [7, 7], "value": [1, 1]})
+    result = discover(claims)
+    assert result.why(7).words == result.why("7").words == "1 because 1 and 2 say so."
+
+
+def test_repr_shows_words_and_tables(demo):
+    text = repr(demo.why("VC-176", "departure"))
+    assert text.startswith("12:20 because ticketbay and 4 others say so")
+    assert "ticketbay" in text.split("\n", 1)[1]
+    assert max(map(len, text.splitlines()[1:])) <= 120

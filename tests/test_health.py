@@ -1,0 +1,442 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import veracity
+from claims import binary_rows, value_rows
+from veracity.concerns import ADVICE
+from veracity.errors import ParameterError
+from veracity.health import check
+from veracity.synthetic import Synthetic
+
+PAGE = Path(__file__).parents[1] / "docs" / "checking.md"
+CLEAN = Synthetic(sources=12, items=500)
+
+
+def clean(seed=1):
+    return CLEAN.draw(seed).claims
+
+
+def names(health):
+    return {concern.name for concern in health.warnings}
+
+
+def found(health, name):
+    (concern,) = (concern for concern in health.warnings if concern.name == name)
+    return concern
+
+
+def elsewhere(claims, word):
+    """The same claims by other sources about other entities."""
+    return claims.with_columns(
+        pl.format(word + "{}", name).alias(name) for name in ("source", "entity")
+    )
+
+
+# --- a case for each warning ----------------------------------------------------------------------
+
+
+def with_a_hermit():
+    return pl.concat([clean(), elsewhere(clean().filter(source="source03"), "hermit-")])
+
+
+def in_two_parts():
+    return pl.concat([clean(1), elsewhere(clean(2), "other-")])
+
+
+def of_two_sources():
+    return Synthetic(sources=2, items=300, frequency=0.9).draw(1).claims
+
+
+def shuffled(claims):
+    return claims[np.random.default_rng(0).permutation(len(claims))]
+
+
+def with_two_sources_an_item():
+    return shuffled(clean()).group_by("entity", maintain_order=True).head(2)
+
+
+def mostly_said_once():
+    alone = pl.col("source") == "source" + (pl.col("entity").str.slice(-1)).str.zfill(2)
+    return clean().filter(alone | (pl.col("entity") < "entity150"))
+
+
+def of_passers_by():
+    """500 sources of three claims each."""
+    rng = np.random.default_rng(0)
+    source = np.repeat(np.arange(500), 3)
+    entity = rng.integers(0, 100, 1500)
+    value = np.where(rng.random(1500) < 0.7, 0, rng.integers(1, 4, 1500))
+    rows = {"source": source, "entity": entity, "value": value + entity % 4}
+    return pl.DataFrame(rows).cast(pl.String)
+
+
+def of_one_voice():
+    """One source speaks of everything, three others of some items, one other of some more."""
+    others = shuffled(clean()).filter(pl.col("source") != "source05").group_by("entity")
+    some, more = others.head(3), others.head(1)
+    whole = CLEAN.draw(1).truth.with_columns(source=pl.lit("source05")).select(some.columns)
+    is_more = pl.col("entity").is_between(pl.lit("entity100"), pl.lit("entity259"))
+    return pl.concat([some.filter(pl.col("entity") < "entity100"), more.filter(is_more), whole])
+
+
+def without_conflict():
+    return clean().drop("value").join(CLEAN.draw(1).truth, on=["entity", "attribute"])
+
+
+def of_guesses():
+    return Synthetic(sources=12, items=500, accuracy=0.25, accuracy_variability=1e6).draw(1).claims
+
+
+def with_mirrors():
+    """Four good sources, and a bad one with five mirrors."""
+    good = Synthetic(sources=4, items=300, accuracy=0.85, frequency=0.9).draw(1).claims
+    bad = Synthetic(sources=1, items=300, accuracy=0.5, frequency=0.9).draw([1, 2]).claims
+    copies = [bad.with_columns(source=pl.lit(f"mirror{n}")) for n in range(6)]
+    return pl.concat([good, *copies])
+
+
+def with_two_spellings():
+    shouts = pl.col("source") < "source05"
+    value = pl.when(shouts).then(pl.col("value").str.to_uppercase() + " .").otherwise("value")
+    return clean().with_columns(value=value)
+
+
+def with_gaps():
+    is_gap = pl.int_range(pl.len()) % 20 == 0
+    return clean().with_columns(value=pl.when(is_gap).then(pl.lit("N/A")).otherwise("value"))
+
+
+MISLED = Synthetic(sources=12, items=300, values=2, accuracy=0.35).draw(1)
+
+CASES = {
+    "lone-sources": with_a_hermit,
+    "separate-parts": in_two_parts,
+    "fewer-than-three": of_two_sources,
+    "single-source-items": mostly_said_once,
+    "few-claims": of_passers_by,
+    "dominant-source": of_one_voice,
+    "little-conflict": without_conflict,
+    "flip-risk": of_guesses,
+    "near-copies": with_mirrors,
+    "far-from-vote": lambda: MISLED.claims,
+    "spellings": with_two_spellings,
+    "placeholders": with_gaps,
+}
+"""For each warning, claims that give rise to it and to no other."""
+
+KNOWN = {"far-from-vote": MISLED.truth}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_what_is_wrong_is_found_and_nothing_else(name):
+    health = check(CASES[name](), known=KNOWN.get(name))
+    assert not health.is_healthy
+    assert names(health) == {name}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_every_warning_is_explained_in_the_docs(name):
+    assert re.search(rf"^### `{name}`$", PAGE.read_text("utf-8"), re.MULTILINE)
+
+
+# --- clean data -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_independent_sources_raise_no_alarm(seed):
+    rng = np.random.default_rng(seed)
+    parameters = Synthetic(
+        sources=int(rng.integers(8, 30)),
+        items=int(rng.integers(200, 800)),
+        values=int(rng.integers(3, 8)),
+        accuracy=rng.uniform(0.6, 0.9),
+        frequency=rng.uniform(0.3, 0.9),
+    )
+    health = check(parameters.draw(seed).claims)
+    assert health.is_healthy, health
+
+
+@pytest.mark.parametrize("accuracy", [0.6, 0.9])
+@pytest.mark.parametrize("frequency", [0.3, 0.9])
+@pytest.mark.parametrize("values", [3, 8])
+def test_the_corners_raise_no_alarm(accuracy, frequency, values):
+    drawn = Synthetic(
+        sources=12, items=400, accuracy=accuracy, frequency=frequency, values=values
+    ).draw(3)
+    assert check(drawn.claims).is_healthy
+
+
+def test_the_demo_raises_no_alarm(flights):
+    assert check(flights.claims).is_healthy
+
+
+def test_good_sources_that_agree_against_many_bad_ones_are_not_called_copies():
+    drawn = veracity.synthetic.flights(n_flights=600, seed=3)
+    assert "near-copies" not in names(check(drawn.claims))
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def test_lone_sources_are_named_and_counted():
+    concern = found(check(with_a_hermit()), "lone-sources")
+    assert concern.severity == "caution"
+    assert concern.seen == "1 of 13 sources (8%) share no item with another: hermit-source03"
+
+
+def test_claims_without_any_overlap_say_just_that():
+    rows = {"source": ["a", "b", "c"], "entity": ["x", "y", "z"], "value": ["1", "2", "3"]}
+    health = check(pl.DataFrame(rows))
+    assert [(c.name, c.severity) for c in health.warnings] == [("lone-sources", "serious")]
+    assert health.against_vote is None
+
+
+def test_parts_are_shown_with_their_size():
+    parts = found(check(in_two_parts()), "separate-parts").evidence
+    assert parts["sources"].to_list() == [12, 12]
+    assert parts["claims"].sum() == len(in_two_parts())
+    assert {text.split("source")[0] for text in parts["such_as"]} == {"", "other-"}
+
+
+def test_a_chain_of_shared_items_joins_all_sources():
+    rows = [(s, e, v) for i, e in enumerate("vwxyz") for s, v in ((i, "1"), (i + 1, "2"))]
+    health = check(pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row"))
+    assert "separate-parts" not in names(health)
+
+
+def test_parts_that_known_truths_hold_are_no_worry():
+    known = CLEAN.draw(1).truth.head(30)
+    both = pl.concat([known, known.with_columns(entity="other-" + pl.col("entity"))])
+    assert names(check(in_two_parts(), known=known)) == {"separate-parts"}
+    assert "separate-parts" not in names(check(in_two_parts(), known=both))
+
+
+def test_two_sources_are_serious_and_two_an_item_call_for_caution():
+    assert found(check(of_two_sources()), "fewer-than-three").severity == "serious"
+    concern = found(check(with_two_sources_an_item()), "fewer-than-three")
+    assert concern.severity == "caution"
+    assert "(100%)" in concern.seen
+
+
+def test_the_dominant_source_is_named():
+    assert found(check(of_one_voice()), "dominant-source").seen.startswith("source05 alone makes")
+
+
+def test_guessing_is_recognised_by_the_agreement_it_makes():
+    seen = found(check(of_guesses()), "flip-risk").seen
+    assert "agree on 25% of it; guessing would make them agree on 25%" in seen
+
+
+def test_known_truths_take_the_risk_of_a_flip_away():
+    truth = Synthetic(sources=12, items=500, accuracy=0.25, accuracy_variability=1e6).draw(1).truth
+    assert "flip-risk" not in names(check(of_guesses(), known=truth.head(50)))
+
+
+def test_mirrors_are_grouped_and_what_they_decide_is_counted():
+    concern = found(check(with_mirrors()), "near-copies")
+    assert concern.severity == "serious"
+    (group,) = concern.evidence.to_dicts()
+    assert group["names"] == ", ".join(f"mirror{n}" for n in range(6))
+    assert group["sources"] == 6
+    assert concern.seen.startswith("mirror0, mirror1, mirror2 and 3 more say nearly the same; ")
+    assert f"they decide the vote on {group['decides']} of" in concern.seen
+
+
+def test_without_the_mirrors_nothing_is_wrong():
+    merged = with_mirrors().filter(~pl.col("source").str.contains("mirror[1-5]"))
+    assert "near-copies" not in names(check(merged))
+
+
+@pytest.mark.parametrize("name", ["spellings", "placeholders"])
+def test_normalising_is_what_helps_against(name):
+    assert check(CASES[name](), normalise=True).is_healthy
+
+
+def test_placeholders_are_named():
+    assert found(check(with_gaps()), "placeholders").seen == "5% of the claims name no value: N/A"
+
+
+# --- against the vote -----------------------------------------------------------------------------
+
+
+def test_an_answer_far_from_the_vote_is_told():
+    health = check(MISLED.claims, known=MISLED.truth)
+    assert names(health) == {"far-from-vote"}
+    assert health.against_vote.share > 0.5
+    assert found(health, "far-from-vote").severity == "serious"
+
+
+def test_the_vote_itself_never_differs_from_the_vote(flights):
+    for claims in (flights.claims, with_two_sources_an_item()):  # the latter has many ties
+        against = check(claims, algorithm="majority-vote").against_vote
+        assert against.changed == 0
+        assert against.examples.is_empty()
+
+
+def test_changes_are_counted_as_the_tables_of_two_results_count_them(flights):
+    result = veracity.discover(flights.claims)
+    vote = veracity.discover(flights.claims, "majority-vote")
+    against = check(flights.claims, result).against_vote
+    of_value = vote.facts.rename({"plausibility": "share"})
+    keys = ["entity", "attribute"]
+    best = of_value.group_by(keys).agg(most=pl.col("share").max())
+    both = result.truths.select(*keys, "value").join(of_value, on=[*keys, "value"])
+    changed = both.join(best, on=keys).filter(pl.col("share") < pl.col("most"))
+    assert against.changed == len(changed) > 0
+    assert against.contested == result.truths["contested"].sum()
+    assert against.by_attribute["changed"].sum() == against.changed
+
+
+def test_examples_are_taken_against_most_votes_first(flights):
+    examples = check(flights.claims).against_vote.examples
+    overruled = (examples["opposers"] - examples["supporters"]).to_list()
+    assert overruled == sorted(overruled, reverse=True)
+    assert (examples["plausibility"] > 0.5).all()
+
+
+def test_a_result_of_other_claims_is_refused(flights):
+    result = veracity.discover(clean(), "majority-vote")
+    with pytest.raises(ParameterError, match="not of these claims"):
+        check(flights.claims, result)
+
+
+def test_a_result_and_an_algorithm_are_one_too_many(flights):
+    result = veracity.discover(flights.claims, "majority-vote")
+    with pytest.raises(ParameterError, match="not both"):
+        check(flights.claims, result, algorithm="mle")
+
+
+# --- kinds and faces ------------------------------------------------------------------------------
+
+
+def as_binary(claims):
+    """Whether the value is v0."""
+    return claims.select("source", fact="entity", claim=pl.col("value") == "v0")
+
+
+def test_binary_claims_are_checked_like_others():
+    assert check(as_binary(clean()), kind="binary").is_healthy
+    assert "near-copies" in names(check(as_binary(with_mirrors()), kind="binary"))
+    coin = np.random.default_rng(0).random(len(clean())) < 0.5
+    guesses = as_binary(clean()).with_columns(claim=pl.Series(coin))
+    assert "flip-risk" in names(check(guesses, kind="binary"))
+
+
+def test_lists_of_values_are_checked_like_others():
+    second = clean(2).with_columns(value="w" + pl.col("value"))
+    lists = pl.concat([clean(1), second])
+    assert "flip-risk" not in names(check(lists, kind="multiple"))
+    assert "near-copies" in names(check(with_mirrors(), kind="multiple"))
+
+
+def test_of_numbers_only_the_overlap_is_checked():
+    def numbers(claims):
+        return claims.with_columns(value=pl.col("value").str.tail(1).cast(pl.Float64))
+
+    assert check(numbers(clean()), kind="numeric").is_healthy
+    assert names(check(numbers(in_two_parts()), kind="numeric")) == {"separate-parts"}
+    assert check(numbers(of_guesses()), kind="numeric").is_healthy
+
+
+@settings(max_examples=25)
+@given(value_rows(), st.sampled_from(["categorical", "multiple"]))
+def test_any_claims_can_be_checked(rows, kind):
+    health = check(rows, kind=kind, algorithm="majority-vote")
+    assert names(health) <= set(ADVICE)
+    json.dumps(health.to_dicts())
+
+
+@settings(max_examples=25)
+@given(binary_rows())
+def test_any_binary_claims_can_be_checked(rows):
+    assert names(check(rows, kind="binary", algorithm="majority-vote")) <= set(ADVICE)
+
+
+@settings(max_examples=25)
+@given(value_rows(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(rows, random):
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    first, second = (check(claims, algorithm="majority-vote") for claims in (rows, rows[order]))
+    assert first.to_dicts() == second.to_dicts()
+
+
+def test_tables_come_in_the_users_own_kind():
+    pd = pytest.importorskip("pandas")
+    health = check(with_mirrors().to_pandas())
+    assert isinstance(health.table, pd.DataFrame)
+    assert isinstance(health.warnings[0].evidence, pd.DataFrame)
+    assert isinstance(health.against_vote.examples, pd.DataFrame)
+    assert health.to_dicts() == check(with_mirrors()).to_dicts()
+
+
+def test_a_healthy_table_has_its_columns_and_no_rows():
+    table = check(clean(), algorithm="majority-vote").table
+    assert table.columns == ["name", "severity", "seen", "means", "help"]
+    assert table.is_empty()
+
+
+def test_all_of_it_fits_into_json():
+    health = check(pl.concat([with_mirrors(), elsewhere(clean(), "x")]))
+    told = json.loads(json.dumps([*health.to_dicts(), health.against_vote.to_dict()]))
+    assert [row.get("name") for row in told[:-1]] == [c.name for c in health.warnings]
+    assert told[-1]["share"] == pytest.approx(told[-1]["changed"] / told[-1]["contested"])
+
+
+def test_serious_concerns_come_first_and_the_report_tells_all_of_them():
+    health = check(pl.concat([with_gaps(), elsewhere(with_mirrors(), "x")]))
+    severities = [concern.severity for concern in health.warnings]
+    assert severities == sorted(severities, reverse=True)
+    assert set(severities) == {"serious", "caution"}
+    for concern in health.warnings:
+        assert f"{concern.severity}: {concern.name}: {concern.seen}\n" in repr(health)
+        assert f"means: {concern.means}\n  would help: {concern.help}\n" in repr(health)
+
+
+def test_a_healthy_report_says_so_in_two_lines(flights):
+    first, second = repr(check(flights.claims)).splitlines()
+    assert first == "3,213 claims of 9 sources about 400 items: no warning"
+    assert second.startswith("the answer differs from the vote on ")
+
+
+# --- real data ------------------------------------------------------------------------------------
+
+REAL = {
+    "book_multi": {"few-claims", "near-copies"},
+    "book_raw": {"few-claims", "near-copies", "spellings"},
+    "crowd_bluebird": set(),
+    "crowd_millionaire": {"few-claims"},
+    "crowd_n_emotion": set(),
+    "crowd_rte": set(),
+    "crowd_s_rel": set(),
+    "crowd_web": set(),
+    "flight_raha": {"near-copies", "placeholders", "spellings"},
+    "weather_raw": {"spellings"},
+}
+KINDS = {"book_multi": "multiple", "crowd_n_emotion": "numeric"}
+
+
+@pytest.mark.data
+@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
+@pytest.mark.parametrize("data", REAL)
+def test_what_is_wrong_with_real_claims(data, shared_data):
+    health = check(shared_data / data / "claims.parquet", kind=KINDS.get(data))
+    assert names(health) == REAL[data]
+
+
+@pytest.mark.data
+def test_mirrors_among_real_flights_are_grouped(shared_data):
+    path = shared_data / "flight_raw" / "claims.parquet"
+    health = check(path, algorithm="majority-vote")
+    assert names(health) == {"near-copies", "placeholders", "spellings"}
+    groups = found(health, "near-copies").evidence["names"].to_list()
+    assert any({"flightview", "foxbusiness", "panynj"} <= set(g.split(", ")) for g in groups)
