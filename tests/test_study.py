@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -39,13 +40,14 @@ class Squares(Study):
     log: str = ""
     trap: str = ""
     """A file which, while it is there, says how task 3 ends."""
-    seconds: float = 0.0
+    slow_from: int = 1000
+    """From which task on each takes a minute."""
 
     def tasks(self, rows):
         return [str(n) for n in range(self.n)]
 
     def do(self, task):
-        time.sleep(self.seconds)
+        time.sleep(60 if int(task) >= self.slow_from else 0)
         if task == "3" and self.trap and Path(self.trap).exists():
             os._exit(1) if Path(self.trap).read_text() == "die" else self._fail()
         if self.log:
@@ -256,7 +258,7 @@ from veracity.study import carry_out
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    carry_out(Squares(n=1000, log="log", seconds=0.05), "out", workers=2)
+    carry_out(Squares(n=100, log="log", slow_from=6), "out", workers=2)
 """
 
 
@@ -288,18 +290,22 @@ def test_a_study_that_is_stopped_leaves_no_process_and_no_half_written_file(tmp_
         [sys.executable, "script.py"], cwd=tmp_path, env=path, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     ) as script:  # fmt: skip
-        study = Squares(n=1000, log=str(tmp_path / "log"), seconds=0.05)
-        wait_until(lambda: len(done(study)) > 5)
+        wait_until(lambda: len(done(Squares(log=str(tmp_path / "log")))) == 6)
+        time.sleep(0.5)  # so that the parent has heard of it
         if stop == signal.SIGINT:
             os.killpg(script.pid, stop)  # as a terminal does: to parent and workers alike
         else:
             script.send_signal(stop)
-        stderr = script.communicate()[1]
-    wait_until(lambda: not alive(script.pid), seconds=15.0)
+        try:
+            stderr = script.communicate(timeout=20)[1]
+            wait_until(lambda: not alive(script.pid), seconds=10.0)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(script.pid, signal.SIGKILL)  # if the test fails
     assert len(re.findall("^Traceback", stderr, re.MULTILINE)) == (stop == signal.SIGINT)
     assert not list((tmp_path / "out").rglob(".veracity-*"))
     kept = [pl.read_parquet(part) for part in (tmp_path / "out").glob("parts/*.parquet")]
-    assert sum(map(len, kept)) > 0 or stop == signal.SIGKILL
+    assert sum(map(len, kept)) == (6 if stop == signal.SIGINT else 0)
 
 
 # --- publish -------------------------------------------------------------------------------------
