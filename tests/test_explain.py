@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -14,6 +16,7 @@ from numpy.testing import assert_allclose
 import veracity
 from claims import binary_rows, value_rows
 from veracity.algorithms import ALGORITHMS
+from veracity.cli import main
 from veracity.explain import MOST_ROWS
 from veracity.weighing import Weighing, cut_items, plausibilities
 
@@ -331,3 +334,50 @@ def test_repr_shows_words_and_tables(demo):
     assert text.startswith("12:20 because ticketbay and 4 others say so")
     assert "ticketbay" in text.split("\n", 1)[1]
     assert max(map(len, text.splitlines()[1:])) <= 120
+
+
+# --- command line and notebook --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def saved(demo, tmp_path_factory):
+    return str(demo.save(tmp_path_factory.mktemp("explained") / "run"))
+
+
+def test_the_command_tells_words_and_tables(saved):
+    result = CliRunner().invoke(main, ["explain", saved, "VC-176", "departure"])
+    assert result.exit_code == 0
+    assert result.output.startswith("12:20 because ticketbay and 4 others say so")
+    assert "claims, and what they weigh (log-odds)" in result.output
+    assert max(map(len, result.output.splitlines()[1:])) <= 120
+
+
+def test_the_command_prints_json_that_adds_up(saved):
+    result = CliRunner().invoke(main, ["explain", saved, "VC-176", "--json"])
+    told = json.loads(result.output)
+    assert {value["attribute"] for value in told["values"]} == {"departure", "gate"}
+    for value in told["values"]:
+        keys = ("attribute", "value")
+        rows = [r for r in told["rows"] if all(r[key] == value[key] for key in keys)]
+        assert_allclose(value["prior"] + sum(row["weight"] for row in rows), value["score"])
+
+
+def test_the_command_explains_what_is_not_there(saved):
+    result = CliRunner().invoke(main, ["explain", saved, "VC-1766"])
+    assert result.exit_code == 2
+    assert "no entity 'VC-1766'; did you mean" in result.stderr
+
+
+def test_names_cannot_smuggle_html_into_a_notebook():
+    evil = "<script>alert('x')</script>"
+    html = discover(claims_of((evil, evil, evil), ("b", evil, evil)))._repr_html_()
+    assert "<script>" not in html
+    assert html.count("&lt;script&gt;") == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_result_shows_itself_in_a_notebook(kind):
+    algorithm = "gtm" if kind == "numeric" else "ltd-rbm"
+    html = discover(example(kind), algorithm, kind)._repr_html_()
+    assert html.count("<table>") == html.count("</table>") == 2
+    assert f"{algorithm} on " in html

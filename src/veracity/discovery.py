@@ -230,6 +230,7 @@ def fit(
         rates=rates,
         copies=algorithm.copies(reliability),
         weights=weights,
+        is_fixed=prior.is_fixed,
     )
 
 

@@ -278,8 +278,8 @@ def calibration_bins(scored: pl.DataFrame) -> pl.DataFrame:
         plausibility=pl.col("sure").mean(), right=pl.col("right").mean(), judged=pl.len()
     )
     return bins.sort("bin").select(
-        pl.col("bin").truediv(N_BINS).alias("low"),
-        (pl.col("bin") + 1).truediv(N_BINS).alias("high"),
+        pl.col("bin").truediv(N_BINS).round(9).alias("low"),
+        (pl.col("bin") + 1).truediv(N_BINS).round(9).alias("high"),
         "plausibility",
         "right",
         "judged",

@@ -17,6 +17,7 @@ from veracity._version import __version__
 from veracity.algorithms import Algorithm
 from veracity.errors import UnreadableFile
 from veracity.explain import Why, explain
+from veracity.notebook import summary_html
 from veracity.schema import FrameKind, Kind
 from veracity.tables import Tables, hand_back
 from veracity.write import check_target, finished_folder
@@ -52,7 +53,7 @@ class Result:
 
     @property
     def sources(self) -> Any:  # noqa: ANN401
-        """One row a source: its tpr, fpr and accuracy, and on how many claims they rest."""
+        """One row a source: its tpr, fpr and accuracy, with 90 % intervals; claims and items."""
         return hand_back(self.tables.sources, self.frame_kind)
 
     @property
@@ -119,16 +120,22 @@ class Result:
 
     def __repr__(self) -> str:
         """Sum up in a few lines."""
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        """Sum up for a notebook."""
+        return summary_html(self._lines(), self.tables)
+
+    def _lines(self) -> list[str]:
         given = self.run["input"]
         rounds = self.run["rounds"]
-        lines = [
+        return [
             f"{self.run['algorithm']} on {given['claims']:,} claims of {given['sources']:,} "
             f"sources about {given['items']:,} items ({given['facts']:,} facts)",
             f"{'converged' if self.converged else 'NOT converged'} after {rounds} rounds; "
             f"{int(self.tables.truths['contested'].sum()):,} items are contested",
             *(f"note: {note}" for note in self.notes),
         ]
-        return "\n".join(lines)
 
     @property
     def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow

@@ -13,6 +13,7 @@ from veracity.algorithms.base import Copies, Weights
 from veracity.algorithms.numbers import numbers_of
 from veracity.encode import Claims, Encoded, FloatArray, IntArray
 from veracity.evidence import evidence_of
+from veracity.intervals import ranges_of
 from veracity.schema import FrameKind
 
 __all__ = ["SAME", "Fit", "Tables", "hand_back", "tabulate"]
@@ -58,6 +59,7 @@ class Fit:
     estimate: tuple[FloatArray, FloatArray] | None = None
     copies: Copies | None = None
     weights: Weights | None = None
+    is_fixed: IntArray | None = None
 
 
 def tabulate(encoded: Encoded, found: Fit, min_plausibility: float | None) -> Tables:
@@ -88,6 +90,7 @@ def _findings(encoded: Encoded, found: Fit, min_plausibility: float | None) -> T
     sources = _sources_table(encoded, found.counts, found.rates)
     if found.trust is not None:
         sources = sources.with_columns(trust=found.trust)
+    sources = _with_intervals(sources, encoded.claims, found)
     copies = None if found.copies is None else _copies_table(encoded, found.copies)
     return Tables(truths, facts, sources, copies)
 
@@ -205,6 +208,19 @@ def _sources_table(encoded: Encoded, counts: FloatArray, rates: Rates) -> pl.Dat
             "items": items,
         }
     ).with_columns(pl.col("tpr", "fpr", "accuracy").fill_nan(None))
+
+
+def _with_intervals(sources: pl.DataFrame, claims: Claims, found: Fit) -> pl.DataFrame:
+    assert found.plausibility is not None  # for `_findings`
+    assert found.rates is not None
+    accuracy = sources["accuracy"].fill_null(np.nan).to_numpy()
+    ranges = ranges_of(claims, found.plausibility, found.rates, accuracy, found.is_fixed)
+    ends = {
+        f"{name}_{end}": number
+        for name, interval in ranges._asdict().items()
+        for end, number in interval._asdict().items()
+    }
+    return sources.with_columns(**ends)
 
 
 def _copies_table(encoded: Encoded, copies: Copies) -> pl.DataFrame:

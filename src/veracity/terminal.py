@@ -24,6 +24,7 @@ from veracity.errors import NotConverged
 from veracity.evaluation import Evaluation
 from veracity.explain import Why, without_keys
 from veracity.health import Health
+from veracity.intervals import LEVEL
 from veracity.result import Result
 
 __all__ = [
@@ -70,9 +71,19 @@ def show_result(result: Result) -> None:
     else:
         show_table("truths", truths.head(8), len(truths))
     most = sources.sort("claims", descending=True, maintain_order=True)
-    show_table("sources, those with most claims first", most.head(12), len(sources))
+    show_table("sources, those with most claims first", _with_interval(most.head(12)), len(sources))
     if result.tables.changes is not None:
         _show_changes(result.tables.changes)
+
+
+def _with_interval(sources: pl.DataFrame) -> pl.DataFrame:
+    """Sources with the interval of their accuracy beside it, and the other ends left out."""
+    if "accuracy_low" not in sources.columns:
+        return sources
+    ends = sources.select("accuracy_low", "accuracy_high").iter_rows()
+    interval = pl.Series(f"{LEVEL:.0%} interval", [f"{low:.3f}-{high:.3f}" for low, high in ends])
+    shown = sources.select(pl.exclude("^(tpr|fpr|accuracy)_(low|high)$"))
+    return shown.insert_column(shown.columns.index("accuracy") + 1, interval)
 
 
 def _show_changes(changes: pl.DataFrame) -> None:

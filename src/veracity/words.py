@@ -97,13 +97,25 @@ def _against(tables: Tables, item: Item, order: IntArray, side: Side, tied: bool
             f"{other.who} {_says(other)} {runner_up}, but {reason}."
         ]
         if p[best] - p[second] < CLOSE:
-            sentences.append(f"It is a close call: {p[best]:.2f} against {p[second]:.2f}.")
+            sentences.append(f"It is a close call: {_versus(p[best], p[second])}.")
     if len(order) > 2:
         n_more = len(order) - 2
         sentences.append(
             "1 more value is claimed." if n_more == 1 else f"{n_more:,} more values are claimed."
         )
     return sentences
+
+
+def _versus(one: float, other: float) -> str:
+    """Two plausibilities, with digits enough to tell them apart.
+
+    >>> _versus(0.5041, 0.4959), _versus(0.000042, 0.00004)
+    ('0.504 against 0.496', '4.2e-05 against 4.0e-05')
+    """
+    for form in (".2f", ".3f", ".1e", ".3e"):
+        if f"{one:{form}}" != f"{other:{form}}" and float(f"{other:{form}}") > 0.0:
+            return f"{one:{form}} against {other:{form}}"
+    return f"{one} against {other}"
 
 
 def _why_not(tables: Tables, item: Item, side: Side, other: Side) -> tuple[str, str]:

@@ -83,7 +83,7 @@ def _answers(result: Result, chosen: IntArray) -> pl.DataFrame:
 
     A source that names several values of an item gives one answer: all of them.
     """
-    claims = getattr(result.tables, "claims", None)
+    claims: pl.DataFrame | None = result.tables.claims
     if claims is None:
         raise ParameterError(
             "plot: this run was saved without its claims, from which agreement is counted; "
@@ -163,7 +163,7 @@ def plot_agreement(result: Result, theme: str = "light") -> TopLevelMixin:
     layers = [cells.mark_rect().encode(color=_shade(alt, look))]
     if step > 30:
         layers.append(_numbers(alt, look, cells))
-    layers.append(_outlines(alt, look, table, order))
+    layers.append(_outlines(alt, look, table))
     size = step * len(order)
     chart = alt.layer(*layers).properties(width=size, height=size)
     note = _note(result, table, len(order))
@@ -174,7 +174,7 @@ def plot_agreement(result: Result, theme: str = "light") -> TopLevelMixin:
 def _names(alt: Any, order: list[str], step: int, angle: int) -> dict[str, Any]:  # noqa: ANN401
     letters = {"labelFontSize": min(11, step - 2), "labelLimit": 150, "labelOverlap": False}
     axis = alt.Axis(**letters, labelAngle=angle, ticks=False, grid=False)
-    return {"sort": order, "title": None, "axis": axis}
+    return {"title": None, "axis": axis, "scale": alt.Scale(domain=order)}
 
 
 def _note(result: Result, table: pl.DataFrame, shown: int) -> str:
@@ -188,7 +188,7 @@ def _note(result: Result, table: pl.DataFrame, shown: int) -> str:
     return " ".join(parts)
 
 
-def _outlines(alt: Any, look: Look, table: pl.DataFrame, order: list[str]) -> Any:  # noqa: ANN401
+def _outlines(alt: Any, look: Look, table: pl.DataFrame) -> Any:  # noqa: ANN401
     """A square around each group of near-copies."""
     members = table.drop_nulls("group").unique(["group", "source"], maintain_order=True)
     squares = members.group_by("group", maintain_order=True).agg(
@@ -198,9 +198,9 @@ def _outlines(alt: Any, look: Look, table: pl.DataFrame, order: list[str]) -> An
         alt.Chart(squares)
         .mark_rect(filled=False, stroke=look.against, strokeWidth=2)
         .encode(
-            x=alt.X("first:N", sort=order, bandPosition=0),
+            x=alt.X("first:N", bandPosition=0),
             x2=alt.X2("last:N", bandPosition=1),
-            y=alt.Y("first:N", sort=order, bandPosition=0),
+            y=alt.Y("first:N", bandPosition=0),
             y2=alt.Y2("last:N", bandPosition=1),
         )
     )

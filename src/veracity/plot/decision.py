@@ -8,6 +8,7 @@ import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.plot.figure import Look, altair, finish, look_of, shorten
+from veracity.weighing import Item, Weighing, cut_items
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -35,7 +36,7 @@ def waterfall_table(
     the steps end at how far it is ahead. Each step has its `weight`, the `start` and the `end` of
     its bar, and how many `claims` it stands for; claims that weigh nothing are no step.
     """
-    return _steps(_one_item(result, entity, attribute), result.kind, most)
+    return _steps(result, _one_item(result, entity, attribute), most)
 
 
 def _one_item(result: Result, entity: object, attribute: object) -> Why:
@@ -55,14 +56,14 @@ def _one_item(result: Result, entity: object, attribute: object) -> Why:
     return why
 
 
-def _steps(why: Why, kind: Kind, most: int) -> pl.DataFrame:
-    values, rows = why.tables
-    best, second = _rivals(values, kind)
-    ahead = _weights(rows, best)
-    prior, score = best["prior"], best["score"]
+def _steps(result: Result, why: Why, most: int) -> pl.DataFrame:
+    best, second = _rivals(why, result.kind)
+    weighed = _weighed(result, why)
+    prior, score, rival = best["prior"], best["score"], pl.lit(0.0)
     if second is not None:
-        ahead = _less(ahead, _weights(rows, second))
         prior, score = prior - second["prior"], score - second["score"]
+        rival = pl.col("rival")
+    ahead = weighed.select("source", "claimed", weight=pl.col("weight") - rival)
     steps = _most(ahead.filter(pl.col("weight") != 0.0), most)
     first = pl.DataFrame({"label": ["before any claim"], "weight": [prior], "part": ["prior"]})
     steps = pl.concat([first, steps], how="diagonal_relaxed")
@@ -72,55 +73,64 @@ def _steps(why: Why, kind: Kind, most: int) -> pl.DataFrame:
     return pl.concat([steps, pl.DataFrame(last | {"part": ["score"]})], how="diagonal_relaxed")
 
 
-def _rivals(values: pl.DataFrame, kind: Kind) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _rivals(why: Why, kind: Kind) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The most plausible value, and where only one is true the runner-up."""
+    values = why.tables[0]
     has_rival = kind == "categorical" and len(values) > 1
     return values.row(0, named=True), values.row(1, named=True) if has_rival else None
 
 
-def _weights(rows: pl.DataFrame, of: dict[str, Any]) -> pl.DataFrame:
-    """The rows that bear on a value."""
-    if "value" in rows.columns:
-        rows = rows.filter(pl.col("value").eq_missing(pl.lit(of["value"], rows.schema["value"])))
-    return rows.select("source", pl.col("claimed").cast(pl.String), "weight", "claims")
+def _weighed(result: Result, why: Why) -> pl.DataFrame:
+    """What each source says of the item, and weighs for the best value and for its rival.
 
-
-def _less(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """What each source weighs for one less what it weighs for the other.
-
-    Where some claims are summed up, so is a source that is listed for one of them only.
+    All of them: `Why.rows` sums up those that weigh least.
     """
-    both = one.join(
-        other, on="source", how="full", coalesce=True, suffix="_other", nulls_equal=True
+    tables, values = result.tables, why.tables[0]
+    keys: list[str] = [n for n in ("entity", "attribute", "fact") if n in values.columns]
+    is_of_item = [pl.col(key).eq_missing(pl.lit(values[key][0])) for key in keys]
+    rows = tables.facts.select(pl.all_horizontal(*is_of_item).arg_true()).to_series().to_numpy()
+    item = cut_items(tables, rows, keys)[0]
+    weighing = Weighing(tables, result.run, item)
+    is_value = "value" in item.facts.columns
+    said = item.facts["value"].gather(item.fact_of_claim) if is_value else item.is_positive
+    sources = pl.DataFrame({"source": item.source_of_claim, "claimed": said}).cast(
+        {"claimed": pl.String}
     )
-    weight = pl.col("weight").fill_null(0.0) - pl.col("weight_other").fill_null(0.0)
-    is_half = pl.col("weight").is_null() | pl.col("weight_other").is_null()
-    is_cut = both["source"].null_count() > 0
-    return both.select(
-        source=pl.when(~(is_half & pl.lit(is_cut))).then("source"),
-        claimed=pl.coalesce("claimed", "claimed_other"),
-        weight=weight,
-        claims=pl.coalesce("claims", "claims_other"),
+    weighed = sources.group_by("source", maintain_order=True).agg(
+        pl.col("claimed").str.join(" and ")
     )
+    for name, fact in zip(("weight", "rival"), _facts_of(values, item), strict=False):
+        bearing = weighing.bearing_on(fact)
+        source = item.source_of_claim[bearing.claim]
+        added = pl.DataFrame({"source": source, name: bearing.weight})
+        added = added.group_by("source").agg(pl.col(name).sum())
+        weighed = weighed.join(added, on="source", how="left", maintain_order="left")
+    if "rival" not in weighed.columns:  # there is one value, or the rival is what nobody claims
+        weighed = weighed.with_columns(rival=pl.lit(0.0))
+    names = tables.sources["source"].gather(weighed["source"])
+    return weighed.with_columns(pl.col("weight", "rival").fill_null(0.0), source=names)
+
+
+def _facts_of(values: pl.DataFrame, item: Item) -> list[int]:
+    """The numbers in the item of its two most plausible facts."""
+    if "value" not in item.facts.columns:
+        return [0]
+    number = {value: fact for fact, value in enumerate(item.facts["value"])}
+    return [number[value] for value in values["value"][:2] if value in number]
 
 
 def _most(ahead: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The claims that weigh most, for and then against; after each what the others sum up to."""
-    parts = []
-    named = ahead.filter(pl.col("source").is_not_null())
-    is_heavy = pl.col("weight").abs().rank("ordinal", descending=True) <= most
-    heavy = named.filter(is_heavy)
-    light = pl.concat([named.filter(~is_heavy), ahead.filter(pl.col("source").is_null())])
-    for part, is_part in (("for", pl.col("weight") > 0.0), ("against", pl.col("weight") < 0.0)):
-        own = heavy.filter(is_part).sort(pl.col("weight").abs(), descending=True)
-        label = pl.format("{}: {}", "source", "claimed")
-        others = light.filter(is_part).select(pl.col("weight", "claims").sum())
-        others = others.filter(pl.col("claims") > 0).with_columns(
-            label=pl.format("{} others " + part, "claims")
-        )
-        both = pl.concat([own.with_columns(label=label), others], how="diagonal_relaxed")
-        parts.append(both.with_columns(part=pl.lit(part)))
-    return pl.concat(parts, how="diagonal_relaxed")
+    """The sources that weigh most, those for the value first; the others summed up."""
+    ahead = ahead.with_columns(
+        part=pl.when(pl.col("weight") > 0.0).then(pl.lit("for")).otherwise(pl.lit("against")),
+        claims=pl.lit(1),
+    ).sort(pl.col("weight").abs(), descending=True, maintain_order=True)
+    own = ahead.head(most).with_columns(label=pl.format("{}: {}", "source", "claimed"))
+    others = ahead.slice(most).group_by("part").agg(pl.col("weight", "claims").sum())
+    others = others.with_columns(label=pl.format("{} others {}", "claims", "part"))
+    steps = pl.concat([own, others], how="diagonal_relaxed")
+    order = [pl.col("part") == "against", pl.col("source").is_null()]
+    return steps.sort(order, maintain_order=True)
 
 
 def plot_decision(
@@ -129,37 +139,39 @@ def plot_decision(
     """Why an item has its value: bars that add up; for numbers, the claims around the estimate."""
     look = look_of(theme)
     why = _one_item(result, entity, attribute)
-    best, second = _rivals(why.tables[0], result.kind)
-    item = " ".join(str(name) for name in (entity, attribute) if name is not None)
+    best, second = _rivals(why, result.kind)
+    item = " ".join(str(name) for name in (entity, attribute) if name not in (None, ""))
     if result.kind == "numeric":
         chart, title = _around(why, look), f"{item}: {best['value']:.6g}"
     else:
-        value = "true" if "value" not in best else shorten(str(best["value"]))
+        is_binary = "value" not in best
+        value = "true" if is_binary else shorten(str(best["value"]))
         rival = "" if second is None else f" against {shorten(str(second['value'] or NOBODY))}"
         unit = f"{why.scale} of {value}{rival}"
-        chart = _waterfall(_steps(why, result.kind, MOST_STEPS), look, unit)
-        title = f"{item}: {value}, plausibility {best['plausibility']:.3f}"
+        chart = _waterfall(_steps(result, why, MOST_STEPS), look, unit)
+        told = "plausibility" if is_binary else f"{value}, plausibility"
+        title = f"{item}: {told} {best['plausibility']:.3f}"
     figure: TopLevelMixin = finish(chart, look, title, why.words)
     return figure
 
 
 def _waterfall(steps: pl.DataFrame, look: Look, unit: str) -> Any:  # noqa: ANN401 - any chart
     alt = altair()
-    steps = steps.with_columns(
-        far=pl.max_horizontal("start", "end"), said=pl.format("{}", pl.col("weight").round(2))
-    )
-    domain = {"prior": look.muted, "for": look.main, "against": look.against, "score": look.ink}
+    steps = steps.with_columns(far=pl.max_horizontal("start", "end"))
+    colour_of = {"prior": look.muted, "for": look.main, "against": look.against, "score": look.ink}
     names = alt.Axis(labelLimit=260, ticks=False, grid=False)
     base = alt.Chart(steps).encode(
         y=alt.Y("label:N", sort=steps["label"].to_list(), title=None, axis=names),
         tooltip=["label:N", alt.Tooltip("weight:Q", format="+.4f"), "claims:Q"],
     )
     colour = alt.Color(
-        "part:N", legend=None, scale=alt.Scale(domain=list(domain), range=list(domain.values()))
+        "part:N",
+        legend=None,
+        scale=alt.Scale(domain=list(colour_of), range=list(colour_of.values())),
     )
     bars = base.mark_bar(height=14).encode(x=alt.X("start:Q", title=unit), x2="end", color=colour)
     words = base.mark_text(align="left", dx=4, fontSize=10, color=look.ink).encode(
-        x="far:Q", text=alt.Text("weight:Q", format="+.2f")
+        x="far:Q", text=alt.Text("weight:Q", format="+,.2f")
     )
     nought = (
         alt.Chart(pl.DataFrame({"start": [0.0]})).mark_rule(color=look.muted).encode(x="start:Q")

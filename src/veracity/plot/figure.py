@@ -134,9 +134,7 @@ def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str]) -> Path:
         if suffix == ".html":
             unfinished.write_text(_page(chart), encoding="utf-8")
         else:
-            chart.save(
-                str(unfinished), format=suffix[1:], scale_factor=2 if suffix == ".png" else 1
-            )
+            chart.save(str(unfinished), scale_factor=2 if suffix == ".png" else 1)
     return target
 
 

@@ -52,7 +52,7 @@ def share_interval(share: float, n: int) -> tuple[float, float]:
     """Wilson's 90 % interval of a share of n: which shares could have led to the one seen.
 
     >>> [round(bound, 3) for bound in share_interval(0.9, 100)]
-    [0.839, 0.939]
+    [0.84, 0.939]
     """
     square = Z_OF_90_PERCENT**2
     middle = (share + square / (2 * n)) / (1 + square / n)
@@ -89,7 +89,7 @@ def plot_calibration(result: Result, truth: object, theme: str = "light") -> Top
     """Plausibility against the share that is right: a reliability diagram, with counts."""
     alt, look = altair(), look_of(theme)
     bins = calibration_table(result, truth)
-    lowest = math.floor(10 * min(bins["low"].min(), bins["right_low"].min())) / 10  # type: ignore[type-var, operator]
+    lowest = math.floor(10 * min([*bins["low"], *bins["right_low"]])) / 10
     scale = alt.Scale(domain=[lowest, 1.0])
     x = alt.X("plausibility:Q", title=None, scale=scale, axis=alt.Axis(format=".1f"))
     y = alt.Y("right:Q", title="share that is right", scale=scale, axis=alt.Axis(format=".1f"))
@@ -149,8 +149,8 @@ def plausibility_table(result: Result, n: int = N_BINS) -> pl.DataFrame:
     number = (pl.col("plausibility") * n).floor().clip(0, n - 1)
     counts = rows.group_by(number.alias("bin"), "contested").agg(count=pl.len())
     return counts.sort("bin", "contested", descending=[False, True]).select(
-        pl.col("bin").truediv(n).alias("low"),
-        (pl.col("bin") + 1).truediv(n).alias("high"),
+        pl.col("bin").truediv(n).round(9).alias("low"),
+        (pl.col("bin") + 1).truediv(n).round(9).alias("high"),
         "contested",
         "count",
     )
@@ -348,8 +348,7 @@ def plot_comparison(comparison: Comparison, theme: str = "light") -> TopLevelMix
         chart, note = _distances(rows, look), "Further left is better."
     else:
         chart = _shares(rows, "algorithm", "accuracy", "accuracy", look)
-        most = rows["judged"].max() or 0
-        note = f"{most:,} known truths, with 90 % intervals."
+        note = f"{max(rows['judged']):,} known truths, with 90 % intervals."
     failed = len(comparison.rows) - len(rows)
     if failed:
         note += f" {failed} failed."

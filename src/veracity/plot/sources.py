@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from veracity.plot.figure import Look, altair, finish, look_of, shorten
@@ -53,7 +53,7 @@ def source_points(result: Result, most: int = MOST_POINTS) -> pl.DataFrame:
 
 def source_cells(sources: pl.DataFrame, window: Window, n: int = N_CELLS) -> pl.DataFrame:
     """How many sources lie in each cell of an n by n grid over the window; no empty cells."""
-    columns = {}
+    columns: dict[str, pl.Expr] = {}
     for name, (low, high) in zip(("fpr", "tpr"), window, strict=True):
         step = (high - low) / n
         cell = ((pl.col(name) - low) / step + 1e-9).floor().clip(0, n - 1)
@@ -102,6 +102,8 @@ def _note(result: Result, sources: pl.DataFrame, points: pl.DataFrame) -> str:
         )
     if set(BOUNDS) <= set(points.columns):
         parts.append("Lines: intervals.")
+    if (points["tpr"] <= points["fpr"]).any():
+        parts.append("Orange: no better than guessing.")
     unknown = len(result.tables.sources) - len(sources)
     if unknown:
         parts.append(f"{unknown:,} sources whose rates are unknown are left out.")
@@ -109,13 +111,20 @@ def _note(result: Result, sources: pl.DataFrame, points: pl.DataFrame) -> str:
 
 
 def _window(points: pl.DataFrame) -> Window:
-    """The rates from the best corner down to the worst source, in tenths."""
+    """The rates from the best corner to the worst source, in tenths.
+
+    It holds the intervals of the more active half of the sources; the others' may be cut off.
+    """
     if points.is_empty():
         return Window((0.0, 1.0), (0.0, 1.0))
-    worst_fpr, worst_tpr = points["fpr"].max(), points["tpr"].min()
-    highest = np.ceil(float(worst_fpr) * 10 + 0.2) / 10  # type: ignore[arg-type]
-    lowest = np.floor(float(worst_tpr) * 10 - 0.2) / 10  # type: ignore[arg-type]
-    return Window((0.0, min(float(highest), 1.0)), (max(float(lowest), 0.0), 1.0))
+    ranked = points.sort("claims", descending=True, maintain_order=True)
+    sure = ranked.head((len(points) + 1) // 2)
+    fpr, tpr = ranked["fpr"].to_list(), ranked["tpr"].to_list()
+    if set(BOUNDS) <= set(points.columns):
+        fpr += sure["fpr_high"].drop_nulls().to_list()
+        tpr += sure["tpr_low"].drop_nulls().to_list()
+    highest, lowest = math.ceil(max(fpr) * 10 + 0.2) / 10, math.floor(min(tpr) * 10 - 0.2) / 10
+    return Window((0.0, min(highest, 1.0)), (max(lowest, 0.0), 1.0))
 
 
 def _axis(alt: Any, name: str, domain: Sequence[float]) -> Any:  # noqa: ANN401 - the module
@@ -131,15 +140,14 @@ def _axis(alt: Any, name: str, domain: Sequence[float]) -> Any:  # noqa: ANN401 
 def _diagonal(alt: Any, look: Look, window: Window) -> Any:  # noqa: ANN401
     """Where a source's word says nothing: it claims false facts as readily as true ones."""
     low, high = max(window.fpr[0], window.tpr[0]), min(window.fpr[1], window.tpr[1])
-    ends = [low, high] if low < high else []
-    line = alt.Chart(pl.DataFrame({"fpr": ends, "tpr": ends}, {"fpr": float, "tpr": float}))
-    encoded = line.encode(x=_axis(alt, "fpr", window.fpr), y=_axis(alt, "tpr", window.tpr))
-    stroke = encoded.mark_line(color=look.muted, strokeDash=[4, 4])
-    last = encoded.transform_filter(f"datum.fpr == {high}")
-    words = last.mark_text(
-        text="no information", align="right", dx=-8, dy=8, baseline="top", color=look.muted
+    spots = [low, (low + high) / 2.0, high] if low < high else []
+    ends = pl.DataFrame({"fpr": spots, "tpr": spots}, {"fpr": pl.Float64, "tpr": pl.Float64})
+    x, y = _axis(alt, "fpr", window.fpr), _axis(alt, "tpr", window.tpr)
+    line = alt.Chart(ends).mark_line(color=look.muted, strokeDash=[4, 4])
+    words = alt.Chart(ends[1:2]).mark_text(
+        text="no information", align="right", dx=-6, dy=-6, color=look.muted
     )
-    return stroke + words
+    return line.encode(x=x, y=y) + words.encode(x=x, y=y)
 
 
 def _cells(alt: Any, look: Look, cells: pl.DataFrame) -> Any:  # noqa: ANN401
@@ -171,7 +179,10 @@ def _bars(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> list[An
 def _dots(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> Any:  # noqa: ANN401
     """One point a source, as large as it has claims, another colour below the diagonal."""
     rates = [n for n in ("tpr", *BOUNDS[:2], "fpr", *BOUNDS[2:], "accuracy") if n in points.columns]
-    dots = alt.Chart(points).mark_point(filled=True, opacity=0.85, stroke=look.paper)
+    marked = points.with_columns(worse=pl.col("tpr") <= pl.col("fpr"))
+    dots = alt.Chart(marked).mark_point(
+        filled=True, opacity=0.85, color=look.main, stroke=look.paper
+    )
     largest = float(points["claims"].max() or 1)  # type: ignore[arg-type]
     return dots.encode(
         x=x,
@@ -182,7 +193,11 @@ def _dots(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> Any:  #
             title="claims",
             legend=alt.Legend(symbolFillColor=look.main, tickCount=4),
         ),
-        color=alt.condition("datum.tpr > datum.fpr", alt.value(look.main), alt.value(look.against)),
+        color=alt.Color(
+            "worse:N",
+            legend=None,
+            scale=alt.Scale(domain=[False, True], range=[look.main, look.against]),
+        ),
         tooltip=[
             "source:N",
             *(alt.Tooltip(f"{name}:Q", format=".3f") for name in rates),

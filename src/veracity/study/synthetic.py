@@ -87,6 +87,11 @@ class SyntheticStudy(Study):
     claims: tuple[int, int] = (200, 500_000)
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.datasets < 1:
+            raise ParameterError(f"study: datasets must be at least 1, got {self.datasets}")
+
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task a dataset."""
         return [str(number) for number in range(self.datasets)]
@@ -226,7 +231,7 @@ def _grouped(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         .group_by("algorithm", "x", maintain_order=True)
         .agg(
             pl.col("accuracy").mean(),
-            accuracy_std=pl.col("accuracy").std(ddof=0),
+            accuracy_std=pl.when(pl.len() > 1).then(pl.col("accuracy").std(ddof=0)),
             datasets=pl.len(),
         )
     )

@@ -1,0 +1,441 @@
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from numpy.testing import assert_allclose
+
+import veracity
+from veracity import plot
+from veracity.cli import main
+from veracity.cli.plotting import FIGURE_NAMES
+from veracity.errors import ParameterError
+from veracity.plot.measures import share_interval
+from veracity.plot.sources import Window
+
+THEMES = ("light", "dark")
+
+
+def frame(rows, *columns):
+    return pl.DataFrame(rows, schema=list(columns), orient="row")
+
+
+@pytest.fixture(scope="module")
+def of_kind(flights):
+    """A result of each kind of claims, known truths, and an item."""
+    values = frame(
+        [(s, e, v) for s in "abc" for e in "xy" for v in "12"] + [("d", "x", "3")],
+        "source", "entity", "value",
+    )  # fmt: skip
+    facts = frame(
+        [(s, f, (f == "q") == (s == "c")) for s in "abc" for f in "pqr"], "source", "fact", "claim"
+    )
+    numbers = frame(
+        [(s, e, float(n + m)) for n, s in enumerate("abc") for m, e in enumerate("xyz")],
+        "source", "entity", "value",
+    )  # fmt: skip
+    return {
+        "categorical": (veracity.discover(flights.claims), flights.truth, ("VC-111", "gate")),
+        "multiple": (
+            veracity.discover(values, kind="multiple"),
+            frame([("x", "1"), ("x", "2")], "entity", "value"),
+            ("x",),
+        ),
+        "binary": (
+            veracity.discover(facts, kind="binary"),
+            frame([("p", True), ("q", False)], "fact", "claim"),
+            ("p",),
+        ),
+        "numeric": (
+            veracity.discover(numbers, kind="numeric"),
+            frame([("x", 1.0), ("y", 2.5)], "entity", "value"),
+            ("x",),
+        ),
+    }
+
+
+def arguments_of(what, truth, item):
+    if what in ("calibration", "accuracy"):
+        return (truth,)
+    return item if what == "decision" else ()
+
+
+def svg_of(figure, folder):
+    text = plot.save_figure(figure, folder / "figure.svg").read_text(encoding="utf-8")
+    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+
+
+def crowd(n_sources):
+    """Claims of many sources about few items: every tenth source is mistaken."""
+    rows = [
+        (f"source {n:05}", f"x{m % 7}", "2" if n % 10 == 0 else "1")
+        for n in range(n_sources)
+        for m in range(n % 3, n % 3 + 3)
+    ]
+    return frame(rows, "source", "entity", "value")
+
+
+# --- every figure, every kind of claims -----------------------------------------------------------
+
+NOT_FOR_NUMBERS = ("plausibility", "calibration")
+
+
+@pytest.mark.parametrize("kind", ["categorical", "multiple", "binary", "numeric"])
+@pytest.mark.parametrize("what", plot.FIGURES)
+def test_every_figure_is_drawn_for_every_kind_of_claims_it_is_for(of_kind, kind, what, tmp_path):
+    result, truth, item = of_kind[kind]
+    draw = getattr(result.plot, what)
+    if kind == "numeric" and what in NOT_FOR_NUMBERS:
+        with pytest.raises(ParameterError, match="not for numeric claims"):
+            draw(*arguments_of(what, truth, item))
+        return
+    for theme in THEMES:
+        figure = draw(*arguments_of(what, truth, item), theme=theme)
+        assert plot.save_figure(figure, tmp_path / f"{theme}.svg").stat().st_size > 1000
+
+
+SAYS = {
+    "sources": ("The sources", "tpr: P(claims true given fact true)", "airline", "claims"),
+    "agreement": ("How often sources say the same", "airline", "skyfare", "agreement"),
+    "plausibility": ("How sure the answer is", "plausibility of the value settled on", "contested"),
+    "trace": ("How ltd-rbm settled", "round", "change of the sources' rates", "tolerance"),
+    "calibration": ("Calibration", "share that is right", "judged", "400 known truths"),
+    "accuracy": ("How right, by attribute", "all items", "gate", "departure"),
+    "decision": ("VC-111 gate: D13", "log-odds of D13 against B2", "airline: D13", "all in all"),
+}
+
+
+@pytest.mark.parametrize("what", plot.FIGURES)
+def test_the_words_are_in_the_picture(of_kind, what, tmp_path):
+    result, truth, item = of_kind["categorical"]
+    text = svg_of(getattr(result.plot, what)(*arguments_of(what, truth, item)), tmp_path)
+    missing = [word for word in SAYS[what] if word not in text.replace("&#39;", "'")]
+    assert not missing, text
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [(".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF"), (".HTML", b"<!D")],
+)
+def test_a_figure_is_saved_as_its_ending_says(of_kind, suffix, start, tmp_path):
+    figure = of_kind["categorical"][0].plot.trace()
+    written = plot.save_figure(figure, tmp_path / f"figure{suffix}")
+    assert written.read_bytes().startswith(start)
+    assert [path.name for path in tmp_path.iterdir()] == [f"figure{suffix}"]
+
+
+def test_a_page_loads_nothing_and_no_name_can_break_out_of_it(tmp_path):
+    evil = "</script><script>alert(1)</script>"
+    claims = frame(
+        [(evil, "x", "1"), ("b", "x", "2"), ("c", "x", "1")], "source", "entity", "value"
+    )
+    figure = veracity.discover(claims).plot.sources(theme="dark")
+    page = plot.save_figure(figure, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert not re.search(r"""<(script|link|img|iframe)[^>]*\b(src|href)=["']?https?:""", page)
+    assert not re.search(r"""(cdn\.jsdelivr|unpkg\.com|@import|fonts\.googleapis)""", page)
+    assert "alert(1)" in page
+    assert evil not in page
+    assert "body { background: #15191e }" in page
+
+
+def test_dark_and_light_differ_in_colours_only(of_kind):
+    light, dark = (of_kind["categorical"][0].plot.sources(theme=theme) for theme in THEMES)
+    assert light.to_dict()["config"]["background"] == "#ffffff"
+    assert dark.to_dict()["config"]["background"] == "#15191e"
+    assert [*light.to_dict()["datasets"].values()] == [*dark.to_dict()["datasets"].values()]
+
+
+# --- five sources, and five thousand --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_sources", [2, 5, 41, 5_000])
+def test_figures_of_sources_stay_small(n_sources, tmp_path):
+    result = veracity.discover(crowd(n_sources), "majority-vote")
+    for figure in (result.plot.sources(), result.plot.agreement()):
+        rows = [len(data) for data in figure.to_dict()["datasets"].values()]
+        assert max(rows) <= 3_600
+        text = svg_of(figure, tmp_path)
+        assert (f"{n_sources:,} sources" in text) == (n_sources > 60 or "Shades" in text)
+
+
+def test_many_sources_are_counted_in_cells_and_none_is_lost():
+    sources = frame(
+        [("a", 0.0, 1.0), ("b", 0.04, 0.96), ("c", 0.5, 0.5), ("d", None, None)],
+        "source", "fpr", "tpr",
+    )  # fmt: skip
+    cells = plot.source_cells(sources, Window((0.0, 1.0), (0.0, 1.0)), n=10)
+    assert cells["sources"].to_list() == [2, 1]
+    assert_allclose(
+        cells.select("fpr", "fpr_end", "tpr", "tpr_end").rows(),
+        [(0, 0.1, 0.9, 1), (0.5, 0.6, 0.5, 0.6)],
+    )
+
+
+def test_runs_without_intervals_have_points_without_bars(of_kind, tmp_path):
+    result = of_kind["categorical"][0]
+    bounds = [name for name in result.tables.sources.columns if name.endswith(("_low", "_high"))]
+    tables = replace(result.tables, sources=result.tables.sources.drop(bounds))
+    old = veracity.Result(tables, result.run)
+    assert "tpr_low" not in plot.source_points(old).columns
+    assert "intervals" not in svg_of(old.plot.sources(), tmp_path)
+
+
+def test_names_beside_points_do_not_overlap():
+    from veracity.plot.sources import place_names
+
+    places = place_names(["one", "two", "three", "four", "five"], [100] * 5, [100] * 5)
+    assert [name for name, _, _ in places] == ["one", "two", "three", "four"]  # on all four sides
+    assert len({(x, y) for _, x, y in places}) == 4
+
+
+# --- the numbers behind ---------------------------------------------------------------------------
+
+
+def test_agreement_is_counted_on_shared_items():
+    said = {"a": "111111", "b": "111112", "c": "222222", "d": "1     "}
+    rows = [
+        (source, f"x{n}", value)
+        for source, values in said.items()
+        for n, value in enumerate(values)
+        if value != " "
+    ]
+    result = veracity.discover(frame(rows, "source", "entity", "value"), "majority-vote")
+    table = plot.agreement_table(result)
+    pairs = {(r["source"], r["other"]): r for r in table.iter_rows(named=True)}
+    assert len(pairs) == 12
+    assert (pairs["a", "b"]["shared"], pairs["a", "b"]["same"]) == (6, 5)
+    assert pairs["a", "b"]["agreement"] == pytest.approx(5 / 6)
+    assert pairs["a", "c"]["agreement"] == 0.0
+    assert pairs["b", "c"]["same"] == 1
+    assert (pairs["a", "d"]["same"], pairs["a", "d"]["agreement"]) == (1, None)  # one item only
+    assert pairs["a", "c"]["mistakes"] == 6  # on x5, a itself is outvoted
+
+
+def test_near_copies_stand_side_by_side_in_one_group():
+    def says(source, n):
+        return str(n % 3) if source in ("a", "e") else str((n + ord(source)) % 5 + 10)
+
+    rows = [(source, f"x{n}", says(source, n)) for source in "abcde" for n in range(60)]
+    table = plot.agreement_table(veracity.discover(frame(rows, "source", "entity", "value")))
+    order = table["source"].unique(maintain_order=True).to_list()
+    assert abs(order.index("a") - order.index("e")) == 1
+    grouped = table.drop_nulls("group").select("source", "other").rows()
+    assert set(grouped) == {("a", "e"), ("e", "a")}
+
+
+def test_agreement_of_binary_claims_is_on_true_and_on_false(of_kind):
+    table = plot.agreement_table(of_kind["binary"][0])
+    same = {(s, o): n for s, o, n in table.select("source", "other", "same").iter_rows()}
+    assert (same["a", "b"], same["a", "c"]) == (3, 0)
+
+
+def test_a_source_that_names_several_values_agrees_if_all_are_the_same(of_kind):
+    table = plot.agreement_table(of_kind["multiple"][0])
+    same = {(s, o): n for s, o, n in table.select("source", "other", "same").iter_rows()}
+    assert (same["a", "b"], same["a", "d"]) == (2, 0)
+
+
+def test_calibration_counts_in_tenths(flights):
+    claims = frame(
+        [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"), ("a", "y", "1")],
+        "source",
+        "entity",
+        "value",
+    )
+    result = veracity.discover(claims, "majority-vote")
+    table = plot.calibration_table(result, frame([("x", "2"), ("y", "1")], "entity", "value"))
+    told = table.select("low", "plausibility", "right", "judged").rows()
+    assert_allclose(told, [(0.6, 2 / 3, 0.0, 1), (0.9, 1.0, 1.0, 1)])
+    full = plot.calibration_table(veracity.discover(flights.claims), flights.truth)
+    gap = ((full["right"] - full["plausibility"]).abs() * full["judged"]).sum() / 400
+    found = veracity.evaluate(veracity.discover(flights.claims), flights.truth)
+    assert gap == pytest.approx(found.calibration_error)
+
+
+def test_wilsons_interval_is_that_of_the_textbook():
+    # z = 1.6449, n = 10, p = 1: the lower bound is 1 / (1 + z²/n)
+    assert_allclose(share_interval(1.0, 10), (1 / 1.27055, 1.0), atol=1e-5)
+    assert_allclose(share_interval(0.5, 4), (0.5 - 0.31768, 0.5 + 0.31768), atol=1e-4)
+
+
+def test_plausibilities_are_counted_in_bins(two_against_one):
+    more = pl.concat([two_against_one, frame([("a", "y", "1")], "source", "entity", "value")])
+    table = plot.plausibility_table(veracity.discover(more, "majority-vote"), n=10)
+    assert table.rows() == [(0.6, 0.7, True, 1), (0.9, 1.0, False, 1)]
+
+
+def test_the_trace_is_thinned_out_but_ends_at_the_last_round(of_kind):
+    result = of_kind["categorical"][0]
+    rounds = [{"round": n, "change": 1.0 / n, "seconds": 0.1} for n in range(1, 2001)]
+    rounds[4]["change"], rounds[5]["change"] = None, 0.0  # neither fits on a logarithmic scale
+    long = veracity.Result(result.tables, {**result.run, "trace": rounds})
+    table = plot.trace_table(long, most=100)
+    assert len(table) == 100
+    assert (table["round"][0], table["round"][-1]) == (1, 2000)
+    assert not {5, 6} & set(plot.trace_table(long, most=2000)["round"])
+
+
+def test_accuracy_by_attribute_is_that_of_evaluate(of_kind, flights):
+    result = of_kind["categorical"][0]
+    found = veracity.evaluate(result, flights.truth)
+    table = plot.accuracy_table(result, flights.truth)
+    assert table.row(0)[:3] == ("all items", 400, found.accuracy)
+    told = dict(table[1:].select("attribute", "accuracy").iter_rows())
+    assert told == dict(found.by_attribute.select("attribute", "accuracy").iter_rows())
+    assert table[1:]["accuracy"].is_sorted()
+
+
+@pytest.mark.parametrize("algorithm", ["ltd-rbm", "majority-vote", "truth-finder", "accu", "mle"])
+def test_the_steps_of_a_waterfall_add_up(flights, algorithm):
+    result = veracity.discover(flights.claims, algorithm)
+    steps = plot.waterfall_table(result, "VC-111", "gate")
+    assert (steps["part"][0], steps["part"][-1]) == ("prior", "score")
+    assert steps["weight"][:-1].sum() == pytest.approx(steps["weight"][-1])
+    assert_allclose(steps["end"][:-2], steps["start"][1:-1])
+    values = result.why("VC-111", "gate").tables[0]["score"]
+    assert steps["weight"][-1] == pytest.approx(values[0] - values[1])
+
+
+def test_a_vote_is_a_waterfall_of_ones(two_against_one):
+    steps = plot.waterfall_table(veracity.discover(two_against_one, "majority-vote"), "x")
+    assert steps.select("label", "weight", "part").rows() == [
+        ("before any claim", 0.0, "prior"),
+        ("a: 1", 1.0, "for"),
+        ("b: 1", 1.0, "for"),
+        ("c: 2", -1.0, "against"),
+        ("all in all", 1.0, "score"),
+    ]
+
+
+def test_of_many_claims_the_lightest_are_summed_up():
+    result = veracity.discover(crowd(300), "majority-vote")
+    steps = plot.waterfall_table(result, "x2", most=5)
+    assert steps["label"].to_list()[1:] == [
+        *(f"source {n:05}: 1" for n in (1, 2, 3, 4, 5)),
+        "265 others for",
+        "30 others against",
+        "all in all",
+    ]
+    assert steps["weight"][-1] == 240.0
+
+
+def test_algorithms_are_ranked_and_those_that_failed_are_counted(flights, tmp_path):
+    names = ["dawid-skene", "majority-vote", "ltd-rbm"]
+    found = veracity.compare(flights.claims, flights.truth, algorithms=names)
+    table = plot.comparison_table(found)
+    assert table["algorithm"].to_list() == ["ltd-rbm", "majority-vote"]
+    assert_allclose(
+        table.select("accuracy_low", "accuracy_high").row(0),
+        share_interval(table["accuracy"][0], 400),
+    )
+    text = svg_of(plot.plot_comparison(found, "dark"), tmp_path)
+    assert "400 known truths, with 90 % intervals. 1 failed." in text
+    blind = veracity.compare(flights.claims, algorithms=names)
+    assert "settle on the same" in svg_of(plot.plot_comparison(blind), tmp_path)
+    with pytest.raises(ParameterError, match="without known truths"):
+        plot.comparison_table(blind)
+
+
+def test_algorithms_for_numbers_are_ranked_by_distance(of_kind, tmp_path):
+    claims = frame(
+        [(s, e, float(n)) for n, s in enumerate("abc") for e in "xy"], "source", "entity", "value"
+    )
+    truth = frame([("x", 1.0), ("y", 1.0)], "entity", "value")
+    found = veracity.compare(claims, truth, kind="numeric")
+    assert plot.comparison_table(found)["mae"].is_sorted()
+    assert "mean absolute distance" in svg_of(plot.plot_comparison(found), tmp_path)
+
+
+# --- what cannot be drawn -------------------------------------------------------------------------
+
+
+def test_what_is_not_installed_is_named(of_kind, tmp_path, monkeypatch):
+    plots = of_kind["categorical"][0].plot
+    figure = plots.trace()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(ParameterError, match="vl_convert is missing"):
+        plot.save_figure(figure, tmp_path / "figure.svg")
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(ParameterError, match=r"altair is missing.*pip install 'veracity\[plot\]'"):
+        plots.trace()
+
+
+def test_unknown_names_are_told_with_what_there_is(of_kind, flights, tmp_path):
+    result = of_kind["categorical"][0]
+    with pytest.raises(ParameterError, match="no figure 'pie'; there are sources, agreement"):
+        result.plot.draw("pie")
+    with pytest.raises(ParameterError, match="theme must be 'light' or 'dark', got 'pink'"):
+        result.plot.sources(theme="pink")
+    with pytest.raises(ParameterError, match="no entity 'VC-999'; did you mean"):
+        result.plot.decision("VC-999", "gate")
+    with pytest.raises(ParameterError, match="several attributes; name one of 'departure', 'gate'"):
+        result.plot.decision("VC-111")
+    with pytest.raises(ParameterError, match="must end in one of"):
+        plot.save_figure(result.plot.trace(), tmp_path / "figure.jpg")
+
+
+def test_what_is_not_there_to_be_drawn_is_said(two_against_one):
+    vote = veracity.discover(two_against_one, "majority-vote")
+    with pytest.raises(ParameterError, match="majority-vote moved nothing in 0 rounds"):
+        vote.plot.trace()
+    alone = veracity.discover(two_against_one.head(1), "majority-vote")
+    with pytest.raises(ParameterError, match="two sources or more"):
+        alone.plot.agreement()
+    old = veracity.Result(replace(vote.tables, claims=None), vote.run)
+    with pytest.raises(ParameterError, match="saved without its claims"):
+        old.plot.agreement()
+    weightless = veracity.discover(two_against_one, "three-estimates")
+    with pytest.raises(ParameterError, match="does not judge by weights"):
+        weightless.plot.decision("x")
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(of_kind, flights, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plot")
+    of_kind["categorical"][0].save(folder / "run")
+    flights.truth.write_csv(folder / "truth.csv")
+    return folder
+
+
+def test_the_command_knows_the_figures_of_a_result():
+    assert FIGURE_NAMES == plot.FIGURES
+
+
+@pytest.mark.parametrize("what", plot.FIGURES)
+def test_the_command_draws(run, what, tmp_path):
+    more = {
+        "calibration": ["--truth", str(run / "truth.csv")],
+        "accuracy": ["--truth", str(run / "truth.csv"), "--theme", "dark"],
+        "decision": ["--entity", "VC-111", "--attribute", "gate"],
+    }
+    out = tmp_path / "figure.svg"
+    arguments = ["plot", str(run / "run"), what, "--out", str(out), *more.get(what, [])]
+    answer = CliRunner().invoke(main, arguments)
+    assert (answer.exit_code, answer.output) == (0, f"drawn in {out}\n")
+    assert SAYS[what][0] in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["pie"], "'pie' is not one of 'sources', 'agreement'"),
+        (["calibration"], "plot calibration needs known truths: --truth TRUTH"),
+        (["decision"], "plot decision needs an item: --entity E"),
+        (["decision", "--entity", "VC-1111"], "no entity 'VC-1111'; did you mean"),
+        (["trace", "--truth", "truth.csv"], "plot trace has no use for --truth"),
+        (["trace", "--entity", "VC-111"], "no use for --entity and --attribute"),
+    ],
+)
+def test_the_command_says_what_is_wrong(run, arguments, said, tmp_path):
+    out = tmp_path / "figure.svg"
+    answer = CliRunner().invoke(main, ["plot", str(run / "run"), *arguments, "--out", str(out)])
+    assert answer.exit_code == 2
+    assert said in answer.output
+    assert not out.exists()
