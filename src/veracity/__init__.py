@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from veracity.evaluation import Evaluation, evaluate
     from veracity.health import Health, check
     from veracity.read import read_claims
+    from veracity.report import write_report
     from veracity.result import Result, load
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "read_claims",
     "study",
     "synthetic",
+    "write_report",
 ]
 
 _HOME = {
@@ -129,6 +131,7 @@ _HOME = {
     "load": "veracity.result",
     "profile": "veracity.characteristics",
     "read_claims": "veracity.read",
+    "write_report": "veracity.report",
 }
 """Where each public name lives; it is loaded when first asked for."""
 

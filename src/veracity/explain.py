@@ -92,25 +92,31 @@ def explain(
         words if len(parts) == 1 else f"{values[keys[-1]][0]}: {words}"
         for words, values, _ in parts
     ]
-    weights = run.get("weights")
-    if weights is None:
-        lines.append(
+    lines += _caveats(run)
+    frames = (pl.concat([part[1] for part in parts]), pl.concat([part[2] for part in parts]))
+    told = run.get("weights") or {"scale": None, "rule": None, "account": "none"}
+    return Why("\n".join(lines), frames, told["scale"], told["rule"], told["account"], frame_kind)
+
+
+def _caveats(run: dict[str, Any]) -> list[str]:
+    """How far the rows are to be believed, where that is not all the way."""
+    if run.get("weights") is None:
+        return [
             f"({run['algorithm']} does not judge by weights; the rows tell who says what, and how "
             "far each source is trusted.)"
-        )
-    elif weights["account"] == "average":
-        lines.append(
+        ]
+    if run["weights"]["account"] == "average":
+        return [
             f"({run['algorithm']} draws truths at random; the weights are averages, and the "
             "plausibilities follow from them only about.)"
-        )
-    frames = (pl.concat([part[1] for part in parts]), pl.concat([part[2] for part in parts]))
-    told = weights or {"scale": None, "rule": None, "account": "none"}
-    return Why("\n".join(lines), frames, told["scale"], told["rule"], told["account"], frame_kind)
+        ]
+    return []
 
 
 def without_keys(table: pl.DataFrame) -> pl.DataFrame:
     """A table to be shown: what is the same in all rows of an item goes without saying."""
-    keys = [name for name in ("entity", "attribute", "fact") if name in table.columns]
+    all_keys: list[str] = ["entity", "attribute", "fact"]
+    keys = [name for name in all_keys if name in table.columns]
     hidden = keys if table.select(keys).n_unique() == 1 else keys[:-1]
     if "claims" in table.columns and (table["claims"] == 1).all():
         hidden.append("claims")

@@ -202,9 +202,9 @@ def plausibilities(rule: str, scale: Scale, power: float = 1.0) -> FloatArray:
         share = np.exp(score - highest)
         return np.asarray(share / (share.sum() + np.exp(scale.unclaimed - highest)))
     if rule == "share":
-        return _shares(score[:, None], power)[:, 0]
+        return np.asarray(_shares(score[:, None], power)[:, 0])
     both = np.stack([scale.total + score, scale.total - score])  # twice for, twice against
-    return _shares(np.maximum(both, 0.0), power)[0]
+    return np.asarray(_shares(np.maximum(both, 0.0), power)[0])
 
 
 def _shares(score: FloatArray, power: float) -> FloatArray:

@@ -242,7 +242,9 @@ def _side(tables: Tables, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
 def _rightness(tables: Tables, sources: IntArray, attribute: object) -> float:
     """How often what these sources say, of this attribute, is right, on the whole."""
     assert tables.claims is not None
-    claims = tables.claims.filter(pl.col("source").is_in(pl.Series(sources, dtype=pl.UInt32)))
+    is_meant = np.zeros(len(tables.sources), dtype=np.bool_)
+    is_meant[sources] = True
+    claims = tables.claims.filter(pl.Series(is_meant[tables.claims["source"].to_numpy()]))
     facts = tables.facts.select(pl.col("^(attribute|plausibility)$"))[claims["fact"]]
     if "claim" in claims.columns:
         p = pl.col("plausibility")

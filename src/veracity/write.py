@@ -18,6 +18,9 @@ __all__ = ["check_target", "finished_file", "finished_folder", "writing"]
 
 OUR_SUFFIXES = (".parquet", ".json")
 
+PAGE_MARK = b'<meta name="generator" content="veracity'
+"""By this, near its beginning, veracity knows a page of its own."""
+
 
 def check_target(target: Path, *, force: bool, marker: str) -> None:
     """Refuse to write where that will fail, or where something is that must not be lost.
@@ -43,12 +46,19 @@ def _check_existing(target: Path, *, force: bool, marker: str) -> None:
     content = list(target.iterdir())
     if content and not _is_ours(target / marker):
         raise OutputError(f"{target} was not written by veracity and stays; choose another name")
-    strange = [path.name for path in content if path.suffix not in OUR_SUFFIXES or path.is_dir()]
+    strange = [path.name for path in content if not _is_our_file(path)]
     if strange:
         raise OutputError(
             f"{target} stays, since veracity did not write {min(strange)!r} in it; "
             "move that file, or choose another name"
         )
+
+
+def _is_our_file(path: Path) -> bool:
+    if path.suffix == ".html" and path.is_file():
+        with path.open("rb") as page:
+            return PAGE_MARK in page.read(1000)
+    return path.suffix in OUR_SUFFIXES and not path.is_dir()
 
 
 def _is_ours(marker: Path) -> bool:

@@ -16,6 +16,7 @@ from veracity.cli.explaining import explain
 from veracity.cli.inspecting import check, profile
 from veracity.cli.options import example
 from veracity.cli.plotting import plot
+from veracity.cli.reporting import report
 from veracity.cli.study import study
 from veracity.errors import ParameterError, VeracityError
 
@@ -95,6 +96,7 @@ for command in (
     profile,
     check,
     plot,
+    report,
     generate,
     study,
     demo,

@@ -252,6 +252,7 @@ def demo(out: Path | None, force: bool) -> None:
     """
     from veracity.discovery import discover as discover_truths
     from veracity.evaluation import evaluate as evaluate_result
+    from veracity.report import write_report
     from veracity.result import RUN_FILE
     from veracity.synthetic import flights
     from veracity.terminal import at_work, show_evaluation, show_result, show_table
@@ -273,7 +274,11 @@ def demo(out: Path | None, force: bool) -> None:
     click.echo(f"\nA majority vote would have been right on {accuracy:.1%} of the items.")
     if out is not None:
         result.save(out, force=force)
-        click.echo(f"\nwritten to {out}")
+        with at_work() as progress:
+            page = write_report(
+                result, out / "report.html", truth=drawn.truth, force=force, progress=progress
+            )
+        click.echo(f"\nwritten to {out}; now open {page} in a browser")
 
 
 def _discover(

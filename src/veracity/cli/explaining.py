@@ -17,10 +17,11 @@ __all__ = ["explain"]
 @click.argument("attribute", required=False)
 @json_option
 def explain(run: Path, entity: str, attribute: str | None, as_json: bool) -> None:
-    """Tell why an item has its value: who says what, and what that weighs.
+    """Tell why an item has its value.
 
-    RUN is the folder of a result. ENTITY is the entity, or the fact for --kind binary; without
-    ATTRIBUTE, all attributes of the entity are told.
+    Who says what, how far they are believed, and what each claim weighs. RUN is the folder of a
+    result. ENTITY is the entity, or the fact for --kind binary; without ATTRIBUTE, all attributes
+    of the entity are told.
     """
     from veracity.result import load
     from veracity.terminal import print_json, show_why

@@ -48,6 +48,10 @@ normalise_option = click.option(
     "--normalise", is_flag=True, help="Take each dataset a second time, with values normalised."
 )
 
+known_only_option = click.option(
+    "--known-only", is_flag=True, help="Leave out items whose truth is not known: faster."
+)
+
 
 @click.group(epilog=example("veracity study synthetic --datasets 100 --out study/"))
 def study() -> None:
@@ -85,6 +89,7 @@ def runtime(**options: Any) -> None:  # noqa: ANN401
 )
 @datasets_argument
 @normalise_option
+@known_only_option
 @workers_option
 @_study_options
 def robustness(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
@@ -105,6 +110,7 @@ def robustness(datasets: tuple[str, ...], normalise: bool, **options: Any) -> No
     help="Which ones; fpr, tpr, learning_rate, decay and batch_size by default.",
 )
 @normalise_option
+@known_only_option
 @workers_option
 @_study_options
 def sensitivity(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from veracity.discovery import prepare, say_nothing
 from veracity.encode import UNKNOWN, Encoded, IntArray
 from veracity.errors import ParameterError, UnreadableFile
-from veracity.read import read_truths_beside
+from veracity.read import read_claims, read_truths_beside
 from veracity.truths import known_of_fact
 
 __all__ = ["Judged", "check_datasets", "name_of", "read_dataset", "require_names"]
@@ -28,12 +29,21 @@ class Judged(NamedTuple):
 
 
 @lru_cache(maxsize=2)  # a worker goes through the tasks of one dataset, then of the next
-def read_dataset(folder: str) -> Judged:
-    """Read a folder with ``claims`` and ``truth``, in any format claims can have."""
+def read_dataset(folder: str, *, known_only: bool = False) -> Judged:
+    """Read a folder with ``claims`` and ``truth``, in any format claims can have.
+
+    `known_only` leaves out the items whose truth is not known: there is less to learn from, but it
+    takes less time.
+    """
     path = folder.removesuffix(NORMALISED)
     claims, truth = _file(path, "claims"), _file(path, "truth")
-    prepared = prepare(claims, normalise=path != folder, tell=say_nothing)
-    truths, _ = read_truths_beside(prepared.table, truth)
+    table = read_claims(claims, normalise=path != folder)
+    truths, _ = read_truths_beside(table, truth)
+    if known_only:
+        keys = [name for name in ("entity", "attribute") if name in table.rows.columns]
+        is_known = table.rows.join(truths.select(keys).unique(), on=keys, how="semi")
+        table = replace(table, rows=is_known)
+    prepared = prepare(table, tell=say_nothing)
     known, _ = known_of_fact(prepared.encoded, truths)
     if (known == UNKNOWN).all():
         raise UnreadableFile(f"{truth}: none of its truths is about an item in {claims}")

@@ -44,6 +44,8 @@ class RobustnessStudy(Study):
         Folders with claims and truth; ``+normalised`` behind one has its values normalised.
     algorithms
         Which algorithms, by name.
+    known_only
+        Leave out the items whose truth is not known: faster, but there is less to learn from.
     seed
         Where the randomness of the algorithms starts.
     """
@@ -60,6 +62,7 @@ class RobustnessStudy(Study):
 
     datasets: tuple[str, ...]
     algorithms: tuple[str, ...] = ("ltd-rbm", "ltd-rbm-c", "mle", "ltm")
+    known_only: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -89,14 +92,14 @@ class RobustnessStudy(Study):
         """Search the optimum on one dataset, or apply one to another dataset."""
         if not task.startswith(SEARCH):
             _, algorithm, origin, setting, folder = json.loads(task)
-            data = read_dataset(folder)
+            data = read_dataset(folder, known_only=self.known_only)
             measured = measure(
                 data.encoded, data.known, with_settings(algorithm, setting, self.seed)
             )
             applied = {"algorithm": algorithm, "optimized_for": origin, "dataset": data.name}
             return [{**applied, "setting": json.dumps(setting), **measured._asdict()}]
         _, algorithm, folder = task.split(" ", maxsplit=2)
-        data = read_dataset(folder)
+        data = read_dataset(folder, known_only=self.known_only)
         best, tried = optimise(data, algorithm, self.seed)
         return [
             {

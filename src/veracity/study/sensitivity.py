@@ -40,6 +40,8 @@ class SensitivityStudy(Study):
         Which algorithms, by name.
     parameters
         Which hyperparameters; those an algorithm lacks are left out for it.
+    known_only
+        Leave out the items whose truth is not known: faster, but there is less to learn from.
     seed
         Where the randomness of the algorithms starts.
     """
@@ -55,6 +57,7 @@ class SensitivityStudy(Study):
     datasets: tuple[str, ...]
     algorithms: tuple[str, ...] = ("ltd-rbm", "ltd-rbm-c", "mle", "ltm")
     parameters: tuple[str, ...] = ("fpr", "tpr", "learning_rate", "decay", "batch_size")
+    known_only: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -86,7 +89,7 @@ class SensitivityStudy(Study):
     def do(self, task: str) -> list[Row]:
         """Run one algorithm with one hyperparameter changed."""
         algorithm, parameter, value, folder = task.split(" ", maxsplit=3)
-        data = read_dataset(folder)
+        data = read_dataset(folder, known_only=self.known_only)
         chosen = with_settings(algorithm, {parameter: float(value)}, self.seed)
         measured = measure(data.encoded, data.known, chosen)
         setting = {"dataset": data.name, "algorithm": algorithm, "parameter": parameter}
