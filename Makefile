@@ -5,10 +5,10 @@ BIN := .venv/bin
 help:            ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
 
-demo: .venv/core ## run on built-in data: truths, sources, and how right they are
+demo: .venv/core ## run on built-in data: truths, sources, how right they are, and a report to open
 	$(BIN)/veracity demo --out demo-run --force
 
-test: .venv/dev  ## run every test and check
+test: .venv/dev browser ## run every test and check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -18,6 +18,17 @@ test: .venv/dev  ## run every test and check
 
 check: test      ## the same as test: there is one door
 
+bare:            ## try the package as it is without extras, and not in this folder
+	$(PYTHON) -m venv .venv-bare
+	.venv-bare/bin/python -m pip install -q -c constraints.txt .
+	cd .venv-bare && bin/veracity demo --out run --force
+
+browser:         ## install Debian's Chromium, in which pages are tested, where it is missing
+	@if ! command -v chromedriver >/dev/null && command -v apt-get >/dev/null; then \
+	  sudo=$$(test $$(id -u) = 0 || echo sudo -n); \
+	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
+	  chromium chromium-driver; } >/dev/null || echo "no Chromium: pages are not tested"; fi
+
 format: .venv/dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -26,11 +37,11 @@ bench: .venv/dev ## print the ratios of the benchmarks
 	$(BIN)/python benchmarks/run.py
 
 clean:           ## remove what the other targets made
-	rm -rf .venv demo-run
+	rm -rf .venv .venv-bare demo-run
 
 .venv/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[plot]'
 	touch $@
 
 .venv/dev: pyproject.toml constraints.txt
@@ -38,4 +49,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check bare browser format bench clean
