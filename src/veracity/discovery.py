@@ -16,7 +16,7 @@ from veracity.encode import UNKNOWN, Block, Claims, Encoded, FloatArray, encode
 from veracity.engines import Engine, Local
 from veracity.errors import NotConverged, ParameterError
 from veracity.notes import not_converged, notes_on
-from veracity.read import read_claims, read_truths_beside
+from veracity.read import ClaimsStream, open_claims, read_truths_beside
 from veracity.result import Result, describe_parameters
 from veracity.schema import ClaimsTable, Kind
 from veracity.tables import Fit, tabulate
@@ -108,7 +108,7 @@ def discover(
 class Prepared:
     """Claims ready for any algorithm: read, encoded, with what is known of them."""
 
-    table: ClaimsTable
+    table: ClaimsTable | ClaimsStream
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
@@ -126,10 +126,13 @@ def prepare(
     clock = _Clock()
     tell("reading", 0, 1)
     table = _as_table(claims, columns, kind)
-    clock.lap("read", took=table.seconds)  # it may have been read before
-    tell("encoding", 0, 1)
-    encoded, known_notes = _with_known(table, encode(table), known)
+    read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
+    encoded, known_notes = _with_known(table, encode(table, tell), known)
     clock.lap("encode")
+    clock.laps = {
+        "read": round(table.seconds, 4),
+        "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
+    }
     return Prepared(table, encoded, (*table.notes, *encoded.notes, *known_notes), clock.laps)
 
 
@@ -286,7 +289,7 @@ def _estimate(
 
 
 def _with_known(
-    table: ClaimsTable, encoded: Encoded, known: object | None
+    table: ClaimsTable | ClaimsStream, encoded: Encoded, known: object | None
 ) -> tuple[Encoded, list[str]]:
     """The claims with what is known of their facts beforehand."""
     if known is None:
@@ -319,9 +322,11 @@ def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -
     return replace(chosen, seed=seed)  # type: ignore[type-var]
 
 
-def _as_table(claims: object, columns: Mapping[str, str] | None, kind: Kind | None) -> ClaimsTable:
-    if not isinstance(claims, ClaimsTable):
-        return read_claims(claims, columns=columns, kind=kind or "categorical")
+def _as_table(
+    claims: object, columns: Mapping[str, str] | None, kind: Kind | None
+) -> ClaimsTable | ClaimsStream:
+    if not isinstance(claims, ClaimsTable | ClaimsStream):
+        return open_claims(claims, columns=columns, kind=kind or "categorical")
     if columns is not None or (kind is not None and kind != claims.kind):
         raise ParameterError("columns and kind were settled when the claims were read")
     return claims

@@ -9,19 +9,24 @@ import numpy as np
 from numba import njit
 
 from veracity.kernels import STEADY
+from veracity.kernels.layout import find_voices, lay_out, number_names, part_claims
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from veracity.encode import Block, FloatArray, IntArray
+    from veracity.arrays import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
 __all__ = [
     "climb",
     "count_confusions",
     "count_votes",
+    "find_voices",
     "gibbs",
+    "lay_out",
     "normalise_log",
+    "number_names",
+    "part_claims",
     "sum_confusions",
     "sum_votes",
 ]
