@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["find_voices", "lay_out", "number_names", "part_claims"]
 
+kernel = njit(cache=True, nogil=True, error_model="numpy")
+"""How kernels are compiled: kept for the next time, beside other threads, x / 0 as in NumPy."""
+
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(0xFFFFFFFF00000000)
 HALF = np.uint64(32)
@@ -21,7 +24,7 @@ SHORT = 24
 """So many keys are sorted by insertion; more of them, by merging."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number_names(
     slots: IntArray, n_names: int, first_hash: IntArray, second_hash: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -43,7 +46,7 @@ def number_names(
     return slots, number_of_row, new_row[:n_new].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find(slots: IntArray, first_hash: int, mark: int) -> np.uint64:
     """The slot of a name, or the empty one where it belongs."""
     mask = np.uint64(len(slots) - 1)
@@ -53,7 +56,7 @@ def _find(slots: IntArray, first_hash: int, mark: int) -> np.uint64:
     return slot
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _doubled(slots: IntArray) -> IntArray:
     more = np.zeros((2 * len(slots), 2), np.uint64)
     for old in range(len(slots)):
@@ -64,7 +67,7 @@ def _doubled(slots: IntArray) -> IntArray:
     return more
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def part_claims(
     item_of_claim: IntArray,
     spelling_of_claim: IntArray,
@@ -91,7 +94,7 @@ def part_claims(
     return first_of_part, parted_item, key
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lay_out(
     item_of_claim: IntArray, key_of_claim: IntArray, value_of_spelling: IntArray, n_items: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -130,7 +133,7 @@ def lay_out(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _grouped(
     item_of_claim: IntArray, key_of_claim: IntArray, n_items: int
 ) -> tuple[IntArray, IntArray]:
@@ -148,7 +151,7 @@ def _grouped(
     return keys, first_of_item
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fact_from(
     keys: IntArray, first: int, last: int, value_of_spelling: IntArray
 ) -> tuple[int, np.int64]:
@@ -165,7 +168,7 @@ def _fact_from(
     return at, np.int64(usual)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_voices(
     first_fact_of_item: IntArray,
     first_support_of_fact: IntArray,
@@ -190,7 +193,7 @@ def find_voices(
     return first_voice_of_item, voices[:n_voices].astype(np.int32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort(keys: IntArray, spare: IntArray) -> None:
     """Sort in place: never quadratic, however many claims an item has and in whatever order."""
     n = len(keys)
@@ -208,7 +211,7 @@ def _sort(keys: IntArray, spare: IntArray) -> None:
         width *= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merge(keys: IntArray, middle: int, spare: IntArray) -> None:
     """Merge two sorted runs that stand side by side."""
     for i in range(middle):
