@@ -37,7 +37,9 @@ def arguments_of(name, claims, seed):
     hashes = rng.integers(0, 2**64, (12, 2), dtype=np.uint64)
     hashes[:4, 0] = hashes[0, 0]  # names that only the second hash tells apart
     hashes = hashes[rng.integers(0, 12, some)].T.copy()
+    score, supporters = rng.integers(0, 3, claims.n_facts) / 2, rng.integers(0, 3, claims.n_facts)
     return {
+        "best_two": (block.first_fact_of_item, score, supporters),
         "find_voices": (
             block.first_fact_of_item,
             block.first_support_of_fact,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from veracity.kernels import Machine, Pace
 
 __all__ = [
+    "best_two",
     "climb",
     "count_confusions",
     "count_votes",
@@ -87,6 +88,31 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
             counts[source, 2] += true
             counts[source, 3] += last - first
     return counts
+
+
+@kernel
+def best_two(
+    first_fact_of_item: IntArray, score_of_fact: FloatArray, supporters_of_fact: IntArray
+) -> tuple[IntArray, IntArray]:
+    """See the reference."""
+    n_items = len(first_fact_of_item) - 1
+    bests, seconds = np.empty(n_items, np.int64), np.empty(n_items, np.int64)
+    for item in range(n_items):
+        best = second = first_fact_of_item[item]
+        for fact in range(first_fact_of_item[item] + 1, first_fact_of_item[item + 1]):
+            if _is_better(fact, best, score_of_fact, supporters_of_fact):
+                best, second = fact, best
+            elif second == best or _is_better(fact, second, score_of_fact, supporters_of_fact):
+                second = fact
+        bests[item], seconds[item] = best, second
+    return bests, seconds
+
+
+@kernel
+def _is_better(one: int, other: int, score: FloatArray, supporters: IntArray) -> bool:
+    if score[one] != score[other]:
+        return bool(score[one] > score[other])
+    return bool(supporters[one] > supporters[other])
 
 
 @kernel

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from veracity.arrays import Block, FloatArray, IntArray
 
 __all__ = [
+    "best_two",
     "climb",
     "count_confusions",
     "count_votes",
@@ -296,6 +297,19 @@ def _sigmoid(x: FloatArray | float) -> FloatArray:
 
 def _softplus(x: FloatArray) -> FloatArray:
     return np.logaddexp(0.0, x)
+
+
+def best_two(
+    first_fact_of_item: IntArray, score_of_fact: FloatArray, supporters_of_fact: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The facts with the highest score and the next of each item; where there is one, twice that.
+
+    Of equal scores the one with more supporters comes first, then the first.
+    """
+    item_of_fact = np.repeat(np.arange(len(first_fact_of_item) - 1), np.diff(first_fact_of_item))
+    rank = np.lexsort((-supporters_of_fact, -score_of_fact, item_of_fact))
+    first, last = first_fact_of_item[:-1], first_fact_of_item[1:]
+    return rank[first], rank[np.minimum(first + 1, last - 1)]
 
 
 # --- encoding -------------------------------------------------------------------------------------
