@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from claims import as_claims, binary_rows, value_rows
-from veracity.kernels import Machine, Pace, compiled, reference
+from veracity.kernels import Machine, Pace, compiled, loading, reference
 
 some_claims = st.one_of(value_rows(), binary_rows()).map(as_claims)
 seeds = st.integers(0, 2**32 - 1)
@@ -127,3 +130,13 @@ def test_an_item_of_any_size_is_sorted(seed, n):
     item = np.zeros(n, np.int32)
     _, _, sources, _ = compiled.lay_out(item, source.astype(np.uint64), np.zeros(1, np.int32), 1)
     assert sources.tolist() == np.unique(source).tolist()
+
+
+def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(loading.os, "access", lambda place, mode: False)
+    monkeypatch.setattr(loading.tempfile, "gettempdir", lambda: str(tmp_path))
+    loading._find_cache()
+    place = Path(os.environ["NUMBA_CACHE_DIR"])
+    assert place.parent == tmp_path
+    assert place.stat().st_mode & 0o077 == 0  # nobody else puts there what we will run

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from veracity.arrays import UNKNOWN, Block, FloatArray, IntArray
 from veracity.errors import NoClaims
 from veracity.kernels.loading import compiled
+from veracity.memory import BYTES_PER_CLAIM, require_room
 from veracity.read import ClaimsStream
 from veracity.schema import ClaimsTable, Kind, numbers_in
 
@@ -126,6 +127,8 @@ def encode(
     >>> encoded.claims.all.source_of_support.tolist(), encoded.claims.value_of_fact.to_list()
     ([1, 0], ['1', '2'])
     """
+    claims = f"{table.origin}: {table.n_rows:,} claims"
+    require_room(BYTES_PER_CLAIM * table.n_rows, claims)
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
         numbered = Numbered()
         for rows in table.batches():

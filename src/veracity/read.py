@@ -26,6 +26,7 @@ from veracity.errors import (
     VeracityError,
     first_line,
 )
+from veracity.memory import require_room
 from veracity.schema import (
     CLAIM_COLUMNS,
     KINDS,
@@ -69,6 +70,10 @@ class ClaimsStream:
     Rows without source, entity, fact or value are left out. `rows_read`, `seconds` and the counts
     in `notes` are complete when all batches have been read.
     """
+
+    normalisation: None = None
+    """To normalise, all values have to be seen first: `read_claims` does that."""
+    changes: None = None
 
     def __init__(
         self, data: object, columns: Columns, kind: Kind, encoding: str, *, what: str = "claims"
@@ -226,7 +231,8 @@ def _open(
         name = _name(data)
         with _reading_frame(name):
             frame, frame_kind = _as_polars(data)
-            part = Part(_choose(frame, wanted, given, name, notes), name)
+            rows = _choose(frame, wanted, given, name, notes).collect()
+            part = Part(rows.lazy(), name)
         return name, frame_kind, [part], notes
     parts = []
     for path in _paths(os.fspath(data)):
@@ -464,6 +470,7 @@ def _read_file(path: Path, encoding: str) -> pl.LazyFrame:
         return pl.scan_parquet(path, glob=False, hive_partitioning=False)
     if path.name.lower().endswith(PARQUET_SUFFIXES):
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
+    require_room(path.stat().st_size, f"{path}: its rows")
     return read_csv(path, encoding).lazy()
 
 

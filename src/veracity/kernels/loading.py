@@ -26,4 +26,7 @@ def _find_cache() -> None:
     places = (Path(__file__).parent, *[p for p in (home, *home.parents) if p.exists()][:1])
     if not any(os.access(place, os.W_OK) for place in places):
         own = Path(tempfile.gettempdir()) / f"veracity-{getpass.getuser()}"
+        own.mkdir(mode=0o700, exist_ok=True)
+        if hasattr(os, "getuid") and own.stat().st_uid != os.getuid():  # what is there will be run
+            own = Path(tempfile.mkdtemp(prefix="veracity-"))
         os.environ.setdefault("NUMBA_CACHE_DIR", str(own))
