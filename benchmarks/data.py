@@ -7,19 +7,20 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-SHAPES = ("regular", "many sources", "giant item", "many facts")
+SHAPES = ("regular", "many sources", "giant item", "many facts", "few labels")
 
 
 def draw(n_claims: int, shape: str = "regular", seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Claims of 1,000 sources of differing accuracy about items with five possible values; truths.
 
     "many sources": one for every ten claims. "giant item": a tenth of all claims are about one
-    item. "many facts": and there no two sources say the same.
+    item. "many facts": and there no two sources say the same. "few labels": all items have the same
+    five values.
     """
     rng = np.random.default_rng(seed)
     n_items = n_claims // 10
     n_sources = n_items if shape == "many sources" else 1_000
-    n_values = max(10, n_items // 10)
+    n_values = 5 if shape == "few labels" else max(10, n_items // 10)
     item = rng.integers(n_items, size=n_claims)
     if shape in ("giant item", "many facts"):
         item[: n_claims // 10] = 0

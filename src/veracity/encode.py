@@ -155,11 +155,11 @@ class Hashes(NamedTuple):
     @classmethod
     def of(cls, column: pl.Series) -> Hashes:
         """The hashes of a column's names."""
-        return cls(column.hash(1).to_numpy(), column.hash(2).to_numpy())
+        return cls(*(_read_only(column.hash(seed).to_numpy()) for seed in (1, 2)))
 
     def at(self, rows: IntArray) -> Hashes:
         """The hashes of some rows."""
-        return Hashes(self.first[rows], self.second[rows])
+        return Hashes(_read_only(self.first[rows]), _read_only(self.second[rows]))
 
     def mixed_with(self, other: Hashes) -> Hashes:
         """The hashes of pairs of names."""
@@ -259,7 +259,13 @@ def _mixed(one: IntArray, other: IntArray) -> NDArray[np.uint64]:
     mixed = one ^ (other * np.uint64(0x9E3779B97F4A7C15))
     mixed ^= mixed >> np.uint64(32)
     mixed *= np.uint64(0xD6E8FEB86659FD93)
-    return np.asarray(mixed ^ (mixed >> np.uint64(32)))
+    return _read_only(mixed ^ (mixed >> np.uint64(32)))
+
+
+def _read_only(array: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """All hashes are, as those from Polars: so the kernel is compiled for one kind only."""
+    array.flags.writeable = False
+    return array
 
 
 def _places(order: IntArray) -> IntArray:

@@ -9,7 +9,14 @@ import numpy as np
 
 from veracity.arrays import Block
 from veracity.kernels import STEADY
-from veracity.kernels.layout import find_voices, kernel, lay_out, number_names, part_claims
+from veracity.kernels.layout import (
+    find_voices,
+    kernel,
+    lay_out,
+    longest,
+    number_names,
+    part_claims,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -409,13 +416,13 @@ def _set_rates(state: FloatArray, source: int, a: float, high: float) -> None:
 def _reordered(block: Block, order: IntArray) -> Block:
     """The same items in another order: then going through them is going through memory."""
     facts = _bounds(block.first_fact_of_item, order)
-    supports = np.empty_like(facts)
+    supports = np.empty((len(order), 2), np.int64)
     for turn in range(len(order)):
         supports[turn, 0] = block.first_support_of_fact[facts[turn, 0]]
         supports[turn, 1] = block.first_support_of_fact[facts[turn, 1]]
     first_fact = _ends(facts)
-    first_support = np.empty_like(block.first_support_of_fact)
-    known_of_fact = np.empty_like(block.known_of_fact)
+    first_support = np.empty(len(block.first_support_of_fact), np.int64)
+    known_of_fact = np.empty(len(block.known_of_fact), np.int8)
     at, n_supports = 0, 0
     for turn in range(len(order)):
         shift = n_supports - supports[turn, 0]
@@ -427,7 +434,7 @@ def _reordered(block: Block, order: IntArray) -> Block:
     first_support[at] = n_supports
     source_of_support = _copied(block.source_of_support, supports)
     if len(block.source_of_voice) == len(block.source_of_support):  # a support is a voice
-        first_voice, source_of_voice = first_support[first_fact], source_of_support
+        first_voice, source_of_voice = _ends(supports), source_of_support
     else:
         voices = _bounds(block.first_voice_of_item, order)
         first_voice, source_of_voice = _ends(voices), _copied(block.source_of_voice, voices)
@@ -464,7 +471,7 @@ def _ends(bounds: IntArray) -> IntArray:
 @kernel
 def _copied(values: IntArray, bounds: IntArray) -> IntArray:
     """The values within bounds, one group behind the other."""
-    copied = np.empty_like(values)
+    copied = np.empty(len(values), np.int32)
     at = 0
     for i in range(len(bounds)):
         for j in range(bounds[i, 0], bounds[i, 1]):
@@ -545,7 +552,9 @@ def _activate(score: FloatArray, base: float, single_truth: bool) -> None:
         for fact in range(len(score)):
             score[fact] = _sigmoid(base + score[fact])
         return
-    highest = score.max()
+    highest = score[0]
+    for fact in range(1, len(score)):
+        highest = max(highest, score[fact])
     total = 0.0
     for fact in range(len(score)):
         score[fact] = exp(score[fact] - highest)
@@ -655,7 +664,7 @@ def _support(block: Block, fact: int, weight_of_source: FloatArray) -> float:
 
 @kernel
 def _most_facts(block: Block) -> int:
-    return int(np.diff(block.first_fact_of_item).max())
+    return longest(block.first_fact_of_item)
 
 
 @kernel

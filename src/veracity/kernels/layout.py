@@ -68,6 +68,22 @@ def _doubled(slots: IntArray) -> IntArray:
 
 
 @kernel
+def _add_up(counts: IntArray) -> None:
+    """Cumulative sums, in place."""
+    for i in range(1, len(counts)):
+        counts[i] += counts[i - 1]
+
+
+@kernel
+def longest(first: IntArray) -> int:
+    """The length of the longest of the groups that begin there."""
+    most = 0
+    for i in range(len(first) - 1):
+        most = max(most, first[i + 1] - first[i])
+    return most
+
+
+@kernel
 def part_claims(
     item_of_claim: IntArray,
     spelling_of_claim: IntArray,
@@ -79,7 +95,7 @@ def part_claims(
     first_of_part = np.zeros(n_parts + 1, np.int64)
     for item in item_of_claim:
         first_of_part[part_of_item[item] + 1] += 1
-    first_of_part = np.cumsum(first_of_part)
+    _add_up(first_of_part)
     at = first_of_part.copy()
     parted_item = np.empty(len(item_of_claim), np.int32)
     key = np.empty(len(item_of_claim), np.uint64)
@@ -100,7 +116,7 @@ def lay_out(
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """See the reference."""
     keys, first_of_item = _grouped(item_of_claim, key_of_claim, n_items)
-    spare = np.empty(int(np.diff(first_of_item).max()), np.uint64)
+    spare = np.empty(longest(first_of_item), np.uint64)
     first_fact_of_item = np.zeros(n_items + 1, np.int64)
     first_support_of_fact = np.empty(len(keys) + 1, np.int64)
     spelling_of_fact = np.empty(len(keys), np.int32)
@@ -141,7 +157,7 @@ def _grouped(
     first_of_item = np.zeros(n_items + 1, np.int64)
     for item in item_of_claim:
         first_of_item[item + 1] += 1
-    first_of_item = np.cumsum(first_of_item)
+    _add_up(first_of_item)
     at = first_of_item.copy()
     keys = np.empty(len(key_of_claim), np.uint64)
     for claim in range(len(key_of_claim)):
