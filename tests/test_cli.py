@@ -498,7 +498,7 @@ def test_too_little_memory_gets_one_sentence(monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("veracity.read.read_claims", fail)
+    monkeypatch.setattr("veracity.read.open_claims", fail)
     assert_refused(run("discover", "claims.csv", code=1), "out of memory")
 
 
