@@ -16,7 +16,7 @@ DRIVER = shutil.which("chromedriver")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-dev-shm-usage", "--hide-scrollbars",
+    "--disable-dev-shm-usage", "--hide-scrollbars", "--force-prefers-reduced-motion",
 )  # fmt: skip
 """No screen, as root, and nothing asked of the network but what a page asks."""
 

@@ -60,6 +60,30 @@ def check_sums(why):
     assert_allclose(claimed["score"], total, rtol=1e-9, atol=1e-9)
 
 
+def check_plausibilities(result):
+    """Plausibilities follow from the scores of all items, and these from their rows."""
+    told, key = result.run["weights"], key_of(result.kind)
+    assert told["account"] == "exact"
+    for entity in result.facts[key].unique():
+        check_sums(result.why(entity))
+        rows = np.flatnonzero(result.facts[key] == entity)
+        (item,) = cut_items(result.tables, rows, [key])
+        scale = Weighing(result.tables, result.run, item).scale()
+        expected = plausibilities(told["rule"], scale, told["power"])
+        assert_allclose(item.facts["plausibility"], expected, atol=1e-9)
+
+
+def crowd(kind):
+    """Ten sources on a dozen items with up to four values; some name two, if several are true."""
+    drawn = veracity.synthetic.Synthetic(sources=10, items=12, accuracy=0.5, frequency=0.7)
+    claims = drawn.draw(seed=4).claims.drop("attribute")
+    if kind == "binary":
+        is_first = pl.col("value") == "v0"
+        return claims.select("source", fact="entity", claim=is_first)
+    also = claims.filter(pl.col("source").is_in(["source1", "source2"]))
+    return pl.concat([claims, also.with_columns(value=pl.lit("v3"))]).unique()
+
+
 # --- the claims travel with the result ------------------------------------------------------------
 
 
@@ -85,17 +109,12 @@ def test_claims_are_told_by_the_rows_of_facts_and_sources(kind, data):
 @given(data=st.data())
 @settings(max_examples=15)
 def test_rows_and_prior_add_up_to_scores_and_these_give_the_plausibilities(name, kind, data):
-    result = discover(data.draw(rows_of(kind)), name, kind)
-    told = result.run["weights"]
-    assert told["account"] == "exact"
-    for entity in result.facts[key_of(kind)].unique():
-        why = result.why(entity)
-        check_sums(why)
-        rows = np.flatnonzero(result.facts[key_of(kind)] == entity)
-        (item,) = cut_items(result.tables, rows, [key_of(kind)])
-        scale = Weighing(result.tables, result.run, item).scale()
-        expected = plausibilities(told["rule"], scale, told["power"])
-        assert_allclose(item.facts["plausibility"], expected, atol=1e-9)
+    check_plausibilities(discover(data.draw(rows_of(kind)), name, kind))
+
+
+@every_exact_pair
+def test_they_do_so_where_many_sources_name_many_values(name, kind):
+    check_plausibilities(discover(crowd(kind), name, kind))
 
 
 @every_pair

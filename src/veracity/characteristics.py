@@ -155,6 +155,7 @@ def profile(
     columns: Mapping[str, str] | None = None,
     kind: Kind | None = None,
     normalise: Normalise = False,
+    most_paired: int | None = None,
     progress: Progress | None = None,
 ) -> Profile:
     """Tell the characteristics of a data set.
@@ -165,6 +166,9 @@ def profile(
         As for `discover`.
     truth
         Known truths, in any form claims can have; with them, accuracies are told, too.
+    most_paired
+        Look for pairs of sources in about so many claims, items being left out evenly; in all of
+        them unless given, which may take a minute for millions.
     progress
         Called with phase, done and total as the work goes on.
 
@@ -185,6 +189,7 @@ def profile(
     items = _items_table(encoded, block)
     attributes = _attributes_table(items, has_truth=has_truth)
     sources = _sources_table(encoded, block, has_truth=has_truth)
+    paired = block if most_paired is None else _some_items(block, most_paired)
     return Profile(
         kind=encoded.claims.kind,
         items=len(items),
@@ -198,7 +203,7 @@ def profile(
         torn=len(block.source_of_support) - len(block.source_of_voice),
         by_attribute=None if attributes is None else hand_back(attributes, frame_kind),
         by_source=hand_back(sources, frame_kind),
-        pairs=hand_back(_pairs_table(encoded, block, has_truth=has_truth), frame_kind),
+        pairs=hand_back(_pairs_table(encoded, paired, has_truth=has_truth), frame_kind),
         notes=[*prepared.notes, *notes],
     )
 
@@ -409,6 +414,23 @@ def _agreement(block: Block, n_sources: int) -> dict[str, pl.Series]:
         "agreement": _column(_ratio(_sum(source, agreeing[fact], n_sources), n_shared)),
         "majority": _column(_ratio(_sum(source, leading[fact], n_sources), n_shared)),
     }
+
+
+def _some_items(block: Block, most_claims: int) -> Block:
+    """Every so manieth item, so that about so many claims are left."""
+    first, first_support = block.first_fact_of_item, block.first_support_of_fact
+    step = max(1, -(-len(block.source_of_support) // max(most_claims, 1)))
+    is_kept = np.arange(len(first) - 1) % step == 0
+    fact_is_kept = np.repeat(is_kept, np.diff(first))
+    n_supports, n_voices = np.diff(first_support), np.diff(block.first_voice_of_item)
+    return Block(
+        np.append(0, np.cumsum(np.diff(first)[is_kept])),
+        np.append(0, np.cumsum(n_supports[fact_is_kept])),
+        block.source_of_support[np.repeat(fact_is_kept, n_supports)],
+        np.append(0, np.cumsum(n_voices[is_kept])),
+        block.source_of_voice[np.repeat(is_kept, n_voices)],
+        block.known_of_fact[fact_is_kept],
+    )
 
 
 def _pairs_table(encoded: Encoded, block: Block, *, has_truth: bool) -> pl.DataFrame:

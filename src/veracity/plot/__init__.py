@@ -26,6 +26,7 @@ from veracity.plot.measures import (
 from veracity.plot.sources import deviation_points, plot_sources, source_cells, source_points
 
 if TYPE_CHECKING:
+    import polars as pl
     from altair import TopLevelMixin
 
     from veracity.result import Result
@@ -72,9 +73,14 @@ class Plots:
         """
         return plot_sources(self._result, theme)
 
-    def agreement(self, *, theme: ThemeName = "light") -> TopLevelMixin:
-        """How often sources say the same: near-copies stand side by side. At most 60 sources."""
-        return plot_agreement(self._result, theme)
+    def agreement(
+        self, *, theme: ThemeName = "light", table: pl.DataFrame | None = None
+    ) -> TopLevelMixin:
+        """How often sources say the same: near-copies stand side by side. At most 60 sources.
+
+        `table` is what `agreement_table` made, if it is there already.
+        """
+        return plot_agreement(self._result, theme, table)
 
     def plausibility(self, *, theme: ThemeName = "light") -> TopLevelMixin:
         """How plausible the answers are: a histogram."""

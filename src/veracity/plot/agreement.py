@@ -149,10 +149,12 @@ def _side_by_side(same: FloatArray, shared: FloatArray) -> tuple[IntArray, IntAr
     return leaves_list(tree), fcluster(tree, 1.0 - NEAR, "distance")
 
 
-def plot_agreement(result: Result, theme: str = "light") -> TopLevelMixin:
+def plot_agreement(
+    result: Result, theme: str = "light", table: pl.DataFrame | None = None
+) -> TopLevelMixin:
     """The share of shared items on which two sources say the same, for all pairs."""
     alt, look = altair(), look_of(theme)
-    table = agreement_table(result)
+    table = agreement_table(result) if table is None else table
     order = table["source"].unique(maintain_order=True).to_list()
     step = max(12, min(44, 520 // len(order)))
     cells = alt.Chart(table).encode(

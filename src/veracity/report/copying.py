@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from veracity.plot import agreement_table
 from veracity.report.gather import Findings
 from veracity.report.markup import Look, details, paragraph, table
 
@@ -34,10 +33,9 @@ def copies(found: Findings) -> str:
 def shared_mistakes(found: Findings) -> pl.DataFrame:
     """One row a pair of sources that make most of their mistakes together, as the answer has it."""
     columns = ["source", "other", "shared_mistakes", "mistakes", "share", "shared_items"]
-    result = found.result
-    if result.tables.claims is None or len(result.tables.sources) < 2 or result.kind == "numeric":
+    if found.agreement is None or found.result.kind == "numeric":
         return pl.DataFrame(schema=columns)
-    pairs = agreement_table(result).filter(pl.col("source") < pl.col("other"))
+    pairs = found.agreement.filter(pl.col("source") < pl.col("other"))
     share = pl.col("same_mistakes") / pl.col("mistakes")
     suspected = pairs.filter(pl.col("same_mistakes") >= FEW, share >= SUSPICIOUS)
     suspected = suspected.with_columns(share=share).rename(

@@ -7,6 +7,8 @@ import io
 import re
 from typing import Any, NamedTuple, get_args
 
+import polars as pl
+
 from veracity.discovery import Progress
 from veracity.errors import ParameterError
 from veracity.plot import Plots, ThemeName
@@ -39,7 +41,9 @@ class Drawn(NamedTuple):
         return self.figures.get(name, "")
 
 
-def draw(result: Result, truth: object | None, tell: Progress) -> Drawn:
+def draw(
+    result: Result, truth: object | None, agreement: pl.DataFrame | None, tell: Progress
+) -> Drawn:
     """All figures that can be drawn of a result; none if the plotting library is missing."""
     for module in ("altair", "vl_convert"):
         if importlib.util.find_spec(module) is None:
@@ -47,9 +51,11 @@ def draw(result: Result, truth: object | None, tell: Progress) -> Drawn:
     figures: dict[str, str] = {}
     for number, (name, title) in enumerate(TITLES.items()):
         tell("drawing", number, len(TITLES))
-        if name in NEED_TRUTH and truth is None:
-            continue
         given = {"truth": truth} if name in NEED_TRUTH else {}
+        if name == "agreement":
+            given = {"table": agreement}
+        if any(value is None for value in given.values()):
+            continue
         try:
             figures[name] = _figure(Plots(result), name, title, given)
         except ParameterError:  # this figure is not for these data, such as agreement of one source

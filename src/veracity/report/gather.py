@@ -9,7 +9,8 @@ import polars as pl
 from veracity.characteristics import Profile, profile
 from veracity.discovery import Progress, say_nothing
 from veracity.evaluation import Evaluation, evaluate, score_truths
-from veracity.health import Health, check
+from veracity.health import MOST_CLAIMS_PAIRED, Health, check
+from veracity.plot import agreement_table
 from veracity.report.figures import Drawn, draw
 from veracity.report.worth import Worth, worth_checking
 from veracity.result import Result
@@ -31,6 +32,7 @@ class Findings:
     health: Health | None
     worth: Worth
     drawn: Drawn
+    agreement: pl.DataFrame | None
     evaluation: Evaluation | None = None
     scored: pl.DataFrame | None = None
 
@@ -44,13 +46,17 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
         tell("evaluating", 0, 1)
         evaluation, scored = evaluate(plain, truth), score_truths(plain, truth)[0]
     claims = claims_of(plain)
+    agreement = None
+    if claims is not None and len(plain.tables.sources) > 1:
+        agreement = agreement_table(plain)
     tell("checking", 0, 1)
     return Findings(
         result=plain,
-        profile=None if claims is None else profile(claims, truth),
+        profile=None if claims is None else profile(claims, truth, most_paired=MOST_CLAIMS_PAIRED),
         health=None if claims is None else check(claims, plain, known=_known(plain)),
         worth=worth_checking(plain, tell),
-        drawn=draw(plain, truth, tell),
+        drawn=draw(plain, truth, agreement, tell),
+        agreement=agreement,
         evaluation=evaluation,
         scored=scored,
     )

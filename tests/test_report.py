@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import veracity
+from veracity.algorithms import ALGORITHMS
+from veracity.cli import main
+from veracity.errors import OutputError
+from veracity.report.copying import shared_mistakes
+from veracity.report.gather import claims_of, gather
+from veracity.report.making import command, python_call
+from veracity.report.rightness import wrong_items
+from veracity.report.sources import MOST_SOURCES
+from veracity.report.worth import MOST_EXPLAINED, MOST_ITEMS, worth_of_items
+from veracity.write import check_target
+
+EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
+VOID = {"meta", "link", "br", "input", "img", "hr", "rect", "path", "circle"}
+
+
+class Page(HTMLParser):
+    """What a browser would see: the tables by caption, and every tag and address."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tables: dict[str, list[list[str]]] = {}
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.handlers: list[str] = []
+        self.text, self.said = text, ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.addresses += [value for name, value in attrs if name in ("src", "href", "action")]
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.rows: list[list[str]] = []
+            self.caption = ""
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+        if tag == "table":
+            self.tables[re.sub(r" \([\d,]+ of .*", "", self.caption)] = self.rows
+
+    def handle_data(self, data):
+        if "style" in self.open or "script" in self.open:
+            return
+        self.said += data
+        if "table" in self.open and self.open[-1] in ("caption", "span") and "td" not in self.open:
+            self.caption += data
+        if "table" in self.open and {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+
+def page_of(result, tmp_path, **given) -> Page:
+    path = veracity.write_report(result, tmp_path / "report.html", force=True, **given)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def flights_page(flights, tmp_path_factory):
+    result = veracity.discover(flights.claims)
+    return page_of(result, tmp_path_factory.mktemp("flights"), truth=flights.truth)
+
+
+KINDS = {
+    "categorical": pl.DataFrame(
+        {"source": list("abcabc"), "entity": list("xxxyyy"), "value": list("112121")}
+    ),
+    "multiple": pl.DataFrame(
+        {"source": list("abcabca"), "entity": list("xxxyyyy"), "value": list("1121213")}
+    ),
+    "binary": pl.DataFrame(
+        {"source": list("abcabc"), "fact": list("xxxyyy"), "claim": [1, 1, 0, 0, 1, 0]}
+    ),
+    "numeric": pl.DataFrame(
+        {"source": list("abcabc"), "entity": list("xxxyyy"), "value": [1.0, 1.1, 9.0, 4, 5, 6]}
+    ),
+}
+TRUTHS = {
+    "categorical": pl.DataFrame({"entity": ["x", "y"], "value": ["2", "1"]}),
+    "multiple": pl.DataFrame({"entity": ["x", "y", "y"], "value": ["2", "1", "3"]}),
+    "binary": pl.DataFrame({"fact": ["x", "y"], "claim": [False, True]}),
+    "numeric": pl.DataFrame({"entity": ["x", "y"], "value": [1.0, 5.0]}),
+}
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    """As where the plot extra is not installed."""
+    monkeypatch.setitem(sys.modules, "altair", None)
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def test_numbers_of_sources_are_those_of_the_table(flights_page, flights):
+    sources = veracity.discover(flights.claims).sources
+    rows = flights_page.tables["Sources, those with most claims first"][1:]
+    told = {row[0]: row[1:] for row in rows}
+    assert len(told) == len(sources)
+    for source in sources.iter_rows(named=True):
+        accuracy, tpr, fpr, claims, items = told[source["source"]][:5]
+        low, high = source["accuracy_low"], source["accuracy_high"]
+        assert accuracy == f"{source['accuracy']:.3f} {low:.2f} to {high:.2f}"
+        assert tpr.startswith(f"{source['tpr']:.3f} ")
+        assert fpr.startswith(f"{source['fpr']:.3f} ")
+        assert (claims, items) == (str(source["claims"]), str(source["items"]))
+
+
+def test_measures_are_those_of_evaluate(flights_page, flights):
+    evaluation = veracity.evaluate(veracity.discover(flights.claims), flights.truth)
+    told = {row[0]: row[1] for row in flights_page.tables["Against 400 known truths"][1:]}
+    assert told["accuracy"] == f"{evaluation.accuracy:.3f}"
+    assert told["calibration error"] == f"{evaluation.calibration_error:.3f}"
+    assert f"{evaluation.accuracy:.1%}" in flights_page.said
+
+
+def test_the_summary_says_how_far_from_a_vote_and_how_sure(flights_page, flights):
+    result = veracity.discover(flights.claims)
+    assert "9 sources make 3,213 claims about 400 items; 385 of them (96%)" in flights_page.said
+    n_sure = int((result.truths["plausibility"] >= 0.95).sum())
+    assert f"at least 95% plausible for {n_sure} of 400 items" in flights_page.said
+    differs = str(veracity.check(flights.claims, result).against_vote)
+    assert differs[1:] in flights_page.said
+    assert "The health check has no warning" in flights_page.said
+
+
+def test_wrong_items_are_all_that_evaluate_counts(flights):
+    result = veracity.discover(flights.claims)
+    found = gather(result, flights.truth)
+    wrong = wrong_items(found)
+    assert len(wrong) == round(400 * (1 - found.evaluation.accuracy))
+    assert (wrong["settled_on"] != wrong["truth"]).all()
+    assert wrong["plausibility"].is_sorted(descending=True)
+
+
+def test_explanations_are_those_of_why(flights_page, flights):
+    result = veracity.discover(flights.claims)
+    first = worth_of_items(result).row(0, named=True)
+    why = result.why(first["entity"], first["attribute"])
+    for sentence in why.words.splitlines():
+        assert sentence in flights_page.said
+    best = why.values.row(0, named=True)
+    caption = f"What speaks for {best['value']}: from {best['prior']:.3f} before any claim to "
+    rows = next(rows for name, rows in flights_page.tables.items() if name.startswith(caption))
+    total = sum(float(row[2]) for row in rows[1:])
+    assert best["prior"] + total == pytest.approx(best["score"], abs=0.01)
+
+
+def test_claims_are_rebuilt_from_the_result(flights):
+    result = veracity.discover(flights.claims)
+    rebuilt = claims_of(result).rows
+    assert rebuilt.sort(rebuilt.columns).equals(flights.claims.sort(rebuilt.columns))
+
+
+def test_a_saved_run_gives_the_same_page(flights, tmp_path, no_figures):
+    result = veracity.discover(flights.claims)
+    before = page_of(result, tmp_path)
+    after = page_of(veracity.load(result.save(tmp_path / "run")), tmp_path)
+    same = set(before.tables) - {"Versions"}
+    assert same == set(after.tables) - {"Versions"}
+    assert all(before.tables[name] == after.tables[name] for name in same)
+
+
+def test_warnings_are_at_the_head(tmp_path, no_figures):
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "y"], "value": ["1", "2"]})
+    page = page_of(veracity.discover(claims), tmp_path)
+    health = veracity.check(claims)
+    assert health.warnings
+    summary = page.said.split("What to check first")[1]
+    for warning in health.warnings:
+        assert warning.name in summary
+        assert warning.means in summary
+        assert warning.help in summary
+
+
+def test_what_was_normalised_and_left_out_is_told(tmp_path, no_figures):
+    values = ["7:05 PM", "19:05", "7:10 pm", "8:00", "8:00 AM", "n/a"]
+    claims = pl.DataFrame(
+        {"source": list("abcabc"), "entity": list("xxxyyy"), "attribute": "t", "value": values}
+    )
+    result = veracity.discover(claims, normalise=True)
+    page = page_of(result, tmp_path)
+    rows = page.tables["Values that normalising changed, the most frequent first"]
+    assert len(rows) - 1 == len(result.changes)
+    assert ["t", "time", "7:05 PM", "19:05", "rewritten", "1"] in rows
+    assert "6 rows were read; 5 claims came of them." in page.said
+    for note in result.notes:
+        assert note[1:] in page.said
+
+
+def test_copies_are_suspected_and_good_sources_are_not(flights, tmp_path, no_figures):
+    mirror = flights.claims.filter(source="hoppit").with_columns(source=pl.lit("echo"))
+    claims = pl.concat([flights.claims, mirror])
+    pairs = shared_mistakes(gather(veracity.discover(claims), None))
+    assert pairs.select("source", "other").rows() == [("echo", "hoppit")]
+    page = page_of(veracity.discover(flights.claims), tmp_path)
+    assert "No two sources make half of their mistakes together." in page.said
+
+
+def test_copiers_that_the_algorithm_found_are_told(flights, tmp_path, no_figures):
+    result = veracity.discover(flights.claims, "accu-copy")
+    rows = page_of(result, tmp_path).tables["Copiers, as accu-copy sees them"]
+    copies = result.copies.sort("probability", descending=True).select("source", "original")
+    assert [tuple(row[:2]) for row in rows[1:]] == copies.rows()
+
+
+def test_items_worth_checking_are_contested_ones_with_small_margins(flights):
+    items = worth_of_items(veracity.discover(flights.claims))
+    assert items["contested"].all()
+    assert items.head(10)["margin"].mean() < items.tail(100)["margin"].mean()
+    assert items.head(50)["conflict"].mean() > items.tail(50)["conflict"].mean()
+
+
+# --- every kind, every algorithm, and little to tell ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in KINDS for name in ALGORITHMS if kind in ALGORITHMS[name]().kinds],
+)
+@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
+def test_every_algorithm_and_kind_of_claims_has_a_report(kind, name, tmp_path, no_figures):
+    result = veracity.discover(KINDS[kind], name, kind=kind)
+    page = page_of(result, tmp_path, truth=TRUTHS[kind])
+    assert page.open == []
+    assert "How right it is" in page.said
+    assert {"Settings", "How counts are spread"} <= set(page.tables)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_figures_are_drawn_for_every_kind(kind, tmp_path):
+    result = veracity.discover(KINDS[kind], kind=kind)
+    page = page_of(result, tmp_path)
+    assert page.tags.count("figure") >= 3
+    assert page.tags.count("svg") == 2 * page.tags.count("figure")
+    names = re.findall(r'\bid="([^"]+)"', page.text)
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_one_claim_is_enough(kind, tmp_path):
+    page = page_of(veracity.discover(KINDS[kind].head(1), kind=kind), tmp_path)
+    what = "fact" if kind == "binary" else "item"
+    assert f"1 source makes 1 claim about 1 {what}, and nobody contradicts another." in page.said
+    assert "there is nothing to check" in page.said
+
+
+def test_without_the_plotting_library_the_page_says_so(flights, tmp_path, no_figures):
+    page = page_of(veracity.discover(flights.claims), tmp_path)
+    assert "There are no figures: they need pip install 'veracity[plot]'." in page.said
+    assert "figure" not in page.tags
+
+
+def test_known_truths_count_in_the_health_check(flights, tmp_path, no_figures):
+    result = veracity.discover(flights.claims, known=flights.truth.head(50))
+    page = page_of(result, tmp_path)
+    assert ["known truths", "50"] in page.tables["Settings"]
+    assert "--known TRUTHS" in page.said
+
+
+def test_a_run_without_its_claims_has_a_shorter_report(flights, tmp_path, no_figures):
+    folder = veracity.discover(flights.claims).save(tmp_path / "run")
+    (folder / "claims.parquet").unlink()
+    page = page_of(veracity.load(folder), tmp_path)
+    assert "saved without its claims" in page.said
+    assert "Items most worth checking" in page.tables
+
+
+def test_pandas_results_have_a_report(flights, tmp_path, no_figures):
+    page = page_of(veracity.discover(flights.claims.to_pandas()), tmp_path, truth=flights.truth)
+    assert "Against 400 known truths" in page.tables
+
+
+# --- safe, small and whole ------------------------------------------------------------------------
+
+
+def test_nothing_a_source_says_becomes_markup(tmp_path):
+    claims = pl.DataFrame(
+        {
+            "source": [EVIL, "b", "c", EVIL, "b", "c"],
+            "entity": [EVIL] * 3 + ["y"] * 3,
+            "attribute": [EVIL] * 6,
+            "value": [EVIL, "2", "\x00\u202e" + EVIL, "1", "2", "1"],
+        }
+    )
+    truth = pl.DataFrame({"entity": [EVIL], "attribute": [EVIL], "value": ["2"]})
+    page = page_of(veracity.discover(claims), tmp_path, truth=truth)
+    assert page.tags.count("script") == 1
+    assert "img" not in page.tags
+    assert page.handlers == []
+    assert EVIL in page.said
+    assert "\x00" not in page.text
+    assert page.open == []
+
+
+def test_the_page_asks_the_network_for_nothing(flights_page):
+    assert all(address.startswith(("#", "data:")) for address in flights_page.addresses)
+    assert "@import" not in flights_page.text
+    assert not re.search(r"url\((?!#)", flights_page.text)
+    assert "default-src 'none'" in flights_page.text
+
+
+def test_links_lead_somewhere(flights_page):
+    names = set(re.findall(r'\bid="([^"]+)"', flights_page.text))
+    links = [a[1:] for a in flights_page.addresses if a.startswith("#")]
+    assert set(links) <= names
+    assert f"item-{MOST_EXPLAINED - 1}" in links
+
+
+def test_many_sources_items_and_long_values_stay_below_five_megabytes(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 60_000
+    item, source = rng.integers(0, 6_000, n), rng.integers(0, 3_000, n)
+    value = np.where(rng.random(n) < 0.6, 0, rng.integers(1, 30, n))
+    claims = pl.DataFrame({"source": source, "entity": item, "value": value}).select(
+        source=pl.format("a source with a name of its own {}", "source"),
+        entity=pl.format("an entity with a rather long name {}", "entity"),
+        attribute=pl.lit("an attribute"),
+        value=pl.format("value {} " + "and so on " * 100, "value"),
+    )
+    page = page_of(veracity.discover(claims), tmp_path)
+    assert len(page.text.encode()) < 5e6
+    assert len(page.tables["Sources, those with most claims first"]) == MOST_SOURCES + 1
+    assert f"({MOST_SOURCES:,} of 3,000 are shown)" in page.said
+    assert len(page.tables["Items most worth checking"]) == MOST_ITEMS + 1
+
+
+def test_a_file_is_replaced_only_if_asked(two_against_one, tmp_path, no_figures):
+    result, target = veracity.discover(two_against_one), tmp_path / "report.html"
+    target.write_text("mine")
+    with pytest.raises(OutputError, match="exists; choose another name, or --force"):
+        veracity.write_report(result, target)
+    assert target.read_text() == "mine"
+    assert veracity.write_report(result, target, force=True) == target
+    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    with pytest.raises(OutputError, match="is a folder"):
+        veracity.write_report(result, tmp_path, force=True)
+    with pytest.raises(OutputError, match="there is no folder"):
+        veracity.write_report(result, tmp_path / "none" / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_run_with_its_report_in_it_may_be_replaced(two_against_one, tmp_path, no_figures):
+    result = veracity.discover(two_against_one)
+    folder = result.save(tmp_path / "run")
+    page = veracity.write_report(result, folder / "report.html")
+    check_target(folder, force=True, marker="run.json")
+    page.write_text("<!DOCTYPE html><p>mine")
+    with pytest.raises(OutputError, match=r"did not write 'report\.html'"):
+        check_target(folder, force=True, marker="run.json")
+
+
+# --- making it again ------------------------------------------------------------------------------
+
+
+def test_the_command_names_what_differs_from_the_defaults(flights, tmp_path):
+    file = tmp_path / "my flights.csv"
+    flights.claims.write_csv(file)
+    result = veracity.discover(file, veracity.LTDRBM(seed=7, batch_size=50), min_plausibility=0.6)
+    told = command(result)
+    assert told.startswith(f"veracity discover '{file}' --algorithm ltd-rbm --min-plausibility 0.6")
+    assert "--seed 7" in told
+    assert told.endswith("# but with batch_size as below")
+    again = eval(python_call(result), {"veracity": veracity})
+    assert again.truths.equals(result.truths)
+
+
+@pytest.mark.parametrize("name", ["ltd-rbm-c", "mle", "gtm"])
+def test_python_calls_run_as_they_stand(name, tmp_path):
+    kind = "numeric" if name == "gtm" else "categorical"
+    file = tmp_path / "claims.parquet"
+    KINDS[kind].write_parquet(file)
+    result = veracity.discover(file, name, kind=kind)
+    again = eval(python_call(result), {"veracity": veracity})
+    assert again.truths.equals(result.truths)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_page(flights, tmp_path, no_figures):
+    folder = veracity.discover(flights.claims).save(tmp_path / "run")
+    flights.truth.write_csv(tmp_path / "truth.csv")
+    out = tmp_path / "report.html"
+    words = ["report", str(folder), "--out", str(out)]
+    done = CliRunner().invoke(main, [*words, "--truth", str(tmp_path / "truth.csv")])
+    assert done.exit_code == 0, done.output
+    assert done.output == f"written to {out}\n"
+    assert "How right it is" in out.read_text(encoding="utf-8")
+    again = CliRunner().invoke(main, words)
+    assert again.exit_code == 1
+    assert "exists" in again.output
+    assert CliRunner().invoke(main, [*words, "--force"]).exit_code == 0
+
+
+def test_the_demo_ends_with_a_report_and_may_be_repeated(tmp_path, no_figures):
+    out = tmp_path / "demo"
+    for words in ([], ["--force"]):
+        done = CliRunner().invoke(main, ["demo", "--out", str(out), *words])
+        assert done.exit_code == 0, done.output
+        assert done.output.endswith(f"now open {out / 'report.html'} in a browser\n")
+    assert "How right it is" in (out / "report.html").read_text(encoding="utf-8")
