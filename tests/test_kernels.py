@@ -29,12 +29,23 @@ def arguments_of(name, claims, seed):
     label = rng.integers(0, 3, claims.n_facts)
     prior = rng.gamma(2, 2, (n, 2, 2)) + 1.0
     counts = counts_of(block, truth, n)
+    n_slots = int(rng.integers(0, n + 1))
+    slot = rng.permutation(np.append(np.arange(n_slots), np.full(n - n_slots, -1)))
+    some_items = np.flatnonzero(rng.random(claims.n_items) < 0.7)
     return {
         "sum_votes": (block, rng.normal(size=n), rng.normal(size=n)),
         "normalise_log": (rng.normal(0, 50, claims.n_facts), block.first_fact_of_item),
         "count_votes": (block, rng.random(claims.n_facts), n),
         "sum_confusions": (block, label, rng.normal(size=(n, 3, 3))),
         "count_confusions": (block, label, rng.random((claims.n_items, 3)), n),
+        "weigh_confusions": (
+            block,
+            label,
+            rng.normal(size=(n, 3, 3)),
+            rng.random(len(block.source_of_support)),
+        ),
+        "count_pairs": (block, some_items, slot, rng.random(claims.n_facts)),
+        "count_once": (block, slot, rng.random((n_slots, n_slots))),
         "climb": (block, order, machine, pace, rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
     }[name]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ThreeEstimates,
         TruthFinder,
         TwoEstimates,
+        Veracity,
     )
     from veracity.characteristics import Profile, profile
     from veracity.comparison import Comparison, compare
@@ -78,6 +79,7 @@ __all__ = [
     "ThreeEstimates",
     "TruthFinder",
     "TwoEstimates",
+    "Veracity",
     "__version__",
     "compare",
     "discover",
@@ -118,6 +120,7 @@ _HOME = {
     "ThreeEstimates": "veracity.algorithms",
     "TruthFinder": "veracity.algorithms",
     "TwoEstimates": "veracity.algorithms",
+    "Veracity": "veracity.algorithms",
     "compare": "veracity.comparison",
     "discover": "veracity.discovery",
     "evaluate": "veracity.evaluation",
