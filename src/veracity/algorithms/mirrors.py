@@ -17,7 +17,7 @@ from veracity.encode import Block, FloatArray, IntArray
 
 __all__ = ["Mirrors", "find_mirrors"]
 
-MOST_SLOTS = 400
+MOST_SLOTS = 200
 """Sources whose pairs are looked at: those with the most claims."""
 
 FEWEST = 10
@@ -149,7 +149,7 @@ def _excess(both: FloatArray, same: FloatArray, chance: float) -> FloatArray:
         pull = (believed * agreement) @ u + 2.0 * usual**3
         move = 0.5 * (pull / (believed @ u**2 + 2.0 * usual**2) - u)
         u = np.clip(u + move, -most, most)
-        if np.abs(move).max() < 1e-4:  # noqa: PLR2004
+        if np.abs(move).max() < 1e-3:  # noqa: PLR2004
             break
     expected = np.outer(u, u) + chance
     excess = (agreement + chance - expected) / np.maximum(1.0 - expected, 0.02)

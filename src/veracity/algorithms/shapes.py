@@ -21,10 +21,10 @@ __all__ = ["Facts", "Labels", "Shape", "Values"]
 SUREST = 1e-3
 """No rate comes closer to zero or one than this: typing errors happen to the best."""
 
-STRENGTHS = 2.0 ** np.arange(11)
-"""How much a source's accuracy may weigh against its own confusions, in claims."""
+STRENGTHS = (1.0, 1024.0)
+"""How little and how much a source's accuracy may weigh against its own confusions, in claims."""
 
-CELLS = 20_000
+CELLS = 10_000
 """Cells of confusion matrices from which the strength is learned: of the sources that say most."""
 
 
@@ -64,8 +64,8 @@ class Values(NamedTuple):
         return self._replace(accuracy=prior.weigh_known_accuracy(self.accuracy))
 
     def change(self, after: Values) -> float:
-        """The largest move of any accuracy."""
-        return float(np.abs(after.accuracy - self.accuracy).max())
+        """By how much the accuracies moved, on average."""
+        return float(np.abs(after.accuracy - self.accuracy).mean())
 
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
         """Plausibilities; what is missing to one is that no claimed value is true."""
@@ -100,6 +100,7 @@ class Labels(NamedTuple):
     prior: PriorRates
     strength: float
     dispersion: float = 1.0
+    plain_strength: float = 32.0
 
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """What the sources said of which label, and the dispersion."""
@@ -115,7 +116,8 @@ class Labels(NamedTuple):
         right = np.einsum("skk->s", counts)
         accuracy = _shrunk(right, counts.sum(axis=(1, 2)), self.prior, self.strength)
         plain = plain_confusion(accuracy, len(share))
-        free = counts + _best_strength(counts, plain) * plain
+        plain_strength = _better_strength(counts, plain, self.plain_strength)
+        free = counts + plain_strength * plain
         is_fixed = (self.prior.is_fixed == 1)[:, None, None]
         confusion = np.where(is_fixed, plain, free / free.sum(axis=2, keepdims=True))
         return self._replace(
@@ -123,6 +125,7 @@ class Labels(NamedTuple):
             confusion=confusion,
             share=share / share.sum(),
             dispersion=_mean_dispersion(tally),
+            plain_strength=plain_strength,
         )
 
     def settle(self, prior: PriorRates) -> Labels:
@@ -136,9 +139,9 @@ class Labels(NamedTuple):
         return self._replace(confusion=confusion, accuracy=accuracy)
 
     def change(self, after: Labels) -> float:
-        """The largest move of any accuracy or share."""
+        """By how much the accuracies or the shares moved, on average."""
         moves = (after.accuracy - self.accuracy, after.share - self.share)
-        return float(max(np.abs(move).max() for move in moves))
+        return float(max(np.abs(move).mean() for move in moves))
 
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
         """Plausibilities; what is missing to one belongs to labels that nobody claims."""
@@ -205,9 +208,9 @@ class Facts(NamedTuple):
         return self._replace(tpr=tpr, fpr=fpr)
 
     def change(self, after: Facts) -> float:
-        """The largest move of any rate or the prevalence."""
+        """By how much the rates, on average, or the prevalence moved."""
         moves = (after.tpr - self.tpr, after.fpr - self.fpr)
-        largest = max(float(np.abs(move).max()) for move in moves)
+        largest = max(float(np.abs(move).mean()) for move in moves)
         return max(largest, abs(after.prevalence - self.prevalence))
 
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
@@ -244,8 +247,11 @@ def _pooled(part: FloatArray, whole: FloatArray, strength: float) -> FloatArray:
     return np.clip((part + strength * mean) / (whole + strength), SUREST, 1.0 - SUREST)
 
 
-def _best_strength(counts: FloatArray, plain: FloatArray) -> float:
-    """The strength under which the confusions are most likely, as Dirichlet-multinomial draws."""
+def _better_strength(counts: FloatArray, plain: FloatArray, strength: float) -> float:
+    """The strength, or its half or double, under which the confusions are most likely.
+
+    They are taken for Dirichlet-multinomial draws, and those of the sources that say most will do.
+    """
     n_claims = np.round(counts.sum(axis=(1, 2)), 6)
     n_sources = max(CELLS // counts[0].size, 1)
     if len(counts) > n_sources:
@@ -258,7 +264,9 @@ def _best_strength(counts: FloatArray, plain: FloatArray) -> float:
         of_cells = (gammaln(counts + start) - gammaln(start)).sum()
         return float(of_cells - (gammaln(of_row + strength) - gammaln(strength)).sum())
 
-    return float(max(STRENGTHS, key=log_likelihood))
+    least, most = STRENGTHS
+    nearby = [x for x in (strength, strength / 2.0, strength * 2.0) if least <= x <= most]
+    return max(nearby, key=log_likelihood)
 
 
 def _dispersion(

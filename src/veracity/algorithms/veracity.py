@@ -64,7 +64,7 @@ class Veracity(Algorithm[Belief]):
     temper
         Temper the plausibilities by how much more the claims vary than they should.
     max_rounds, tolerance
-        It stops when a round moves no accuracy by `tolerance`.
+        It stops when a round moves the accuracies by less than `tolerance` on average.
     """
 
     name = "veracity"
@@ -76,7 +76,7 @@ class Veracity(Algorithm[Belief]):
     mirrors: bool = True
     temper: bool = True
     max_rounds: int = 100
-    tolerance: float = 2e-3
+    tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
         require_positive(self, strength=self.strength, tolerance=self.tolerance)
@@ -112,7 +112,7 @@ class Veracity(Algorithm[Belief]):
         return reliability[0].learn(tally), reliability[1]
 
     def change(self, before: Belief, after: Belief) -> float:
-        """The largest move of any accuracy or share."""
+        """By how much a round moved the accuracies, on average."""
         return before[0].change(after[0])  # type: ignore[arg-type]
 
     def settle(self, reliability: Belief, prior: PriorRates) -> Belief:
