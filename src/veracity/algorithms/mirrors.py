@@ -87,7 +87,7 @@ def find_mirrors(
     """
     slot_of_source = _slots(block, n_sources)
     n_slots = int(slot_of_source.max()) + 1
-    if n_slots < 3:  # noqa: PLR2004 - two cannot be told from accurate ones
+    if n_slots < 3:
         nothing = np.zeros((n_slots, n_slots))
         nobody = Mirrors(slot_of_source, nothing, nothing, nothing, nothing)
         return nobody, np.ones(len(block.source_of_support))
@@ -134,7 +134,7 @@ def _items(block: Block, *, contested: bool, slot_of_source: IntArray) -> IntArr
 
 
 def _excess(both: FloatArray, same: FloatArray, chance: float) -> FloatArray:
-    """The share of each pair's claims that is copied, zero where it is not clear: c of A = c+(1-c)P.
+    """The share of a pair's claims that is copied, if that is clear: the c of A = c + (1 - c) P.
 
     P = chance + u v is how often two should agree that do not copy, A how often they do.
     """
@@ -145,11 +145,13 @@ def _excess(both: FloatArray, same: FloatArray, chance: float) -> FloatArray:
     usual, most = np.sqrt(mean), np.sqrt(1.0 - chance)
     u = np.full(len(both), usual)
     for _ in range(ROUNDS):
-        believed = weight / (1.0 + (np.maximum(_errors(agreement, u, both, chance), 0) / SUSPECT) ** 4)
+        believed = weight / (
+            1.0 + (np.maximum(_errors(agreement, u, both, chance), 0) / SUSPECT) ** 4
+        )
         pull = (believed * agreement) @ u + 2.0 * usual**3
         move = 0.5 * (pull / (believed @ u**2 + 2.0 * usual**2) - u)
         u = np.clip(u + move, -most, most)
-        if np.abs(move).max() < 1e-3:  # noqa: PLR2004
+        if np.abs(move).max() < 1e-3:
             break
     expected = np.outer(u, u) + chance
     excess = (agreement + chance - expected) / np.maximum(1.0 - expected, 0.02)

@@ -132,9 +132,7 @@ class Labels(NamedTuple):
         """Correct the confusions by the known truths."""
         weighed = self.known_counts + UNLEARNED * self.confusion
         is_fixed = (prior.is_fixed == 1)[:, None, None]
-        confusion = np.where(
-            is_fixed, self.confusion, weighed / weighed.sum(axis=2, keepdims=True)
-        )
+        confusion = np.where(is_fixed, self.confusion, weighed / weighed.sum(axis=2, keepdims=True))
         accuracy = prior.weigh_known_accuracy(self.accuracy)
         return self._replace(confusion=confusion, accuracy=accuracy)
 
@@ -153,7 +151,9 @@ class Labels(NamedTuple):
             block, label_of_fact, np.log(self.confusion), self.weight_of_support
         )
         log_joint = np.log(self.share) + said / dispersion
-        label = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+        label: FloatArray = np.exp(
+            log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
+        )
         is_known = block.known_of_fact != UNKNOWN
         if is_known.any():
             label[block.item_of_fact[block.known_of_fact == 1]] = 0.0
@@ -164,7 +164,7 @@ class Labels(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """A tpr and an fpr a source, and the prevalence, for facts that are true or false each by itself.
+    """A tpr and an fpr a source, and the prevalence: for facts that are true or false each.
 
     Both rates have the mean of all sources as a few facts more.
     """
@@ -231,9 +231,7 @@ def plain_confusion(accuracy: FloatArray, n_labels: int) -> FloatArray:
     return np.asarray(right + wrong)
 
 
-def _shrunk(
-    right: FloatArray, total: FloatArray, prior: PriorRates, strength: float
-) -> FloatArray:
+def _shrunk(right: FloatArray, total: FloatArray, prior: PriorRates, strength: float) -> FloatArray:
     """Accuracies, with their mean as `strength` claims more; fixed sources stay."""
     usual = float(prior.tpr.mean())
     mean = (right.sum() + strength * usual) / (total.sum() + strength)
@@ -244,7 +242,7 @@ def _shrunk(
 def _pooled(part: FloatArray, whole: FloatArray, strength: float) -> FloatArray:
     """Shares, with that of all sources together as `strength` more; clear of zero and one."""
     mean = (part.sum() + 1.0) / (whole.sum() + 2.0)
-    return np.clip((part + strength * mean) / (whole + strength), SUREST, 1.0 - SUREST)
+    return np.asarray(np.clip((part + strength * mean) / (whole + strength), SUREST, 1.0 - SUREST))
 
 
 def _better_strength(counts: FloatArray, plain: FloatArray, strength: float) -> float:
@@ -281,9 +279,7 @@ def _dispersion(
     said = np.add.reduceat(weight, block.first_support_of_fact[:-1])
     first_support = block.first_support_of_fact[block.first_fact_of_item[:-1]]
     expected = np.add.reduceat(weight * expected_right, first_support)
-    variance = np.add.reduceat(
-        weight**2 * expected_right * (1.0 - expected_right), first_support
-    )
+    variance = np.add.reduceat(weight**2 * expected_right * (1.0 - expected_right), first_support)
     n_facts = np.diff(block.first_fact_of_item)
     first_fact = block.first_fact_of_item[:-1]
     missed = plausibility * (said - np.repeat(expected, n_facts)) ** 2

@@ -32,8 +32,9 @@ __all__ = [
 
 ALGORITHM_NAMES = (
     "veracity", "ltd-rbm", "ltd-rbm-c", "majority-vote", "mle", "ltm", "two-estimates",
-    "three-estimates", "truth-finder", "accu", "accu-sim", "accu-copy", "simple-lca", "sums", "average-log",
-    "investment", "pooled-investment", "dawid-skene", "one-coin", "crh", "catd", "gtm",
+    "three-estimates", "truth-finder", "accu", "accu-sim", "accu-copy", "simple-lca", "sums",
+    "average-log", "investment", "pooled-investment", "dawid-skene", "one-coin", "crh", "catd",
+    "gtm",
 )  # fmt: skip
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""

@@ -179,7 +179,7 @@ def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> Fl
             if slot >= 0:
                 slots[n] = slot
                 n += 1
-        if n < 2:  # noqa: PLR2004 - nobody to copy from
+        if n < 2:
             continue
         for i in range(first, last):
             own = slot_of_source[block.source_of_support[i]]
