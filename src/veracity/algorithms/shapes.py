@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from veracity.algorithms.base import Tally, compiled, hold_known, logit, sigmoid
@@ -32,9 +33,12 @@ class Values(NamedTuple):
     """One accuracy a source; an error is any other value of the item, claimed or one more, alike.
 
     So of an item with K claimed values, K are false, and a source that names one outweighs one that
-    does not by ``log(K accuracy / (1 - accuracy))``. Items on which nobody disagrees tell nothing.
+    does not by ``log(K accuracy / (1 - accuracy))``. Where there is a choice sources err more often
+    than elsewhere, so there are two accuracies: where values differ, and on all that several speak
+    of. The second one is for items of which a single value is claimed.
     """
 
+    disputed: FloatArray
     accuracy: FloatArray
     weight_of_support: FloatArray
     prior: PriorRates
@@ -43,29 +47,36 @@ class Values(NamedTuple):
 
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """How often the sources are right where there is a choice, and the dispersion."""
-        plausibility = self._judge(block, 1.0, none=False)
-        plausibility = hold_known(plausibility, block)
+        plausibility = hold_known(self._judge(block, 1.0, none=False), block)
         counts = compiled().count_votes(block, plausibility, len(self.accuracy))[:, :2]
-        n_facts = np.diff(block.first_fact_of_item)
-        is_mute = np.repeat(n_facts == 1, n_facts) & (block.known_of_fact == UNKNOWN)
-        is_mute_support = np.repeat(is_mute, np.diff(block.first_support_of_fact))
-        mute = np.bincount(block.source_of_support[is_mute_support], minlength=len(counts))
-        dispersed = _dispersion(block, plausibility, self.accuracy, self.weight_of_support)
-        return counts - mute[:, None], *dispersed
+        is_unknown = block.known_of_fact[block.first_fact_of_item[:-1]] == UNKNOWN
+        is_lone = is_unknown & (np.diff(block.first_fact_of_item) == 1)
+        is_said_once = is_lone & (np.diff(block.first_voice_of_item) == 1)
+        lone, said_once = (
+            _supports(block, items, len(counts)) for items in (is_lone, is_said_once)
+        )
+        dispersed = _dispersion(block, plausibility, self.disputed, self.weight_of_support)
+        return counts - lone[:, None], *dispersed, counts - said_once[:, None]
 
     def learn(self, tally: Tally) -> Values:
         """Shares of right claims, with the mean of all as a few claims more."""
-        right, total = tally[0].T
-        accuracy = _shrunk(right, total, self.prior, self.strength)
-        return self._replace(accuracy=accuracy, dispersion=_mean_dispersion(tally))
+        disputed, everywhere = (
+            _shrunk(counts[:, 0], counts[:, 1], self.prior, self.strength)
+            for counts in (tally[0], tally[-1])
+        )
+        dispersion = _mean_dispersion(tally)
+        return self._replace(disputed=disputed, accuracy=everywhere, dispersion=dispersion)
 
     def settle(self, prior: PriorRates) -> Values:
         """Correct the accuracies by the known truths."""
-        return self._replace(accuracy=prior.weigh_known_accuracy(self.accuracy))
+        return self._replace(
+            disputed=prior.weigh_known_accuracy(self.disputed),
+            accuracy=prior.weigh_known_accuracy(self.accuracy),
+        )
 
     def change(self, after: Values) -> float:
         """By how much the accuracies moved, on average."""
-        return float(np.abs(after.accuracy - self.accuracy).mean())
+        return float(np.abs(after.disputed - self.disputed).mean())
 
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
         """Plausibilities; what is missing to one is that no claimed value is true."""
@@ -73,8 +84,14 @@ class Values(NamedTuple):
 
     def _judge(self, block: Block, dispersion: float, *, none: bool) -> FloatArray:
         n_facts = np.diff(block.first_fact_of_item)
-        words = logit(self.accuracy)[block.source_of_support] * self.weight_of_support
         first = block.first_support_of_fact[:-1]
+        words = logit(self.disputed)[block.source_of_support]
+        if none:
+            is_lone = np.repeat(
+                np.repeat(n_facts == 1, n_facts), np.diff(block.first_support_of_fact)
+            )
+            words[is_lone] = logit(self.accuracy)[block.source_of_support[is_lone]]
+        words *= self.weight_of_support
         n_said = np.add.reduceat(self.weight_of_support, first)
         score = np.add.reduceat(words, first) + n_said * np.repeat(np.log(n_facts), n_facts)
         score /= dispersion
@@ -191,8 +208,8 @@ class Facts(NamedTuple):
         """Shares of supports, with the mean of all as a few facts more."""
         supports_of_true, supports, true, facts = tally[0].T
         is_fixed = self.prior.is_fixed == 1
-        tpr = _pooled(supports_of_true, true, self.strength)
-        fpr = _pooled(supports - supports_of_true, facts - true, self.strength)
+        tpr = self._rate(supports_of_true, true, self.prior.tpr)
+        fpr = self._rate(supports - supports_of_true, facts - true, self.prior.fpr)
         prevalence = (float(tally[1]) + 1.0) / (tally[2] + 2.0)
         if self.prior.prevalence is not None:
             prevalence = self.prior.prevalence
@@ -201,6 +218,10 @@ class Facts(NamedTuple):
             fpr=np.where(is_fixed, self.prior.fpr, fpr),
             prevalence=prevalence,
         )
+
+    def _rate(self, part: FloatArray, whole: FloatArray, prior: FloatArray) -> FloatArray:
+        mean = float((part.sum() + np.median(prior)) / (whole.sum() + 1.0))
+        return _pooled(part, whole, _expected(mean, prior), self.strength)
 
     def settle(self, prior: PriorRates) -> Facts:
         """Correct the rates by the known truths."""
@@ -224,6 +245,14 @@ class Facts(NamedTuple):
 Shape = Values | Labels | Facts
 
 
+def _supports(block: Block, is_meant: NDArray[np.bool_], n_sources: int) -> FloatArray:
+    """How often each source supports a fact of the items that are meant."""
+    is_fact = np.repeat(is_meant, np.diff(block.first_fact_of_item))
+    is_support = np.repeat(is_fact, np.diff(block.first_support_of_fact))
+    counts = np.bincount(block.source_of_support[is_support], minlength=n_sources)
+    return counts.astype(np.float64)
+
+
 def plain_confusion(accuracy: FloatArray, n_labels: int) -> FloatArray:
     """The confusions of sources that err towards all labels alike."""
     right = accuracy[:, None, None] * np.eye(n_labels)
@@ -232,17 +261,26 @@ def plain_confusion(accuracy: FloatArray, n_labels: int) -> FloatArray:
 
 
 def _shrunk(right: FloatArray, total: FloatArray, prior: PriorRates, strength: float) -> FloatArray:
-    """Accuracies, with their mean as `strength` claims more; fixed sources stay."""
-    usual = float(prior.tpr.mean())
+    """Accuracies, with what is expected of a source as `strength` claims more; fixed ones stay."""
+    usual = float(np.median(prior.tpr))
     mean = (right.sum() + strength * usual) / (total.sum() + strength)
-    accuracy = np.clip((right + strength * mean) / (total + strength), SUREST, 1.0 - SUREST)
-    return np.where(prior.is_fixed, prior.tpr, accuracy)
+    return np.where(
+        prior.is_fixed, prior.tpr, _pooled(right, total, _expected(mean, prior.tpr), strength)
+    )
 
 
-def _pooled(part: FloatArray, whole: FloatArray, strength: float) -> FloatArray:
-    """Shares, with that of all sources together as `strength` more; clear of zero and one."""
-    mean = (part.sum() + 1.0) / (whole.sum() + 2.0)
-    return np.asarray(np.clip((part + strength * mean) / (whole + strength), SUREST, 1.0 - SUREST))
+def _expected(mean: float, prior: FloatArray) -> FloatArray:
+    """The mean of all sources, moved for each as its prior differs from the usual one."""
+    usual, mean_of_all = np.median(prior), np.clip(mean, SUREST, 1.0 - SUREST)
+    return sigmoid(logit(prior) - logit(np.array(usual)) + logit(np.array(mean_of_all)))
+
+
+def _pooled(
+    part: FloatArray, whole: FloatArray, expected: FloatArray, strength: float
+) -> FloatArray:
+    """Shares, with what is expected as `strength` more; clear of zero and one."""
+    share = (part + strength * expected) / (whole + strength)
+    return np.asarray(np.clip(share, SUREST, 1.0 - SUREST))
 
 
 def _better_strength(counts: FloatArray, plain: FloatArray, strength: float) -> float:

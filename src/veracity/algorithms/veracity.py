@@ -53,8 +53,8 @@ class Veracity(Algorithm[Belief]):
     Parameters
     ----------
     prior
-        What is known of the sources. Fixed sources stay as they are; of the others, those with
-        better rates weigh more in the vote that learning starts from.
+        What is known of the sources. Fixed ones stay as they are. For the others what is expected
+        before they say anything is moved as their rates differ from the usual ones.
     strength
         How many claims of its own what holds for all sources weighs in what is learned of one.
     confusions
@@ -149,8 +149,8 @@ class Veracity(Algorithm[Belief]):
     ) -> Values:
         """Accuracies against the vote."""
         counts = compiled().count_votes(claims.all, vote, claims.n_sources)[:, :2]
-        values = Values(prior.tpr, weight, prior, self.strength)
-        return values.learn((counts, 0.0, 0.0))
+        values = Values(prior.tpr, prior.tpr, weight, prior, self.strength)
+        return values.learn((counts, 0.0, 0.0, counts))
 
     def _confused(
         self,
