@@ -41,6 +41,9 @@ def arguments_of(name, claims, seed):
     hashes[:4, 0] = hashes[0, 0]  # names that only the second hash tells apart
     hashes = hashes[rng.integers(0, 12, some)].T.copy()
     score, supporters = rng.integers(0, 3, claims.n_facts) / 2, rng.integers(0, 3, claims.n_facts)
+    n_slots = int(rng.integers(0, n + 1))
+    slot = rng.permutation(np.append(np.arange(n_slots), np.full(n - n_slots, -1)))
+    some_items = np.flatnonzero(rng.random(claims.n_items) < 0.7)
     return {
         "best_two": (block.first_fact_of_item, score, supporters),
         "find_voices": (
@@ -56,6 +59,14 @@ def arguments_of(name, claims, seed):
         "count_votes": (block, rng.random(claims.n_facts), n),
         "sum_confusions": (block, label, rng.normal(size=(n, 3, 3))),
         "count_confusions": (block, label, rng.random((claims.n_items, 3)), n),
+        "weigh_confusions": (
+            block,
+            label,
+            rng.normal(size=(n, 3, 3)),
+            rng.random(len(block.source_of_support)),
+        ),
+        "count_pairs": (block, some_items, slot, rng.random(claims.n_facts)),
+        "count_once": (block, slot, rng.random((n_slots, n_slots))),
         "climb": (block, order, machine, pace, rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
     }[name]

@@ -40,9 +40,9 @@ Progress = Callable[[str, int, int], None]
 
 
 USUAL_ALGORITHM: dict[Kind, str] = {
-    "categorical": "ltd-rbm",
-    "multiple": "ltd-rbm",
-    "binary": "ltd-rbm",
+    "categorical": "veracity",
+    "multiple": "veracity",
+    "binary": "veracity",
     "numeric": "gtm",
 }
 """What answers where no algorithm is named."""
@@ -69,7 +69,7 @@ def discover(
         A path (CSV, TSV, Parquet; a folder or a glob of them), a polars or pandas frame, an Arrow
         table, anything else with an Arrow stream, or what `read_claims` returned.
     algorithm
-        An algorithm or the name of one; `LTDRBM` unless said otherwise, or `GTM` for numbers.
+        An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
         Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell.
     kind

@@ -46,7 +46,7 @@ SYNTHETIC_FILE = "synthetic.json"
     "--algorithm",
     type=click.Choice(ALGORITHM_NAMES),
     metavar="NAME",
-    help="How truths are found; ltd-rbm, or gtm for numbers, by default. There are "
+    help="How truths are found; veracity, or gtm for numbers, by default. There are "
     f"{', '.join(ALGORITHM_NAMES)}.",
 )
 @kind_option

@@ -28,6 +28,8 @@ __all__ = [
     "best_two",
     "climb",
     "count_confusions",
+    "count_once",
+    "count_pairs",
     "count_votes",
     "find_voices",
     "gibbs",
@@ -37,6 +39,7 @@ __all__ = [
     "part_claims",
     "sum_confusions",
     "sum_votes",
+    "weigh_confusions",
 ]
 
 SMALL = 1.0 / 16.0
@@ -137,6 +140,97 @@ def sum_confusions(block: Block, label_of_fact: IntArray, log_confusion: FloatAr
                 for true in range(n_labels):
                     score[item, true] += log_confusion[source, true, said]
     return score
+
+
+@kernel
+def weigh_confusions(
+    block: Block, label_of_fact: IntArray, log_confusion: FloatArray, weight_of_support: FloatArray
+) -> FloatArray:
+    """See the reference."""
+    n_labels = log_confusion.shape[1]
+    score = np.zeros((len(block.first_fact_of_item) - 1, n_labels))
+    for item in range(len(score)):
+        for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
+            said = label_of_fact[fact]
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
+                source = block.source_of_support[i]
+                for true in range(n_labels):
+                    score[item, true] += weight_of_support[i] * log_confusion[source, true, said]
+    return score
+
+
+@kernel
+def count_pairs(
+    block: Block, items: IntArray, slot_of_source: IntArray, weight_of_fact: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """See the reference."""
+    n_slots = slot_of_source.max() + 1
+    both, same = np.zeros((n_slots, n_slots)), np.zeros((n_slots, n_slots))
+    slots = np.empty(n_slots, dtype=np.int64)
+    for item in items:
+        _add_pairs(
+            both, slots, slot_of_source, block.source_of_voice,
+            block.first_voice_of_item[item], block.first_voice_of_item[item + 1], 1.0,
+        )  # fmt: skip
+        for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
+            _add_pairs(
+                same, slots, slot_of_source, block.source_of_support,
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1],
+                weight_of_fact[fact],
+            )  # fmt: skip
+    for one in range(n_slots):
+        for other in range(one):
+            both[other, one], same[other, one] = both[one, other], same[one, other]
+    return both, same
+
+
+@kernel
+def _add_pairs(
+    counts: FloatArray, slots: IntArray, slot_of_source: IntArray, sources: IntArray,
+    first: int, last: int, weight: float,
+) -> None:  # fmt: skip
+    """Add to all pairs among some sources that have slots; only the lower half is kept."""
+    n = 0
+    for i in range(first, last):
+        slot = slot_of_source[sources[i]]
+        if slot >= 0:
+            slots[n] = slot
+            n += 1
+    for i in range(n):
+        for j in range(i):
+            one, other = slots[i], slots[j]
+            if one > other:
+                counts[one, other] += weight
+            else:
+                counts[other, one] += weight
+
+
+@kernel
+def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
+    """See the reference."""
+    weight = np.ones(len(block.source_of_support))
+    slots = np.empty(len(copied), dtype=np.int64)
+    for fact in range(len(block.first_support_of_fact) - 1):
+        first, last = block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+        n = 0
+        for i in range(first, last):
+            slot = slot_of_source[block.source_of_support[i]]
+            if slot >= 0:
+                slots[n] = slot
+                n += 1
+        if n < 2:
+            continue
+        for i in range(first, last):
+            own = slot_of_source[block.source_of_support[i]]
+            if own >= 0:
+                among = 1.0
+                for j in range(n):
+                    if slots[j] != own:
+                        among += copied[own, slots[j]]
+                weight[i] = 1.0 / among
+    return weight
 
 
 @kernel

@@ -21,6 +21,8 @@ __all__ = [
     "best_two",
     "climb",
     "count_confusions",
+    "count_once",
+    "count_pairs",
     "count_votes",
     "find_voices",
     "gibbs",
@@ -30,6 +32,7 @@ __all__ = [
     "part_claims",
     "sum_confusions",
     "sum_votes",
+    "weigh_confusions",
 ]
 
 
@@ -83,6 +86,56 @@ def sum_confusions(block: Block, label_of_fact: IntArray, log_confusion: FloatAr
         for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
             score[item] += log_confusion[sources, :, label_of_fact[fact]].sum(axis=0)
     return score
+
+
+def weigh_confusions(
+    block: Block, label_of_fact: IntArray, log_confusion: FloatArray, weight_of_support: FloatArray
+) -> FloatArray:
+    """As `sum_confusions`, every support counted as far as it weighs."""
+    score = np.zeros((len(block.first_fact_of_item) - 1, log_confusion.shape[1]))
+    for item in range(len(score)):
+        for fact in range(*block.first_fact_of_item[item : item + 2]):
+            supports = slice(*block.first_support_of_fact[fact : fact + 2])
+            said = log_confusion[block.source_of_support[supports], :, label_of_fact[fact]]
+            score[item] += weight_of_support[supports] @ said
+    return score
+
+
+def count_pairs(
+    block: Block, items: IntArray, slot_of_source: IntArray, weight_of_fact: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Count, for each pair of slots, the items both speak of, and the facts that both support.
+
+    Sources without a slot (-1) are left out; facts count as much as they weigh.
+    """
+    n_slots = int(slot_of_source.max()) + 1
+    both, same = np.zeros((n_slots, n_slots)), np.zeros((n_slots, n_slots))
+    for item in items:
+        _add_pairs(both, slot_of_source[_voices(block, item)], 1.0)
+        first = block.first_fact_of_item[item]
+        for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
+            _add_pairs(same, slot_of_source[sources], weight_of_fact[fact])
+    return both, same
+
+
+def _add_pairs(counts: FloatArray, slots: IntArray, weight: float) -> None:
+    slots = slots[slots >= 0]
+    counts[np.ix_(slots, slots)] += weight * (1.0 - np.eye(len(slots)))
+
+
+def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
+    """Weight of each support: one over how many, itself included, say it as copies of each other.
+
+    1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters).
+    """
+    weight = np.ones(len(block.source_of_support))
+    for fact in range(len(block.first_support_of_fact) - 1):
+        supports = np.arange(*block.first_support_of_fact[fact : fact + 2])
+        slots = slot_of_source[block.source_of_support[supports]]
+        supports, slots = supports[slots >= 0], slots[slots >= 0]
+        among = copied[np.ix_(slots, slots)] * (1.0 - np.eye(len(slots)))
+        weight[supports] = 1.0 / (1.0 + among.sum(axis=1))
+    return weight
 
 
 def count_confusions(
