@@ -1,76 +1,326 @@
 """Print how long things take, as ratios measured in one run: `make bench`.
 
-Machines are shared and noisy, so seconds mean little and ratios more; each is a median of repeats.
+Machines are shared and noisy, so seconds mean little and ratios more. Every piece of work is a
+process of its own; what counts is its CPU time, and where threads are compared its wall time.
+Ratios are compared with those in `ratios.json`, and what got slower is said.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import math
+import os
 import platform
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
-import duckdb
-import numpy as np
+import polars as pl
 
-import veracity
-from veracity.algorithms import ALGORITHMS
-from veracity.discovery import answer, prepare, say_nothing
-from veracity.engines import Local
+HERE = Path(__file__).parent
+RATIOS = HERE / "ratios.json"
+SLOWER = 1.3
+"""A ratio that has grown by this factor is slower; less is noise."""
 
-REPEATS = 3
-
-
-def median_seconds(work: Callable[[], object]) -> float:
-    """The median over some repeats, after one that warms up."""
-    work()
-    seconds = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds)
+PACKAGES = ("veracity", "numpy", "numba", "polars", "duckdb", "crowd-kit")
+OTHER_PYTHON = os.environ.get("TRUTHDISCOVERY_PYTHON", "/tmp/td/bin/python")
 
 
-def vote_in_sql(path: Path) -> Callable[[], object]:
-    """A majority vote as a column database takes it."""
-    query = f"""
-        select entity, attribute, arg_max(value, n) as value from (
-            select entity, attribute, value, count(distinct source) as n
-            from '{path}' group by all
-        ) group by all
-    """
-    return lambda: duckdb.sql(query).fetchnumpy()
+MEASURES = ("start_up", "end_to_end", "threads", "growth", "shapes", "from_encoded", "crowd_kit",
+            "truthdiscovery")  # fmt: skip
+
+
+class Failed(Exception):
+    """A process that ended with an error, which it has told itself."""
+
+
+class Usage(NamedTuple):
+    """What a process used: seconds, CPU-seconds, bytes at its peak, and what it found out."""
+
+    wall: float
+    cpu: float
+    peak: float
+    found: dict
+
+
+class Row(NamedTuple):
+    """One line of the table; `ratio` is None where there is nothing to compare with."""
+
+    measure: str
+    figure: str
+    ratio: float | None
+    goal: str
+    is_met: bool | None
 
 
 def main() -> None:
-    """Draw a million claims, and print one row a measure."""
-    warnings.simplefilter("ignore", veracity.errors.NotConverged)
-    drawn = veracity.synthetic.Synthetic(sources=50, items=40_000).draw(seed=1)
-    print(
-        f"{len(drawn.claims):,} claims, Python {platform.python_version()}, numpy {np.__version__}"
+    """Measure, print, compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="10^7 claims instead of 10^6")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=MEASURES,
+        choices=[*MEASURES, "huge"],
+        metavar="MEASURE",
+        help=f"some of {', '.join(MEASURES)}; or huge, which is 10^8 claims",
     )
-    print("\n| measure | seconds | against |\n|---|---|---|")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="also write the table here")
+    parser.add_argument("--update", action="store_true", help="make these the committed ratios")
+    options = parser.parse_args()
+    n_claims = 10_000_000 if options.full else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "claims.parquet"
-        drawn.claims.write_parquet(path)
-        in_sql = median_seconds(vote_in_sql(path))
-        print(f"| vote in DuckDB, Parquet to answer | {in_sql:.2f} | |")
-        whole = median_seconds(lambda: veracity.discover(path))
-        ratio = whole / in_sql
-        print(f"| LTD-RBM, Parquet to answer | {whole:.2f} | {ratio:.1f} x the vote in DuckDB |")
-    prepared = prepare(drawn.claims, tell=say_nothing)
-    seconds = {
-        name: median_seconds(lambda make=make: answer(prepared, make(), Local(), say_nothing))
-        for name, make in ALGORITHMS.items()
-        if "categorical" in make().kinds
-    }
-    vote = seconds["majority-vote"]
-    for name, took in sorted(seconds.items(), key=lambda row: row[1]):
-        print(f"| {name}, from encoded claims | {took:.2f} | {took / vote:.1f} x our vote |")
+        bench = Bench(Path(folder), n_claims, options.repeats)
+        rows = bench.rows(options.only)
+    machine = describe(n_claims, options.repeats)
+    print(f"\n{machine}\n\n| measure | found | ratio | goal | met |\n|---|---|---|---|---|")
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        met = {None: "", True: "yes", False: "NO"}[row.is_met]
+        print(f"| {row.measure} | {row.figure} | {ratio} | {row.goal} | {met} |")
+    if options.json:
+        content = {"machine": machine, "rows": [row._asdict() for row in rows]}
+        options.json.write_text(json.dumps(content, indent=2) + "\n")
+    sys.exit(guard(rows, str(n_claims), update=options.update))
+
+
+def describe(n_claims: int, repeats: int) -> str:
+    """The machine, the versions, and how often each piece of work was repeated."""
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    load = "/".join(f"{x:.1f}" for x in os.getloadavg())
+    return (
+        f"{n_claims:,} claims; medians of {repeats}; {os.cpu_count()} cores ({platform.machine()}, "
+        f"{platform.system()}), load {load}; Python {platform.python_version()}, {versions}"
+    )
+
+
+def guard(rows: list[Row], key: str, *, update: bool) -> int:
+    """Say what got slower than the committed ratios; 1 if anything did."""
+    committed = json.loads(RATIOS.read_text()) if RATIOS.exists() else {}
+    now = {row.measure: round(row.ratio, 3) for row in rows if row.ratio is not None}
+    if update:
+        RATIOS.write_text(json.dumps(committed | {key: now}, indent=2) + "\n")
+        return 0
+    before = committed.get(key, {})
+    slower = [name for name in now if name in before and now[name] > SLOWER * before[name]]
+    for name in slower:
+        print(f"slower: {name}: {before[name]:.2f} was committed, now {now[name]:.2f}")
+    return 1 if slower else 0
+
+
+class Bench:
+    """The measures, on data that it draws."""
+
+    def __init__(self, folder: Path, n_claims: int, repeats: int) -> None:
+        self.folder, self.n_claims, self.repeats = folder, n_claims, repeats
+
+    def rows(self, only: Sequence[str]) -> list[Row]:
+        """The lines of the table that these measures give."""
+        rows: list[Row] = []
+        self.discover(self.data(10_000))  # compiles what is not compiled yet
+        for name in only:
+            try:
+                rows += getattr(self, name)()
+            except Failed as failed:
+                rows.append(Row(name, f"failed: {failed}", None, "", False))
+            print(f"  {name} measured", file=sys.stderr)
+        return rows
+
+    def start_up(self) -> list[Row]:
+        """Import, help, and the demo's discover with caches that are cold and warm."""
+        cache = {"NUMBA_CACHE_DIR": str(self.folder / "cache")}
+        demo = self.folder / "demo.csv"
+        python("-c", f"import veracity; veracity.synthetic.flights().claims.write_csv('{demo}')")
+        cold = run([sys.executable, "-m", "veracity", "discover", str(demo)], cache)
+        goals = [
+            ("import veracity", ["-c", "import veracity"], 0.2),
+            ("veracity --help", ["-m", "veracity", "--help"], 0.3),
+            ("discover the demo, warm", ["-m", "veracity", "discover", str(demo)], 1.5),
+        ]
+        rows = [_seconds("discover the demo, cold", cold.cpu, 8.0)]
+        for name, arguments, goal in goals:
+            used = [run([sys.executable, *arguments], cache).cpu for _ in range(self.repeats)]
+            rows.append(_seconds(name, statistics.median(used), goal))
+        return rows
+
+    def end_to_end(self) -> list[Row]:
+        """The whole command against a vote in DuckDB, written to Parquet, and its memory."""
+        rows = []
+        for kind in ("Parquet", "CSV"):
+            path = self.data(csv=kind == "CSV")
+            vote = self.median(lambda p=path: self.work("vote_in_sql", p, self.out("vote")))
+            plain = self.median(lambda p=path: self.work("vote_of_rows", p, self.out("vote")))
+            whole = self.median(lambda p=path: self.discover(p))
+            told = (
+                f"{whole.cpu:.1f} CPU-s, {whole.wall:.1f} s; DuckDB {vote.cpu:.1f}, {vote.wall:.1f}"
+            )
+            rows.append(
+                _ratio(f"discover, {kind}, / DuckDB's vote", told, whole.cpu / vote.cpu, 1.0)
+            )
+            told = f"DuckDB {plain.cpu:.1f} CPU-s"
+            rows.append(
+                Row(
+                    f"discover, {kind}, / DuckDB's vote, rows not sources",
+                    told,
+                    whole.cpu / plain.cpu,
+                    "",
+                    None,
+                )
+            )
+            if kind == "Parquet":
+                bare = run([sys.executable, "-c", ""]).peak
+                each = (whole.peak - bare) / self.n_claims
+                told = f"{whole.peak / 1e9:.2f} GB; DuckDB {vote.peak / 1e9:.2f}"
+                goal = 120.0 if self.n_claims >= 10_000_000 else math.inf
+                rows.append(
+                    Row("bytes a claim at the peak", told, each, "≤ 120 at 10^7", each <= goal)
+                )
+        return rows
+
+    def threads(self) -> list[Row]:
+        """Two threads against one, in wall time, and whether the answers are the same."""
+        path = self.data()
+        one = self.median(lambda: self.discover(path, "--threads", "1", out="one"))
+        two = self.median(lambda: self.discover(path, "--threads", "2", out="two"))
+        same = all(
+            pl.read_parquet(f"{self.out('one')}/{name}.parquet").equals(
+                pl.read_parquet(f"{self.out('two')}/{name}.parquet")
+            )
+            for name in ("truths", "facts", "sources")
+        )
+        told = f"{one.wall:.1f} s and {two.wall:.1f} s; the same bits: {'yes' if same else 'NO'}"
+        ratio = two.wall / one.wall
+        return [
+            Row("two threads / one", told, ratio, "≤ 0.67, same bits", ratio <= 1 / 1.5 and same)
+        ]
+
+    def growth(self) -> list[Row]:
+        """How the CPU time of the whole command grows with claims."""
+        few = self.median(lambda: self.discover(self.data(100_000))).cpu
+        many = self.median(lambda: self.discover(self.data())).cpu
+        exponent = math.log(many / few) / math.log(self.n_claims / 100_000)
+        told = f"{few:.2f} and {many:.2f} CPU-s"
+        return [_ratio("exponent of growth from 10^5", told, exponent, 1.05)]
+
+    def shapes(self) -> list[Row]:
+        """Data that are not regular, per claim."""
+        regular = self.median(lambda: self.discover(self.data())).cpu
+        rows = []
+        for shape in ("many sources", "giant item", "many facts"):
+            used = self.median(lambda s=shape: self.discover(self.data(shape=s))).cpu
+            rows.append(_ratio(f"{shape} / regular", f"{used:.1f} CPU-s", used / regular, 3.0))
+        return rows
+
+    def from_encoded(self) -> list[Row]:
+        """Answers from encoded claims, against our own vote; rounds, against LTD-RBM's."""
+        path = self.data()
+        self.data(10_000)
+        found = self.work("algorithms", path).found
+        vote, ltd = found["majority-vote"]["cpu"], found["ltd-rbm"]
+        told = f"{ltd['cpu']:.2f} CPU-s, {ltd['rounds']} rounds; vote {vote:.2f}"
+        rows = [_ratio("LTD-RBM / our vote, from encoded claims", told, ltd["cpu"] / vote, 5.0)]
+        a_round = (ltd["cpu"] - vote) / ltd["rounds"]
+        for name, used in found.items():
+            if used["rounds"] and name not in ("ltd-rbm", "majority-vote"):
+                own = max(used["cpu"] - vote, 0.0) / used["rounds"]
+                told = f"{used['cpu']:.2f} CPU-s, {used['rounds']} rounds"
+                rows.append(_ratio(f"a round of {name} / of LTD-RBM", told, own / a_round, 10.0))
+        return rows
+
+    def crowd_kit(self) -> list[Row]:
+        """From a frame in memory, against crowd-kit."""
+        found = self.work("crowd_kit", self.data(shape="few labels")).found
+        told = (
+            f"{found['ours']:.1f} and {found['theirs']:.1f} CPU-s; accuracy "
+            f"{found['our_accuracy']:.4f} and {found['their_accuracy']:.4f}"
+        )
+        ratio = found["ours"] / found["theirs"]
+        is_met = ratio <= 1 / 20 and found["our_accuracy"] >= found["their_accuracy"]
+        return [Row("LTD-RBM / crowd-kit's OneCoinDawidSkene", told, ratio, "≤ 0.05", is_met)]
+
+    def truthdiscovery(self) -> list[Row]:
+        """From rows in memory, against truthdiscovery, which has a Python of its own."""
+        n_claims = 1_000_000
+        name = "LTD-RBM / truthdiscovery's TruthFinder, 10^6 claims"
+        if not Path(OTHER_PYTHON).exists():
+            return [Row(name, "left out: set TRUTHDISCOVERY_PYTHON", None, "≤ 0.02", None)]
+        path = self.data(n_claims, csv=True)
+        command = [OTHER_PYTHON, str(HERE / "work.py"), "truthdiscovery", path]
+        theirs = run(command, {"PYTHONPATH": ""}).found["theirs"]
+        ours = self.work("in_memory", path).found["ours"]
+        told = f"{ours:.1f} and {theirs:.1f} CPU-s"
+        return [Row(name, told, ours / theirs, "≤ 0.02", ours / theirs <= 0.02)]
+
+    def huge(self) -> list[Row]:
+        """A hundred million claims."""
+        used = self.discover(self.data(100_000_000))
+        told = f"{used.wall:.0f} s, {used.cpu:.0f} CPU-s, {used.peak / 1e9:.1f} GB"
+        return [Row("discover in 10^8 claims", told, None, "finishes", True)]
+
+    def data(
+        self, n_claims: int | None = None, shape: str = "regular", *, csv: bool = False
+    ) -> str:
+        """A file of claims, drawn when first asked for, in a process of its own."""
+        n_claims = n_claims or self.n_claims
+        suffix = "csv" if csv else "parquet"
+        path = self.folder / f"{shape.replace(' ', '-')}-{n_claims}.{suffix}"
+        if not path.exists():
+            python(str(HERE / "data.py"), str(self.folder), str(n_claims), shape, suffix)
+        return str(path)
+
+    def out(self, name: str) -> str:
+        """Where results go."""
+        return str(self.folder / f"{name}.out")
+
+    def discover(self, path: str, *options: str, out: str = "run") -> Usage:
+        """The whole command."""
+        command = [sys.executable, "-m", "veracity", "discover", path, "--json", "--force"]
+        return run([*command, "--out", self.out(out), *options])
+
+    def work(self, name: str, *arguments: str) -> Usage:
+        """A piece of `work.py`."""
+        return run([sys.executable, str(HERE / "work.py"), name, *arguments])
+
+    def median(self, measure) -> Usage:  # noqa: ANN001
+        """The median over some repeats."""
+        used = [measure() for _ in range(self.repeats)]
+        return Usage(*(statistics.median(u[i] for u in used) for i in range(3)), used[0].found)
+
+
+def run(command: list[str], environment: dict[str, str] | None = None) -> Usage:
+    """Run a process and measure it."""
+    began = time.perf_counter()
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(command, stdout=out, env=os.environ | (environment or {}))
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
+        process.returncode = status
+        if status:
+            raise Failed(" ".join(map(str, command)))
+        out.seek(0)
+        lines = out.read().decode().splitlines()
+    found = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}
+    return Usage(wall, usage.ru_utime + usage.ru_stime, 1024.0 * usage.ru_maxrss, found)
+
+
+def python(*arguments: str) -> None:
+    subprocess.run([sys.executable, *arguments], check=True)
+
+
+def _seconds(measure: str, cpu: float, goal: float) -> Row:
+    return Row(measure, f"{cpu:.2f} CPU-s", None, f"≤ {goal} s", cpu <= goal)
+
+
+def _ratio(measure: str, told: str, ratio: float, goal: float) -> Row:
+    return Row(measure, told, ratio, f"≤ {goal}", ratio <= goal)
 
 
 if __name__ == "__main__":

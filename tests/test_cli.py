@@ -179,7 +179,16 @@ def test_options_reach_the_work(folder):
     (folder / "odd.csv").write_bytes("who;what;is\né;x;1\nb;x;2\n".encode("latin-1"))
     (folder / "prior.csv").write_text("source,tpr,fpr\né,0.9,0.1\n")
     columns = ("--columns", "source=who, entity=what, value=is", "--encoding", "latin-1")
-    settings = ("--seed", "7", "--threads", "1", "--min-plausibility", "0.99")
+    settings = (
+        "--algorithm",
+        "ltd-rbm",
+        "--seed",
+        "7",
+        "--threads",
+        "1",
+        "--min-plausibility",
+        "0.99",
+    )
     told = json.loads(
         run("discover", "odd.csv", *columns, *settings, "--prior", "prior.csv", "--json")
     )
@@ -296,7 +305,9 @@ def test_a_terminal_that_knows_no_emoji_gets_them_spelt_out(folder):
 def test_a_run_that_did_not_converge_says_so_in_its_notes_and_nowhere_else(monkeypatch):
     hasty = veracity.LTDRBM(max_rounds=2, tolerance=1e-15)
     monkeypatch.setitem(ALGORITHMS, "ltd-rbm", lambda: hasty)
-    assert "note: ltd-rbm did not converge in 2 rounds" in run("discover", "claims.csv")
+    assert "note: ltd-rbm did not converge in 2 rounds" in run(
+        "discover", "claims.csv", "--algorithm", "ltd-rbm"
+    )
 
 
 # --- bad input -----------------------------------------------------------------------------------
@@ -498,7 +509,7 @@ def test_too_little_memory_gets_one_sentence(monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("veracity.read.read_claims", fail)
+    monkeypatch.setattr("veracity.read.open_claims", fail)
     assert_refused(run("discover", "claims.csv", code=1), "out of memory")
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -8,7 +9,8 @@ from numpy.testing import assert_array_equal
 
 import veracity
 from claims import as_claims, value_rows
-from veracity.encode import encode
+from veracity import memory
+from veracity.encode import Hashes, encode
 from veracity.schema import ClaimsTable
 
 
@@ -113,3 +115,58 @@ def test_a_source_left_without_a_claim_is_no_source():
 def test_two_spellings_of_one_number_are_one_label_in_all_items():
     columns = {"source": ["a", "a"], "entity": ["x", "y"], "value": ["1", "1.0"]}
     assert encoded(columns).claims.label_of_fact.tolist() == [0, 0]
+
+
+@given(rows=value_rows(), size=st.integers(1, 20))
+def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
+    at_once = encode(ClaimsTable(rows, "multiple", "a test"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("veracity.encode.CLAIMS_PER_PART", size)
+        patch.setattr("veracity.schema.ROWS_PER_BATCH", size)
+        in_parts = encode(ClaimsTable(rows, "multiple", "a test"))
+    for one, other in zip(at_once.claims.all, in_parts.claims.all, strict=True):
+        assert_array_equal(one, other)
+    assert at_once.facts.equals(in_parts.facts)
+    assert at_once.sources.equals(in_parts.sources)
+
+
+@given(rows=value_rows(), seed=st.integers(0, 99))
+def test_spellings_are_chosen_whatever_the_order_of_rows(rows, seed):
+    spelt = rows.with_columns(pl.col("value") + pl.Series(["", ".0", ".00"]).sample(
+        len(rows), with_replacement=True, seed=seed))  # fmt: skip
+    found = encode(ClaimsTable(spelt, "categorical", "a test"))
+    usual = pl.col("value").mode().sort().first()
+    number = pl.col("value").cast(pl.Float64).alias("number")
+    expected = spelt.group_by("entity", number).agg(usual).sort("entity", "number")
+    assert found.facts.equals(expected.select("entity", "value"))
+    shuffled = encode(ClaimsTable(spelt.sample(fraction=1.0, shuffle=True), "categorical", "x"))
+    assert shuffled.facts.equals(found.facts)
+
+
+def test_names_whose_first_hashes_agree_are_still_two(monkeypatch):
+    def weak(column):
+        good = Hashes(column.hash(1).to_numpy(), column.hash(2).to_numpy())
+        return Hashes(good.first % np.uint64(2), good.second)
+
+    monkeypatch.setattr(Hashes, "of", weak)
+    names = [f"name {i}" for i in range(500)]
+    found = encoded({"source": names, "entity": names, "value": names})
+    assert (found.sources.to_list(), found.claims.n_items) == (sorted(names), 500)
+
+
+def test_claims_that_cannot_fit_in_memory_are_refused_with_the_number(monkeypatch):
+    monkeypatch.setattr("veracity.memory.free_memory", lambda: 100)
+    with pytest.raises(veracity.errors.TooLarge, match=r"3 claims need about .* GB are free"):
+        encoded({"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1"] * 3})
+
+
+def test_free_memory_is_told_or_unknown(monkeypatch, tmp_path):
+    for name, text in (("MEMINFO", "MemAvailable: 7 kB"), ("GROUP_LIMIT", "5000"),
+                       ("GROUP_USE", "1000")):  # fmt: skip
+        (tmp_path / name).write_text(text)
+        monkeypatch.setattr(memory, name, tmp_path / name)
+    assert memory.free_memory() == 4000
+    (tmp_path / "GROUP_LIMIT").write_text("max")
+    assert memory.free_memory() == 7168
+    (tmp_path / "MEMINFO").unlink()
+    assert memory.free_memory() is None

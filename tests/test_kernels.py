@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from claims import as_claims, binary_rows, value_rows
-from veracity.kernels import Machine, Pace, compiled, reference
+from veracity.kernels import Machine, Pace, compiled, loading, reference
 
 some_claims = st.one_of(value_rows(), binary_rows()).map(as_claims)
 seeds = st.integers(0, 2**32 - 1)
@@ -29,12 +32,41 @@ def arguments_of(name, claims, seed):
     label = rng.integers(0, 3, claims.n_facts)
     prior = rng.gamma(2, 2, (n, 2, 2)) + 1.0
     counts = counts_of(block, truth, n)
+    some = int(rng.integers(1, 200))
+    item = np.append(np.arange(7), rng.integers(0, 7, some)).astype(np.int32)
+    spelling, source = (rng.integers(0, most, len(item)).astype(np.int32) for most in (9, 20))
+    key = (spelling.astype(np.uint64) << np.uint64(32)) | source.astype(np.uint64)
+    value_of_spelling = np.sort(rng.integers(0, 5, 9)).astype(np.int32)
+    hashes = rng.integers(0, 2**64, (12, 2), dtype=np.uint64)
+    hashes[:4, 0] = hashes[0, 0]  # names that only the second hash tells apart
+    hashes = hashes[rng.integers(0, 12, some)].T.copy()
+    score, supporters = rng.integers(0, 3, claims.n_facts) / 2, rng.integers(0, 3, claims.n_facts)
+    n_slots = int(rng.integers(0, n + 1))
+    slot = rng.permutation(np.append(np.arange(n_slots), np.full(n - n_slots, -1)))
+    some_items = np.flatnonzero(rng.random(claims.n_items) < 0.7)
     return {
+        "best_two": (block.first_fact_of_item, score, supporters),
+        "find_voices": (
+            block.first_fact_of_item,
+            block.first_support_of_fact,
+            block.source_of_support,
+        ),
+        "lay_out": (item, key, value_of_spelling, 7),
+        "number_names": (np.zeros((4, 2), np.uint64), 0, *hashes),
+        "part_claims": (item, spelling, source, np.array([0, 0, 1, 1, 1, 2, 3]), 4),
         "sum_votes": (block, rng.normal(size=n), rng.normal(size=n)),
         "normalise_log": (rng.normal(0, 50, claims.n_facts), block.first_fact_of_item),
         "count_votes": (block, rng.random(claims.n_facts), n),
         "sum_confusions": (block, label, rng.normal(size=(n, 3, 3))),
         "count_confusions": (block, label, rng.random((claims.n_items, 3)), n),
+        "weigh_confusions": (
+            block,
+            label,
+            rng.normal(size=(n, 3, 3)),
+            rng.random(len(block.source_of_support)),
+        ),
+        "count_pairs": (block, some_items, slot, rng.random(claims.n_facts)),
+        "count_once": (block, slot, rng.random((n_slots, n_slots))),
         "climb": (block, order, machine, pace, rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
     }[name]
@@ -61,6 +93,8 @@ def counts_of(block, truth, n_sources):
 def test_compiled_kernel_equals_reference(name, claims, seed):
     expected = getattr(reference, name)(*arguments_of(name, claims, seed))
     found = getattr(compiled, name)(*arguments_of(name, claims, seed))
+    if name == "number_names":  # slots may be filled in any order
+        found, expected = ((np.sort(slots, axis=0), *rest) for slots, *rest in (found, expected))
     for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
         assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
@@ -86,3 +120,34 @@ def test_a_hundred_thousand_values_of_one_item_cost_no_more_than_their_claims():
     claims = as_claims(pl.DataFrame({**rows, "value": [str(i) for i in range(n)]}))
     score = compiled.sum_votes(claims.all, np.ones(1000), np.ones(1000))
     assert_allclose(score, 1001.0)
+
+
+@given(seed=seeds)
+def test_names_keep_their_numbers_from_batch_to_batch(seed):
+    rng = np.random.default_rng(seed)
+    hashes = rng.integers(0, 2**64, (300, 2), dtype=np.uint64)[rng.integers(0, 300, 500)].T
+    _, at_once, _ = compiled.number_names(np.zeros((4, 2), np.uint64), 0, *hashes.copy())
+    slots, n_names, numbers = np.zeros((4, 2), np.uint64), 0, []
+    for batch in np.array_split(hashes, 5, axis=1):
+        slots, number, new = compiled.number_names(slots, n_names, *batch.copy())
+        n_names += len(new)
+        numbers.append(number)
+    assert np.concatenate(numbers).tolist() == at_once.tolist()
+
+
+@given(seed=seeds, n=st.integers(1, 3000))
+def test_an_item_of_any_size_is_sorted(seed, n):
+    source = np.random.default_rng(seed).integers(0, n, n)
+    item = np.zeros(n, np.int32)
+    _, _, sources, _ = compiled.lay_out(item, source.astype(np.uint64), np.zeros(1, np.int32), 1)
+    assert sources.tolist() == np.unique(source).tolist()
+
+
+def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(loading.os, "access", lambda place, mode: False)
+    monkeypatch.setattr(loading.tempfile, "gettempdir", lambda: str(tmp_path))
+    loading._find_cache()
+    place = Path(os.environ["NUMBA_CACHE_DIR"])
+    assert place.parent == tmp_path
+    assert place.stat().st_mode & 0o077 == 0  # nobody else puts there what we will run

@@ -608,3 +608,47 @@ def test_a_table_that_is_not_there_is_an_error(tmp_path):
         read_table(tmp_path / "prior.csv")
     with pytest.raises(InputError, match="cannot be read"):
         read_table(pl.scan_csv(tmp_path / "prior.csv"))
+
+
+def test_a_damaged_row_group_names_its_file(tmp_path):
+    path = tmp_path / "claims.parquet"
+    n = 20_000
+    names = pl.Series(range(n)).cast(pl.String)
+    rows = pl.DataFrame({"source": names, "entity": names, "value": names})
+    rows.write_parquet(path, row_group_size=1000)
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 5000] = b"Z" * 5000
+    path.write_bytes(content)
+    for read in (veracity.read_claims, veracity.discover):
+        with pytest.raises(UnreadableFile, match=r"claims\.parquet: damaged or cut off"):
+            read(path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_what_is_streamed_is_what_is_read(tmp_path, flights, suffix):
+    path = tmp_path / f"claims.{suffix}"
+    claims = pl.concat([flights.claims, flights.claims.head(5).with_columns(value=None)])
+    getattr(claims, f"write_{suffix}")(path)
+    streamed, read = veracity.discover(path), veracity.discover(veracity.read_claims(path))
+    for name in ("truths", "facts", "sources", "notes"):
+        one, other = getattr(streamed, name), getattr(read, name)
+        assert one == other if name == "notes" else one.equals(other)
+    assert streamed.run["input"] == read.run["input"]
+    assert "5 rows without a value are left out" in streamed.notes
+
+
+def test_an_attribute_of_numbers_stays_one_unless_some_are_missing(tmp_path):
+    for number, last in enumerate((2, None)):
+        path = tmp_path / f"{number}.parquet"
+        rows = {
+            "source": ["a", "b"],
+            "entity": ["x"] * 2,
+            "attribute": [1, last],
+            "value": ["v"] * 2,
+        }
+        pl.DataFrame(rows).write_parquet(path)
+    kept = veracity.read_claims(tmp_path / "0.parquet").rows["attribute"]
+    text = veracity.read_claims(tmp_path / "*.parquet").rows["attribute"]
+    assert kept.to_list() == [1, 2]
+    assert text.to_list() == ["1", "2", "1", ""]

@@ -170,7 +170,7 @@ def test_loading_what_is_no_run_is_a_clear_error(tmp_path):
 
 def test_a_result_sums_itself_up(two_against_one):
     text = repr(veracity.discover(two_against_one))
-    assert "ltd-rbm on 3 claims of 3 sources about 1 items (2 facts)" in text
+    assert "veracity on 3 claims of 3 sources about 1 items (2 facts)" in text
 
 
 def test_a_numpy_source_name_in_a_prior_does_not_keep_a_run_from_being_saved(tmp_path):

@@ -42,7 +42,7 @@ def _table(table: pl.DataFrame) -> str:
 
 def _cell(value: object) -> str:
     if value is None:
-        return "–"
+        return "-"
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 

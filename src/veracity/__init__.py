@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ThreeEstimates,
         TruthFinder,
         TwoEstimates,
+        Veracity,
     )
     from veracity.characteristics import Profile, profile
     from veracity.comparison import Comparison, compare
@@ -81,6 +82,7 @@ __all__ = [
     "ThreeEstimates",
     "TruthFinder",
     "TwoEstimates",
+    "Veracity",
     "__version__",
     "check",
     "compare",
@@ -124,6 +126,7 @@ _HOME = {
     "ThreeEstimates": "veracity.algorithms",
     "TruthFinder": "veracity.algorithms",
     "TwoEstimates": "veracity.algorithms",
+    "Veracity": "veracity.algorithms",
     "check": "veracity.health",
     "compare": "veracity.comparison",
     "discover": "veracity.discovery",

@@ -11,6 +11,7 @@ import contextlib
 import csv
 import gzip
 import io
+import mmap
 import zlib
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
@@ -49,6 +50,9 @@ PACKED = {
 }
 """How files begin that are no text before they are unpacked."""
 
+GZIP = b"\x1f\x8b"
+"""How a file begins that is packed with gzip."""
+
 LONGEST_FIELD = 1 << 30
 
 
@@ -73,7 +77,7 @@ def read_csv(path: Path, encoding: str = "utf-8") -> pl.DataFrame:
     frame = None if file.line_end == "\r" else _read_fast(file)
     if frame is None or frame.width != len(names):
         frame = _read_slowly(file)
-    elif _is_doubtful(frame):
+    elif _is_doubtful(frame, path):
         for _ in _rows(file):  # raises where a row is wrong
             pass
     frame.columns = _distinct(names)
@@ -110,10 +114,21 @@ def _read_fast(file: CsvFile) -> pl.DataFrame | None:
         raise _damaged(file.path, error) from error
 
 
-def _is_doubtful(frame: pl.DataFrame) -> bool:
+def _is_doubtful(frame: pl.DataFrame, path: Path) -> bool:
     """Whether rows may have been cut short, or swallowed by a quote that is never closed."""
+    if frame[:, -1].null_count() > 0:
+        return True
     has_line_break = pl.any_horizontal(pl.all().str.contains("\n", literal=True).any())
-    return frame[:, -1].null_count() > 0 or bool(frame.select(has_line_break).item())
+    return _may_have_quotes(path) and bool(frame.select(has_line_break).item())
+
+
+def _may_have_quotes(path: Path) -> bool:
+    """Whether a quote is among the bytes of a file; a packed one does not tell."""
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        return content[:2] == GZIP or content.find(b'"') >= 0
 
 
 def _read_slowly(file: CsvFile) -> pl.DataFrame:
@@ -195,7 +210,7 @@ def _opened(path: Path, codec: str) -> Iterator[IO[str]]:
 
 def _unpacked(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
-        is_gzip = file.read(2) == b"\x1f\x8b"
+        is_gzip = file.read(2) == GZIP
     return gzip.open(path) if is_gzip else path.open("rb")  # type: ignore[return-value]
 
 

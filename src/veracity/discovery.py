@@ -18,7 +18,7 @@ from veracity.errors import NotConverged, ParameterError
 from veracity.evidence import describe_weights
 from veracity.normalise import Normalise
 from veracity.notes import not_converged, notes_on
-from veracity.read import read_claims, read_truths_beside
+from veracity.read import ClaimsStream, open_claims, read_truths_beside
 from veracity.result import Result, describe_parameters
 from veracity.schema import ClaimsTable, Kind
 from veracity.tables import Fit, tabulate
@@ -40,9 +40,9 @@ Progress = Callable[[str, int, int], None]
 
 
 USUAL_ALGORITHM: dict[Kind, str] = {
-    "categorical": "ltd-rbm",
-    "multiple": "ltd-rbm",
-    "binary": "ltd-rbm",
+    "categorical": "veracity",
+    "multiple": "veracity",
+    "binary": "veracity",
     "numeric": "gtm",
 }
 """What answers where no algorithm is named."""
@@ -69,7 +69,7 @@ def discover(
         A path (CSV, TSV, Parquet; a folder or a glob of them), a polars or pandas frame, an Arrow
         table, anything else with an Arrow stream, or what `read_claims` returned.
     algorithm
-        An algorithm or the name of one; `LTDRBM` unless said otherwise, or `GTM` for numbers.
+        An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
         Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell.
     kind
@@ -117,7 +117,7 @@ def discover(
 class Prepared:
     """Claims ready for any algorithm: read, encoded, with what is known of them."""
 
-    table: ClaimsTable
+    table: ClaimsTable | ClaimsStream
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
@@ -136,10 +136,13 @@ def prepare(
     clock = _Clock()
     tell("reading", 0, 1)
     table = _as_table(claims, columns, kind, normalise)
-    clock.lap("read", took=table.seconds)  # it may have been read before
-    tell("encoding", 0, 1)
-    encoded, known_notes = _with_known(table, encode(table), known)
+    read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
+    encoded, known_notes = _with_known(table, encode(table, tell), known)
     clock.lap("encode")
+    clock.laps = {
+        "read": round(table.seconds, 4),
+        "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
+    }
     return Prepared(table, encoded, (*table.notes, *encoded.notes, *known_notes), clock.laps)
 
 
@@ -303,7 +306,7 @@ def _estimate(
 
 
 def _with_known(
-    table: ClaimsTable, encoded: Encoded, known: object | None
+    table: ClaimsTable | ClaimsStream, encoded: Encoded, known: object | None
 ) -> tuple[Encoded, list[str]]:
     """The claims with what is known of their facts beforehand."""
     if known is None:
@@ -338,10 +341,10 @@ def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -
 
 def _as_table(
     claims: object, columns: Mapping[str, str] | None, kind: Kind | None, normalise: Normalise
-) -> ClaimsTable:
-    if not isinstance(claims, ClaimsTable):
+) -> ClaimsTable | ClaimsStream:
+    if not isinstance(claims, ClaimsTable | ClaimsStream):
         usual: Kind = "categorical"
-        return read_claims(claims, columns=columns, kind=kind or usual, normalise=normalise)
+        return open_claims(claims, columns=columns, kind=kind or usual, normalise=normalise)
     if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims

@@ -1,11 +1,15 @@
-"""A claims table becomes integer arrays; the names stay behind, to be put back on the results.
+"""Claims become integer arrays; the names stay behind, to be put back on the results.
 
-Sources, items and the values of an item are numbered in sorted order, so the arrays do not depend
-on the order of the rows or on how they were spread over files.
+Batch by batch, names are numbered by their hashes in the order they come, and each name is kept
+once; then the names are sorted and renumbered. So sources, items and the values of an item are
+numbered in sorted order, and the arrays do not depend on the order of the rows or on how they
+were spread over files.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -15,66 +19,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from veracity.arrays import UNKNOWN, Block, FloatArray, IntArray
 from veracity.errors import NoClaims
+from veracity.kernels.loading import compiled
+from veracity.memory import BYTES_PER_CLAIM, require_room
+from veracity.read import ClaimsStream
 from veracity.schema import ClaimsTable, Kind, numbers_in
 
 __all__ = ["UNKNOWN", "Block", "Claims", "Encoded", "FloatArray", "IntArray", "encode"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.integer[Any]]
-
-UNKNOWN = -1
-"""What is known of a fact of which nothing is known."""
-
-NO_NUMBERS: FloatArray = np.empty(0)
-"""The numbers of facts that are none."""
-
 CLAIMS_PER_BLOCK = 1 << 20
 """Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
 
-
-class Block(NamedTuple):
-    """Some items with all that is claimed of them: all that a kernel sees.
-
-    A *support* is a positive claim: a source states that the fact is true. A *voice* is a source
-    that says anything about an item; a voice that does not support a fact of its item opposes it.
-    Where the truth of an item is known beforehand, all its facts are: true (1) or false (0). Where
-    claims are numeric, facts are numbers.
-    """
-
-    first_fact_of_item: IntArray
-    first_support_of_fact: IntArray
-    source_of_support: IntArray
-    first_voice_of_item: IntArray
-    source_of_voice: IntArray
-    known_of_fact: IntArray
-    number_of_fact: FloatArray = NO_NUMBERS
-
-    @property
-    def item_of_fact(self) -> IntArray:
-        """Which item each fact is of."""
-        n_facts_of_item = np.diff(self.first_fact_of_item)
-        return np.repeat(np.arange(len(n_facts_of_item)), n_facts_of_item)
-
-    @property
-    def n_voices_of_fact(self) -> IntArray:
-        """How many sources speak on each fact's item."""
-        return np.repeat(np.diff(self.first_voice_of_item), np.diff(self.first_fact_of_item))
-
-    def part(self, first_item: int, last_item: int) -> Block:
-        """The items from `first_item` to before `last_item`, numbered from zero."""
-        facts = self.first_fact_of_item[first_item : last_item + 1]
-        supports = self.first_support_of_fact[facts[0] : facts[-1] + 1]
-        voices = self.first_voice_of_item[first_item : last_item + 1]
-        return Block(
-            facts - facts[0],
-            supports - supports[0],
-            self.source_of_support[supports[0] : supports[-1]],
-            voices - voices[0],
-            self.source_of_voice[voices[0] : voices[-1]],
-            self.known_of_fact[facts[0] : facts[-1]],
-            self.number_of_fact[facts[0] : facts[-1]],
-        )
+CLAIMS_PER_PART = 1 << 17
+"""Claims are laid out in parts of this size, which stay in a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -159,63 +117,233 @@ class Encoded:
         return facts.with_columns(value=self.claims.value_of_fact)
 
 
-def encode(table: ClaimsTable) -> Encoded:
-    """Number the sources, items and values of a claims table.
+def encode(
+    table: ClaimsTable | ClaimsStream, tell: Callable[[str, int, int], None] | None = None
+) -> Encoded:
+    """Number the sources, items and values of claims; `tell` is told how far it is.
 
     >>> rows = pl.DataFrame({"source": ["b", "a"], "entity": ["x", "x"], "value": ["1", "2"]})
     >>> encoded = encode(ClaimsTable(rows, "categorical", "a doctest"))
     >>> encoded.claims.all.source_of_support.tolist(), encoded.claims.value_of_fact.to_list()
     ([1, 0], ['1', '2'])
     """
-    if table.rows.is_empty():
-        raise NoClaims(f"{table.origin}: no claim is left to discover anything from")
-    return _encode_binary(table) if table.kind == "binary" else _encode_values(table)
+    claims = f"{table.origin}: {table.n_rows:,} claims"
+    require_room(BYTES_PER_CLAIM * table.n_rows, claims)
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        numbered = Numbered()
+        for rows in table.batches():
+            if tell is not None:
+                tell("encoding", numbered.n_claims, table.n_rows)
+            if len(rows):
+                numbered.add(rows, pool)
+        if not numbered.n_claims:
+            raise NoClaims(f"{table.origin}: no claim is left to discover anything from")
+        if table.kind == "binary":
+            return _encode_binary(numbered, table.origin)
+        return _encode_values(numbered, table.kind, pool)
 
 
-def _encode_values(table: ClaimsTable) -> Encoded:
-    item_columns = [name for name in ("entity", "attribute") if name in table.rows.columns]
-    source, sources = _number(table.rows["source"])
-    item, items = _number_items(table.rows.select(item_columns))
-    spelling, spellings = _number(table.rows["value"])
+# --- names to numbers -----------------------------------------------------------------------------
+
+
+class Hashes(NamedTuple):
+    """Two hashes of each name, which together tell names apart."""
+
+    first: IntArray
+    second: IntArray
+
+    @classmethod
+    def of(cls, column: pl.Series) -> Hashes:
+        """The hashes of a column's names."""
+        return cls(*(_read_only(column.hash(seed).to_numpy()) for seed in (1, 2)))
+
+    def at(self, rows: IntArray) -> Hashes:
+        """The hashes of some rows."""
+        return Hashes(_read_only(self.first[rows]), _read_only(self.second[rows]))
+
+    def mixed_with(self, other: Hashes) -> Hashes:
+        """The hashes of pairs of names."""
+        return Hashes(_mixed(self.first, other.first), _mixed(self.second, other.second))
+
+
+class Names:
+    """Numbers the names of a column, batch by batch, in the order they are first met.
+
+    Names are taken for the same where 96 bits of their two hashes agree. Among a hundred million
+    names, the chance that any two others do is less than one in ten million million.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: list[IntArray] = []
+        self._names: list[pl.Series] = []
+        self._slots: IntArray = np.zeros((1 << 10, 2), dtype=np.uint64)
+        self._n_names = 0
+
+    def number(self, hashes: Hashes) -> IntArray:
+        """Number a batch; return the rows that brought new names."""
+        self._slots, number, new_row = compiled().number_names(self._slots, self._n_names, *hashes)
+        self._n_names += len(new_row)
+        self.numbers.append(number)
+        return np.asarray(new_row)
+
+    def add(self, column: pl.Series, hashes: Hashes) -> None:
+        """Number a batch of names, and keep the new ones."""
+        new_row = self.number(hashes)
+        if len(new_row):
+            self._names.append(column.gather(new_row))
+
+    def sorted(self) -> tuple[pl.Series, IntArray]:
+        """The names in sorted order, and the place there of each number given so far."""
+        names = pl.concat(self._names)
+        order = names.arg_sort()
+        return names.gather(order), _places(order.to_numpy())
+
+    def renumbered(self, place_of_number: IntArray) -> IntArray:
+        """The number of every row, with the places for the numbers given so far."""
+        renumbered = np.empty(sum(map(len, self.numbers)), dtype=np.int32)
+        first = 0
+        while self.numbers:  # the old ones go as the new ones come
+            number = self.numbers.pop(0)
+            np.take(place_of_number, number, out=renumbered[first : first + len(number)])
+            first += len(number)
+        return renumbered
+
+
+class Numbered:
+    """The names of all columns, numbered; an item is a pair of entity and attribute, or a fact."""
+
+    def __init__(self) -> None:
+        self.sources, self.items, self.values = Names(), Names(), Names()
+        self.item_parts: dict[str, Names] = {}
+        self.claims: list[pl.Series] = []
+        self.n_claims = 0
+
+    def add(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> None:
+        """Number a batch of claims, each column for itself."""
+        self.n_claims += len(rows)
+        work: list[Callable[[], None]] = [lambda: self._add_items(rows)]
+        for name, names in (("source", self.sources), ("value", self.values)):
+            if name in rows.columns:
+                column = rows[name]
+                work.append(lambda c=column, n=names: n.add(c, Hashes.of(c)))  # type: ignore[misc]
+        if "claim" in rows.columns:
+            self.claims.append(rows["claim"])
+        for done in [pool.submit(task) for task in work]:
+            done.result()
+
+    def _add_items(self, rows: pl.DataFrame) -> None:
+        columns = [rows[name] for name in ("entity", "attribute", "fact") if name in rows.columns]
+        hashes = [Hashes.of(column) for column in columns]
+        of_item = hashes[0] if len(hashes) == 1 else hashes[0].mixed_with(hashes[1])
+        new_row = self.items.number(of_item)
+        for column, own in zip(columns, hashes, strict=True):
+            if len(new_row):
+                names = self.item_parts.setdefault(column.name, Names())
+                names.add(column.gather(new_row), own.at(new_row))
+
+    def items_sorted(self) -> tuple[pl.DataFrame, IntArray]:
+        """The items in order of entity, then attribute, and the place there of each number."""
+        key: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
+        parts = []
+        for name, part in self.item_parts.items():
+            names, place = part.sorted()
+            number = part.renumbered(place)
+            key = key * np.uint64(len(names)) + number.astype(np.uint64)
+            parts.append((names.alias(name), number))
+        order = np.argsort(key)
+        items = pl.DataFrame([names.gather(number[order]) for names, number in parts])
+        return items, _places(order)
+
+
+def _mixed(one: IntArray, other: IntArray) -> NDArray[np.uint64]:
+    mixed = one ^ (other * np.uint64(0x9E3779B97F4A7C15))
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    return _read_only(mixed ^ (mixed >> np.uint64(32)))
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[np.uint64]:
+    """All hashes are, as those from Polars: so the kernel is compiled for one kind only."""
+    array.flags.writeable = False
+    return array
+
+
+def _places(order: IntArray) -> IntArray:
+    """At which place in the order each number stands."""
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place
+
+
+# --- numbers to blocks ----------------------------------------------------------------------------
+
+
+def _encode_values(numbered: Numbered, kind: Kind, pool: ThreadPoolExecutor) -> Encoded:
+    sources, source_place = numbered.sources.sorted()
+    items, item_place = numbered.items_sorted()
+    spellings, spelling_place = numbered.values.sorted()
     value_of_spelling = _values_of(spellings)
-    rows = pl.DataFrame(
-        {"item": item, "value": value_of_spelling.gather(spelling), "source": source}
+    n_values = int(value_of_spelling.max()) + 1
+    merged = len(spellings) - n_values
+    by_value = np.argsort(value_of_spelling, kind="stable")  # spellings of a value side by side
+    spellings, value_of_spelling = spellings.gather(by_value), value_of_spelling[by_value]
+    spelling_place = _places(by_value)[spelling_place]
+    block, spelling_of_fact = _block(
+        numbered.items.renumbered(item_place),
+        numbered.values.renumbered(spelling_place),
+        numbered.sources.renumbered(source_place),
+        value_of_spelling,
+        pool,
     )
-    block, value_of_fact = _block(rows, len(items))
-    merged = len(spellings) - value_of_spelling.n_unique()
-    if merged:
-        chosen = _most_usual(rows.with_columns(spelling=spelling))
-        notes: tuple[str, ...] = (
-            f"values are numbers and compared as such: {merged:,} spellings are merged",
-        )
-    else:
-        chosen = value_of_spelling.arg_sort().gather(value_of_fact)
-        notes = ()
-    values = spellings.gather(chosen)
-    if table.kind == "numeric":
+    values = spellings.gather(spelling_of_fact)
+    if kind == "numeric":
         block = block._replace(number_of_fact=values.cast(pl.Float64).to_numpy(writable=True))
-    claims = Claims(block, table.kind, len(sources), values, value_of_fact.astype(np.int64))
-    return Encoded(claims, sources, items, notes)
+    note = f"values are numbers and compared as such: {merged:,} spellings are merged"
+    label_of_fact = value_of_spelling[spelling_of_fact].astype(np.int64)
+    claims = Claims(block, kind, len(sources), values, label_of_fact)
+    return Encoded(claims, sources, items, (note,) if merged else ())
 
 
-def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, NDArray[Any]]:
-    """Lay out numbered claims; also give the value of each fact."""
-    supports = rows.sort("item", "value", "source")
-    item, value, source = (supports[name].to_numpy() for name in ("item", "value", "source"))
-    starts_fact = _differs(item) | _differs(value)
-    is_kept = starts_fact | _differs(source)  # an exact repetition of a claim counts once
-    item, value, source, starts_fact = (x[is_kept] for x in (item, value, source, starts_fact))
-    first_support_of_fact = np.append(np.flatnonzero(starts_fact), len(item))
-    first_fact_of_item = _first_of_group(item[starts_fact], n_items)
-    source_of_support: IntArray = source.astype(np.int32)
-    voices = pl.DataFrame({"item": item, "source": source}).unique()
-    if len(voices) == len(item):  # nobody names two values of one item: a support is a voice
+def _block(
+    item_of_claim: IntArray,
+    spelling_of_claim: IntArray,
+    source_of_claim: IntArray,
+    value_of_spelling: IntArray,
+    pool: ThreadPoolExecutor,
+) -> tuple[Block, IntArray]:
+    """Lay out numbered claims, part by part; also give the usual spelling of each fact."""
+    n_claims_of_item = np.bincount(item_of_claim)
+    part_of_item = np.cumsum(n_claims_of_item, dtype=np.int64) // CLAIMS_PER_PART
+    part_of_item = np.unique(part_of_item, return_inverse=True)[1].astype(np.int32)
+    first_item_of_part = np.append(np.flatnonzero(_differs(part_of_item)), len(part_of_item))
+    n_parts = len(first_item_of_part) - 1
+    first_of_part, item, key = compiled().part_claims(
+        item_of_claim, spelling_of_claim, source_of_claim, part_of_item, n_parts
+    )
+
+    def lay_out(part: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
+        claims = slice(first_of_part[part], first_of_part[part + 1])
+        first_item, last_item = first_item_of_part[part : part + 2]
+        found = compiled().lay_out(
+            item[claims] - np.int32(first_item),
+            key[claims],
+            value_of_spelling,
+            last_item - first_item,
+        )
+        return found, compiled().find_voices(*found[:3])
+
+    laid, voices = zip(*pool.map(lay_out, range(n_parts)), strict=True)
+    first_fact, first_support, source, spelling = zip(*laid, strict=True)
+    first_fact_of_item = _joined(first_fact)
+    first_support_of_fact = _joined(first_support)
+    source_of_support = np.concatenate(source)
+    if sum(len(sources) for _, sources in voices) == len(source_of_support):
+        # nobody names two values of one item: a support is a voice
         first_voice_of_item = first_support_of_fact[first_fact_of_item]
         source_of_voice = source_of_support
     else:
-        voices = voices.sort("item", "source")
-        first_voice_of_item = _first_of_group(voices["item"].to_numpy(), n_items)
-        source_of_voice = _indices(voices["source"])
+        first_voice_of_item = _joined([first for first, _ in voices])
+        source_of_voice = np.concatenate([sources for _, sources in voices])
     block = Block(
         first_fact_of_item,
         first_support_of_fact,
@@ -224,69 +352,58 @@ def _block(rows: pl.DataFrame, n_items: int) -> tuple[Block, NDArray[Any]]:
         source_of_voice,
         _nothing_known(len(first_support_of_fact) - 1),
     )
-    return block, value[starts_fact]
+    return block, np.concatenate(spelling)
 
 
-def _encode_binary(table: ClaimsTable) -> Encoded:
-    rows = table.rows.select("fact", "source", "claim").unique()
+def _joined(firsts: Iterable[IntArray]) -> IntArray:
+    """Where groups begin, of parts that stand one behind the other; the length at the end."""
+    joined: list[IntArray] = [np.zeros(1, dtype=np.int64)]
+    length = 0
+    for first in firsts:
+        joined.append(first[1:] + length)
+        length += int(first[-1])
+    return np.concatenate(joined)
+
+
+def _encode_binary(numbered: Numbered, origin: str) -> Encoded:
+    sources, source_place = numbered.sources.sorted()
+    facts, fact_place = numbered.items_sorted()
+    rows = pl.DataFrame(
+        {
+            "fact": numbered.items.renumbered(fact_place),
+            "source": numbered.sources.renumbered(source_place),
+            "claim": pl.concat(numbered.claims),
+        }
+    ).unique()
     spoken = rows.filter(pl.len().over("fact", "source") == 1)
     if spoken.is_empty():
-        raise NoClaims(f"{table.origin}: every source contradicts itself on every fact")
+        raise NoClaims(f"{origin}: every source contradicts itself on every fact")
     n_torn = (len(rows) - len(spoken)) // 2
-    source, sources = _number(spoken["source"])
-    fact, facts = _number(spoken["fact"])
-    voices = pl.DataFrame({"fact": fact, "source": source, "claim": spoken["claim"]})
-    voices = voices.sort("fact", "source")
-    supports = voices.filter("claim")
+    voices = spoken.sort("fact", "source")
+    kept_sources, source = np.unique(voices["source"].to_numpy(), return_inverse=True)
+    kept_facts, fact = np.unique(voices["fact"].to_numpy(), return_inverse=True)
+    is_support = voices["claim"].to_numpy()
     block = Block(
-        np.arange(len(facts) + 1, dtype=np.int64),
-        _first_of_group(supports["fact"].to_numpy(), len(facts)),
-        _indices(supports["source"]),
-        _first_of_group(voices["fact"].to_numpy(), len(facts)),
-        _indices(voices["source"]),
-        _nothing_known(len(facts)),
+        np.arange(len(kept_facts) + 1, dtype=np.int64),
+        _first_of_group(fact[is_support], len(kept_facts)),
+        source[is_support].astype(np.int32),
+        _first_of_group(fact, len(kept_facts)),
+        source.astype(np.int32),
+        _nothing_known(len(kept_facts)),
     )
-    claims = Claims(block, "binary", len(sources))
+    claims = Claims(block, "binary", len(kept_sources))
     torn = f"{n_torn:,} times a source calls one fact both true and false: both claims left out"
-    return Encoded(claims, sources, facts.to_frame("fact"), (torn,) if n_torn else ())
+    return Encoded(
+        claims, sources.gather(kept_sources), facts[kept_facts], (torn,) if n_torn else ()
+    )
 
 
-def _number(column: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Number the distinct values of a column in sorted order: the numbers, and the values."""
-    names = column.unique().sort()
-    numbered = names.to_frame("name").with_row_index("number")
-    numbers = column.to_frame("name").join(numbered, on="name", how="left", maintain_order="left")
-    return numbers["number"], names
-
-
-def _number_items(columns: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
-    """Number the items in sorted order of entity, then attribute."""
-    key = pl.Series([0], dtype=pl.UInt64)
-    parts = []
-    for name in columns.columns:
-        number, names = _number(columns[name])
-        key = key * len(names) + number.cast(pl.UInt64)
-        parts.append(names.alias(name))
-    item, keys = _number(key)
-    named = []
-    for names in reversed(parts):
-        named.append(names.gather(keys % len(names)))
-        keys = keys // len(names)
-    return item, pl.DataFrame(named[::-1])
-
-
-def _values_of(spellings: pl.Series) -> pl.Series:
+def _values_of(spellings: pl.Series) -> IntArray:
     """Which value each spelling means: 1 and 1.0 are one value where all values are numbers."""
     numbers = numbers_in(spellings)
     if numbers is None:
-        return pl.Series(np.arange(len(spellings), dtype=np.uint32))
-    return numbers.rank("dense").cast(pl.UInt32) - 1
-
-
-def _most_usual(rows: pl.DataFrame) -> pl.Series:
-    """The spelling most claims of a fact use; of equally usual ones the first in sorted order."""
-    usual = pl.col("spelling").mode().min()
-    return rows.group_by("item", "value").agg(usual).sort("item", "value")["spelling"]
+        return np.arange(len(spellings), dtype=np.int32)
+    return (numbers.rank("dense") - 1).cast(pl.Int32).to_numpy()
 
 
 def _differs(column: NDArray[Any]) -> NDArray[np.bool_]:
@@ -303,7 +420,3 @@ def _first_of_group(group: NDArray[Any], n_groups: int) -> IntArray:
 
 def _nothing_known(n_facts: int) -> IntArray:
     return np.full(n_facts, UNKNOWN, dtype=np.int8)
-
-
-def _indices(numbers: pl.Series) -> IntArray:
-    return np.array(numbers.to_numpy(), dtype=np.int32)

@@ -9,7 +9,8 @@
     │   ├── RaggedRows          rows with more or fewer fields than the header
     │   ├── MissingColumn       a column that is needed and not there
     │   ├── BadValue            a cell that cannot be understood
-    │   └── NoClaims            nothing is left to discover anything from
+    │   ├── NoClaims            nothing is left to discover anything from
+    │   └── TooLarge            more than fits in memory
     ├── ParameterError          a parameter out of its range (also a ValueError)
     ├── OutputError             a result that cannot be written
     └── StudyError              a study that cannot go on
@@ -29,6 +30,7 @@ __all__ = [
     "ParameterError",
     "RaggedRows",
     "StudyError",
+    "TooLarge",
     "UnreadableFile",
     "VeracityError",
     "WrongEncoding",
@@ -66,6 +68,10 @@ class BadValue(InputError):
 
 class NoClaims(InputError):
     """Nothing is left to discover anything from."""
+
+
+class TooLarge(InputError):
+    """More than fits in memory."""
 
 
 class ParameterError(VeracityError, ValueError):

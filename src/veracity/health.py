@@ -40,8 +40,9 @@ from veracity.engines import Local
 from veracity.errors import ParameterError
 from veracity.normalise import Normalise
 from veracity.normalise import normalise as normalise_values
+from veracity.read import read_claims
 from veracity.result import Result, hand_back
-from veracity.schema import FrameKind, Kind
+from veracity.schema import ClaimsTable, FrameKind, Kind
 
 __all__ = ["AgainstVote", "Concern", "Health", "check"]
 
@@ -173,6 +174,11 @@ def check(
     if result is not None and algorithm is not None:
         raise ParameterError("check: give a result or an algorithm, not both")
     tell = progress or say_nothing
+    if not isinstance(claims, ClaimsTable):  # they are needed once more, for pairs of sources
+        claims = read_claims(
+            claims, columns=columns, kind=kind or "categorical", normalise=normalise
+        )
+        columns, normalise = None, False
     prepared = prepare(
         claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell
     )
@@ -260,6 +266,8 @@ def _pairs(prepared: Prepared) -> pl.DataFrame:
     Items are left out evenly, all attributes of an entity together.
     """
     table, items = prepared.table, prepared.encoded.items
+    if not isinstance(table, ClaimsTable):
+        raise TypeError("the claims must have been read")
     step = -(-len(table.rows) // MOST_CLAIMS_PAIRED)
     if step > 1:
         some_items = items.select(items.columns[0]).unique().sort(items.columns[0])[::step]

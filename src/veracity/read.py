@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import itertools
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +26,28 @@ from veracity.errors import (
     VeracityError,
     first_line,
 )
+from veracity.memory import require_room
 from veracity.normalise import Normalisation, Normalise
 from veracity.normalise import normalise as normalise_values
-from veracity.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, FrameKind, Kind, find_columns
+from veracity.schema import (
+    CLAIM_COLUMNS,
+    KINDS,
+    ROWS_PER_BATCH,
+    ClaimsTable,
+    FrameKind,
+    Kind,
+    find_columns,
+)
 
-__all__ = ["TRUE_WORDS", "read_claims", "read_table", "read_truth", "read_truths_beside"]
+__all__ = [
+    "TRUE_WORDS",
+    "ClaimsStream",
+    "open_claims",
+    "read_claims",
+    "read_table",
+    "read_truth",
+    "read_truths_beside",
+]
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -39,13 +58,101 @@ FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
 Columns = Mapping[str, str]
 
 
-class Gathered(NamedTuple):
-    """The wanted columns of all files or of one frame, and what was noticed on the way."""
+class Part(NamedTuple):
+    """The wanted columns of one file, or of a frame, and where they come from."""
 
-    rows: pl.DataFrame
+    rows: pl.LazyFrame
     origin: str
-    frame_kind: FrameKind
-    notes: list[str]
+    path: Path | None = None
+
+
+class ClaimsStream:
+    """Claims that are read a batch at a time, so that they need not all be in memory at once.
+
+    Rows without source, entity, fact or value are left out. `rows_read`, `seconds` and the counts
+    in `notes` are complete when all batches have been read.
+    """
+
+    normalisation: None = None
+    """To normalise, all values have to be seen first: `read_claims` does that."""
+    changes: None = None
+
+    def __init__(
+        self, data: object, columns: Columns, kind: Kind, encoding: str, *, what: str = "claims"
+    ) -> None:
+        began = time.perf_counter()
+        self.kind, self.columns, self.encoding = kind, dict(columns), encoding
+        self.rows_read = 0
+        self._what = what
+        self._n_lacking: Counter[str] = Counter()
+        wanted = CLAIM_COLUMNS[kind] if what == "claims" else CLAIM_COLUMNS[kind][1:]
+        self.origin, self.frame_kind, parts, self._notes = _open(data, wanted, columns, encoding)
+        self._parts = _with_attributes(_alike(parts, self._notes))
+        self.seconds = time.perf_counter() - began
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noticed on the way."""
+        return (*dict.fromkeys(self._notes), *itertools.starmap(_lacking, self._n_lacking.items()))
+
+    @cached_property
+    def n_rows(self) -> int:
+        """How many rows there are; a Parquet file tells without being read."""
+        return sum(_first_batch(part, pl.len()).item() for part in self._parts)
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """The rows that have all that a claim needs, some at a time."""
+        n_kept = 0
+        for part in self._parts:
+            n_before = self.rows_read
+            for batch in self._timed(_batches_of(part)):
+                row = self.rows_read - n_before
+                self.rows_read += len(batch)
+                rows = self._checked(batch, part.origin, row)
+                n_kept += len(rows)
+                yield rows
+        if not n_kept:
+            reason = "; ".join(self.notes) if self.rows_read else "it has no rows"
+            raise NoClaims(
+                f"{self.origin}: no {self._what} in it ({reason}); check the data and --columns"
+            )
+
+    def collect(self) -> pl.DataFrame:
+        """All rows."""
+        return pl.concat(list(self.batches()))
+
+    def _checked(self, rows: pl.DataFrame, origin: str, first_row: int) -> pl.DataFrame:
+        if "claim" in rows.columns:
+            rows = rows.with_columns(claim=_as_claims(rows["claim"], origin, first_row))
+        rows, n_lacking = _complete(rows)
+        self._n_lacking += n_lacking
+        return _with_numbers(rows, self.origin) if self.kind == "numeric" else rows
+
+    def _timed(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        while True:
+            began = time.perf_counter()
+            batch = next(batches, None)
+            self.seconds += time.perf_counter() - began
+            if batch is None:
+                return
+            yield batch
+
+
+def open_claims(
+    data: object,
+    *,
+    columns: Columns | None = None,
+    kind: Kind = "categorical",
+    encoding: str = "utf-8",
+    normalise: Normalise = False,
+) -> ClaimsTable | ClaimsStream:
+    """Find the claims in what `veracity.discover` takes, to be read when they are encoded.
+
+    To normalise, all values have to be seen first, so the claims are read at once.
+    """
+    if normalise is False:
+        return _stream(data, columns, kind, encoding, normalise)
+    return read_claims(data, columns=columns, kind=kind, encoding=encoding, normalise=normalise)
 
 
 def read_claims(
@@ -75,31 +182,42 @@ def read_claims(
         attributes are, e.g. ``{"departure": "time"}``, the others being found out.
     """
     began = time.perf_counter()
-    if kind not in KINDS:
-        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    found = _gather(data, CLAIM_COLUMNS[kind], columns or {}, encoding)
-    rows = _complete(found, "claims")
-    normalisation, changes = None, None
+    stream = _stream(data, columns, kind, encoding, normalise)
+    rows, normalisation, changes, notes = stream.collect(), None, None, stream.notes
     if normalise is not False:
         kinds = {} if normalise is True else normalise
-        normalisation, normalised = normalise_values(rows, kinds, claims_kind=kind)
-        rows, changes = normalised.rows, normalised.changes
-        found.notes.extend(normalised.notes)
-    if kind == "numeric":
-        rows = _with_numbers(rows, found.origin)
+        found, normalised = normalise_values(rows, kinds, claims_kind=kind)
+        rows, changes, normalisation = normalised.rows, normalised.changes, found.to_json()
+        notes = (*notes, *normalised.notes)
     return ClaimsTable(
         rows=rows,
         kind=kind,
-        origin=found.origin,
-        frame_kind=found.frame_kind,
-        rows_read=len(found.rows),
-        notes=tuple(found.notes),
-        columns=dict(columns or {}),
+        origin=stream.origin,
+        frame_kind=stream.frame_kind,
+        rows_read=stream.rows_read,
+        notes=notes,
+        columns=stream.columns,
         encoding=encoding,
         seconds=time.perf_counter() - began,
-        normalisation=None if normalisation is None else normalisation.to_json(),
+        normalisation=normalisation,
         changes=changes,
     )
+
+
+def _stream(
+    data: object,
+    columns: Columns | None,
+    kind: Kind,
+    encoding: str,
+    normalise: Normalise,
+    what: str = "claims",
+) -> ClaimsStream:
+    """What is to be read; text that normalising will turn into numbers is no number yet."""
+    if kind not in KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    is_text = kind == "numeric" and normalise is not False
+    read_as: Kind = "categorical" if is_text else kind
+    return ClaimsStream(data, columns or {}, read_as, encoding, what=what)
 
 
 def read_truth(
@@ -115,20 +233,22 @@ def read_truth(
 
     Where the claims were normalised, the truths are, too, and spelt `like` the facts.
     """
-    found = _gather(data, CLAIM_COLUMNS[kind][1:], columns or {}, encoding)
-    rows = _complete(found, "truths")
-    if normalisation is not None and rows.columns[-1] == "value":
+    stream = _stream(data, columns, kind, encoding, normalisation is not None, what="truths")
+    rows, notes = stream.collect(), list(stream.notes)
+    if normalisation is not None and "value" in rows.columns:
         normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
         rows = normalised.rows
         if normalised.n_left_out:
-            found.notes.append(
+            notes.append(
                 f"{normalised.n_left_out:,} truths name no value, or too little of one, and are "
                 "left out"
             )
-    return (_with_numbers(rows, found.origin) if kind == "numeric" else rows), found.notes
+    return rows, notes
 
 
-def read_truths_beside(claims: ClaimsTable, data: object) -> tuple[pl.DataFrame, list[str]]:
+def read_truths_beside(
+    claims: ClaimsTable | ClaimsStream, data: object
+) -> tuple[pl.DataFrame, list[str]]:
     """Read truths that come with claims, and are likely to be written as these are.
 
     They may have the names of the claims' columns, or the usual ones.
@@ -140,7 +260,7 @@ def read_truths_beside(claims: ClaimsTable, data: object) -> tuple[pl.DataFrame,
         kind=claims.kind,
         encoding=claims.encoding,
         normalisation=claims.normalisation,
-        like=claims.rows,
+        like=claims.rows if isinstance(claims, ClaimsTable) else None,
     )
     try:
         return read(columns=named)
@@ -158,30 +278,47 @@ def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
     parts = []
     for path in _paths(os.fspath(data)):
         with _reading_file(path):
-            parts.append(_read_file(path, encoding).collect())
-    return _stack(parts, [])
+            parts.append(Part(_read_file(path, encoding), str(path), path))
+    return pl.concat([rows for part in _alike(parts, []) for rows in _batches_of(part)])
 
 
-def _gather(data: object, wanted: Sequence[str], given: Columns, encoding: str) -> Gathered:
-    """Read all parts, choose the wanted columns of each, put them one below the other."""
+def _open(
+    data: object, wanted: Sequence[str], given: Columns, encoding: str
+) -> tuple[str, FrameKind, list[Part], list[str]]:
+    """Find the wanted columns in each part of the data; also the origin, the kind, and notes."""
     notes: list[str] = []
     if not isinstance(data, str | os.PathLike):
-        with _reading_frame(_name(data)):
+        name = _name(data)
+        with _reading_frame(name):
             frame, frame_kind = _as_polars(data)
-            rows = _choose(frame, wanted, given, _name(data), notes)
-        return Gathered(rows, _name(data), frame_kind, notes)
+            rows = _choose(frame, wanted, given, name, notes).collect()
+            part = Part(rows.lazy(), name)
+        return name, frame_kind, [part], notes
     parts = []
     for path in _paths(os.fspath(data)):
         with _reading_file(path):
             frame = _read_file(path, encoding)
-            parts.append(_choose(frame, wanted, given, str(path), notes))
-    rows = _stack(parts, notes)
-    return Gathered(rows, os.fspath(data), "polars", list(dict.fromkeys(notes)))
+            parts.append(Part(_choose(frame, wanted, given, str(path), notes), str(path), path))
+    return os.fspath(data), "polars", parts, notes
+
+
+def _batches_of(part: Part) -> Iterator[pl.DataFrame]:
+    """The rows of a part, at least one batch of them; errors say where they come from."""
+    with _reading_frame(part.origin) if part.path is None else _reading_file(part.path):
+        if part.path is None:
+            yield from part.rows.collect().iter_slices(ROWS_PER_BATCH)
+            return
+        n_batches = 0
+        for batch in part.rows.collect_batches(maintain_order=True):
+            n_batches += 1
+            yield batch
+        if not n_batches:
+            yield part.rows.head(0).collect()
 
 
 def _choose(
     frame: pl.LazyFrame, wanted: Sequence[str], given: Columns, origin: str, notes: list[str]
-) -> pl.DataFrame:
+) -> pl.LazyFrame:
     """Keep the wanted columns, under the names we give them."""
     found = frame.collect_schema()
     chosen = find_columns(found.names(), wanted, given=given, origin=origin)
@@ -193,59 +330,79 @@ def _choose(
             )
         if name != part and part not in given:
             notes.append(f"column '{name}' is taken as the {part}")
-    plain = [_plain(name, found[name]).alias(part) for part, name in chosen.items()]
-    rows = frame.select(plain).collect()
-    if "claim" in chosen:
-        rows = rows.with_columns(claim=_as_claims(rows["claim"], origin))
-    return rows
+    return frame.select(_plain(name, found[name]).alias(part) for part, name in chosen.items())
 
 
 def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Text for categories, null for NaN, and nothing else changed."""
+    """Text for categories, null for NaN, one zero for the two, and nothing else changed."""
     if dtype in (pl.Categorical, pl.Enum):
         return pl.col(name).cast(pl.String)
-    return pl.col(name).fill_nan(None) if dtype.is_float() else pl.col(name)
+    return pl.col(name).fill_nan(None) + 0.0 if dtype.is_float() else pl.col(name)
 
 
-def _stack(parts: list[pl.DataFrame], notes: list[str]) -> pl.DataFrame:
-    """Put tables one below the other; a column of text here and numbers there becomes text."""
-    dtypes_of_column: dict[str, set[pl.DataType]] = {}
-    for part in parts:
-        for name, dtype in part.schema.items():
-            dtypes_of_column.setdefault(name, set()).add(dtype)
-    mixed = []
-    for name, dtypes in dtypes_of_column.items():
-        known = {dtype for dtype in dtypes if dtype != pl.Null}
+def _alike(parts: list[Part], notes: list[str]) -> list[Part]:
+    """The parts with the same columns; one of text here and numbers there becomes text."""
+    schemas = [part.rows.collect_schema() for part in parts]
+    if all(schema == schemas[0] for schema in schemas):
+        return parts
+    frames = [schema.to_frame().drop("claim", strict=False) for schema in schemas]
+    for name in dict.fromkeys(name for frame in frames for name in frame.columns):
+        known = {frame[name].dtype for frame in frames if name in frame.columns} - {pl.Null()}
         if len(known) > 1 and not all(dtype.is_numeric() for dtype in known):
-            mixed.append(name)
+            frames.append(pl.DataFrame(schema={name: pl.String}))
+            frames = [frame.cast({name: pl.String}) if name in frame else frame for frame in frames]
             notes.append(f"the {name} is of different types in different files: taken as text")
-    as_text = pl.col(mixed).cast(pl.String)
-    return pl.concat([part.with_columns(as_text) for part in parts], how="diagonal_relaxed")
+    common = pl.concat(frames, how="diagonal_relaxed").schema
+
+    def in_common(name: str, own: pl.Schema) -> pl.Expr:
+        column = pl.col(name) if name in own else pl.lit(None).alias(name)
+        return column.cast(common[name]) if name in common else column
+
+    names = dict.fromkeys([*schemas[0], *common])
+    return [
+        part._replace(rows=part.rows.select(in_common(name, own) for name in names))
+        for part, own in zip(parts, schemas, strict=True)
+    ]
 
 
-def _complete(found: Gathered, what: str) -> pl.DataFrame:
-    """The rows that have all that a claim needs; the notes say how many lack what."""
-    rows = found.rows
+def _with_attributes(parts: list[Part]) -> list[Part]:
+    """The parts with the empty attribute where one is missing; then all attributes are text."""
+    dtype = parts[0].rows.collect_schema().get("attribute")
+    if dtype is None:
+        return parts
+    if dtype != pl.String:
+        n_null = pl.col("attribute").null_count()
+        if not any(_first_batch(part, n_null).item() for part in parts):
+            return parts
+    as_text = pl.col("attribute").cast(pl.String).fill_null("")
+    return [part._replace(rows=part.rows.with_columns(as_text)) for part in parts]
+
+
+def _first_batch(part: Part, expression: pl.Expr) -> pl.DataFrame:
+    return next(_batches_of(part._replace(rows=part.rows.select(expression))))
+
+
+def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
+    """The rows that have all that a claim needs, and how many lack what."""
+    n_lacking = Counter[str]()
     for name in rows.columns:
         if name == "attribute":
-            rows = rows.with_columns(_without_null(rows[name]))
             continue
         is_empty = rows[name].is_null()
         if rows[name].dtype == pl.String:
             is_empty = is_empty | (rows[name] == "").fill_null(value=True)
         n_empty = int(is_empty.sum())
         if n_empty:
-            lacking = f"without {'an' if name == 'entity' else 'a'} {name}"
-            found.notes.append(
-                f"1 row {lacking} is left out"
-                if n_empty == 1
-                else f"{n_empty:,} rows {lacking} are left out"
-            )
+            n_lacking[name] = n_empty
             rows = rows.filter(~is_empty)
-    if rows.is_empty():
-        reason = "; ".join(found.notes) if len(found.rows) else "it has no rows"
-        raise NoClaims(f"{found.origin}: no {what} in it ({reason}); check the data and --columns")
-    return rows
+    return rows, n_lacking
+
+
+def _lacking(name: str, count: int) -> str:
+    lacking = f"without {'an' if name == 'entity' else 'a'} {name}"
+    return (
+        f"1 row {lacking} is left out" if count == 1 else f"{count:,} rows {lacking} are left out"
+    )
 
 
 def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
@@ -258,15 +415,10 @@ def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
             f"{origin}: the value '{bad['value']}' of '{bad['entity']}' is no number; "
             "leave such rows out, or use --kind categorical"
         )
-    return rows.with_columns(value=numbers)
+    return rows.with_columns(value=numbers + 0.0)
 
 
-def _without_null(attribute: pl.Series) -> pl.Series:
-    """An attribute that is missing is the empty one."""
-    return attribute.cast(pl.String).fill_null("") if attribute.null_count() else attribute
-
-
-def _as_claims(column: pl.Series, origin: str) -> pl.Series:
+def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
     """True and false, from the usual words and numbers for them."""
     if column.dtype == pl.Boolean:
         return column
@@ -279,8 +431,9 @@ def _as_claims(column: pl.Series, origin: str) -> pl.Series:
     if is_bad.any():
         row = is_bad.arg_true()[0]
         raise BadValue(
-            f"{origin}: row {row + 1} claims {str(column[row])!r}, which is neither true nor "
-            "false; use true/false, yes/no or 1/0, or --kind categorical if claims name values"
+            f"{origin}: row {first_row + row + 1} claims {str(column[row])!r}, which is neither "
+            "true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims name "
+            "values"
         )
     return is_true
 
@@ -377,6 +530,7 @@ def _read_file(path: Path, encoding: str) -> pl.LazyFrame:
         return pl.scan_parquet(path, glob=False, hive_partitioning=False)
     if path.name.lower().endswith(PARQUET_SUFFIXES):
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
+    require_room(path.stat().st_size, f"{path}: its rows")
     return read_csv(path, encoding).lazy()
 
 

@@ -107,7 +107,7 @@ class Result:
         with finished_folder(target) as unfinished:
             for name, table in vars(self.tables).items():
                 if table is not None:
-                    table.write_parquet(unfinished / f"{name}.parquet")
+                    table.write_parquet(unfinished / f"{name}.parquet", compression_level=1)
             saved = {
                 "veracity": __version__,
                 "saved": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -14,6 +14,7 @@ from veracity.errors import MissingColumn, ParameterError
 __all__ = [
     "CLAIM_COLUMNS",
     "KINDS",
+    "ROWS_PER_BATCH",
     "ClaimsTable",
     "FrameKind",
     "Kind",
@@ -37,6 +38,9 @@ CLAIM_COLUMNS: dict[Kind, tuple[str, ...]] = {
     "numeric": ("source", "entity", "attribute", "value"),
 }
 """The columns of a claims table, by kind."""
+
+ROWS_PER_BATCH = 1 << 20
+"""How many rows of a table are taken at a time."""
 
 OPTIONAL_COLUMNS = frozenset({"attribute"})
 
@@ -71,6 +75,15 @@ class ClaimsTable:
     """How values were normalised, as `Normalisation.to_json` tells it; None if they were not."""
     changes: pl.DataFrame | None = None
     """Which values normalising changed."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """The rows, some at a time."""
+        return self.rows.iter_slices(ROWS_PER_BATCH)
 
 
 def find_columns(

@@ -14,6 +14,7 @@ from veracity.algorithms.numbers import numbers_of
 from veracity.encode import Claims, Encoded, FloatArray, IntArray
 from veracity.evidence import evidence_of
 from veracity.intervals import ranges_of
+from veracity.kernels.loading import compiled
 from veracity.schema import FrameKind
 
 __all__ = ["SAME", "Fit", "Tables", "hand_back", "tabulate"]
@@ -110,11 +111,13 @@ def _single_truths(
 ) -> pl.DataFrame:
     first = encoded.claims.all.first_fact_of_item
     n_values = np.diff(first)
-    rank = _ranked(encoded.claims, facts)
-    best = rank[first[:-1]]
     has_second = n_values > 1
-    second = rank[np.minimum(first[:-1] + 1, first[1:] - 1)]
     plausibility = facts["plausibility"].to_numpy()
+    # A rule for ties that does not depend on the order of the claims: more supporters, then the
+    # first in sorted order.
+    best, second = compiled().best_two(
+        first, np.round(plausibility, SAME), facts["supporters"].to_numpy()
+    )
     margin = np.where(has_second, plausibility[best] - plausibility[second], plausibility[best])
     chosen = facts["value"].gather(best)
     refuted = _refuted(encoded.claims)
@@ -176,17 +179,6 @@ def _abstain(
     if min_plausibility is None:
         return truths
     return truths.with_columns(value=pl.when(sureness >= min_plausibility).then("value"))
-
-
-def _ranked(claims: Claims, facts: pl.DataFrame) -> IntArray:
-    """Facts of each item, the most plausible first.
-
-    Of tied ones the one with more supporters comes first, then the first in sorted order: a rule
-    that does not depend on the order of the claims.
-    """
-    plausibility = np.round(facts["plausibility"].to_numpy(), SAME)
-    supporters = facts["supporters"].to_numpy()
-    return np.lexsort((-supporters, -plausibility, claims.all.item_of_fact))
 
 
 def _sources_table(encoded: Encoded, counts: FloatArray, rates: Rates) -> pl.DataFrame:

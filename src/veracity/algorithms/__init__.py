@@ -27,6 +27,7 @@ from veracity.algorithms.sums import Sums
 from veracity.algorithms.three_estimates import ThreeEstimates
 from veracity.algorithms.truth_finder import TruthFinder
 from veracity.algorithms.two_estimates import TwoEstimates
+from veracity.algorithms.veracity import Veracity
 from veracity.errors import ParameterError
 
 __all__ = [
@@ -56,10 +57,12 @@ __all__ = [
     "ThreeEstimates",
     "TruthFinder",
     "TwoEstimates",
+    "Veracity",
     "algorithm_named",
 ]
 
 ALGORITHMS: dict[str, Callable[[], Algorithm[Any]]] = {
+    "veracity": Veracity,
     "ltd-rbm": LTDRBM,
     "ltd-rbm-c": lambda: LTDRBM(single_truth=True),
     "majority-vote": MajorityVote,

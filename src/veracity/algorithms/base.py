@@ -18,14 +18,7 @@ the tally is all that ever has to cross between blocks, threads or machines.
 
 from __future__ import annotations
 
-import getpass
-import importlib
-import os
-import tempfile
 from abc import ABC, abstractmethod
-from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -33,6 +26,7 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import UNKNOWN, Block, Claims, FloatArray, IntArray
+from veracity.kernels.loading import compiled
 from veracity.schema import Kind
 
 __all__ = [
@@ -222,22 +216,6 @@ def hold_known(plausibility: FloatArray, block: Block) -> FloatArray:
     """Plausibilities, with what is known of facts in the place of what is thought of them."""
     is_known = block.known_of_fact != UNKNOWN
     return np.where(is_known, block.known_of_fact, plausibility) if is_known.any() else plausibility
-
-
-@cache
-def compiled() -> ModuleType:
-    """The compiled kernels; Numba takes its time to load, so it does on first use."""
-    _find_cache()
-    return importlib.import_module("veracity.kernels.compiled")
-
-
-def _find_cache() -> None:
-    """Give Numba a place for what it compiles where neither package nor home can be written to."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    places = (Path(__file__).parent, *[p for p in (home, *home.parents) if p.exists()][:1])
-    if not any(os.access(place, os.W_OK) for place in places):
-        own = Path(tempfile.gettempdir()) / f"veracity-{getpass.getuser()}"
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(own))
 
 
 def sigmoid(x: FloatArray) -> FloatArray:

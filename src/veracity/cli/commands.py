@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ SYNTHETIC_FILE = "synthetic.json"
     "--algorithm",
     type=click.Choice(ALGORITHM_NAMES),
     metavar="NAME",
-    help="How truths are found; ltd-rbm, or gtm for numbers, by default. There are "
+    help="How truths are found; veracity, or gtm for numbers, by default. There are "
     f"{', '.join(ALGORITHM_NAMES)}.",
 )
 @kind_option
@@ -79,6 +80,8 @@ def discover(path: str, as_json: bool, out: Path | None, force: bool, **options:
     PATH is a CSV, TSV or Parquet file, a folder of them, or a quoted glob, with columns source,
     entity, attribute (optional) and value; or source, fact and claim for --kind binary.
     """
+    if options["threads"] is not None:  # Polars looks when it is loaded, which is now
+        os.environ.setdefault("POLARS_MAX_THREADS", str(options["threads"]))
     from veracity.result import RUN_FILE
     from veracity.terminal import print_json, show_result
     from veracity.write import check_target
@@ -290,7 +293,7 @@ def _discover(
     from veracity.discovery import USUAL_ALGORITHM
     from veracity.discovery import discover as discover_truths
     from veracity.engines import Local
-    from veracity.read import read_claims
+    from veracity.read import open_claims
     from veracity.terminal import at_work
 
     columns, kind = options.pop("columns"), options.pop("kind")
@@ -301,7 +304,7 @@ def _discover(
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
     with at_work() as progress:
-        claims = read_claims(
+        claims = open_claims(
             path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
         )
         return discover_truths(

@@ -31,9 +31,10 @@ __all__ = [
 ]
 
 ALGORITHM_NAMES = (
-    "ltd-rbm", "ltd-rbm-c", "majority-vote", "mle", "ltm", "two-estimates", "three-estimates",
-    "truth-finder", "accu", "accu-sim", "accu-copy", "simple-lca", "sums", "average-log",
-    "investment", "pooled-investment", "dawid-skene", "one-coin", "crh", "catd", "gtm",
+    "veracity", "ltd-rbm", "ltd-rbm-c", "majority-vote", "mle", "ltm", "two-estimates",
+    "three-estimates", "truth-finder", "accu", "accu-sim", "accu-copy", "simple-lca", "sums",
+    "average-log", "investment", "pooled-investment", "dawid-skene", "one-coin", "crh", "catd",
+    "gtm",
 )  # fmt: skip
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""

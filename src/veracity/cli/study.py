@@ -127,6 +127,20 @@ def sensitivity(
     _carry_out(SensitivityStudy, datasets=_named(datasets, normalise), **options)
 
 
+@study.command(epilog=example("veracity study league flight/ weather/ --out study/"))
+@datasets_argument
+@normalise_option
+@_study_options
+def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+    """All algorithms on all datasets, and the default with parts left out.
+
+    A DATASET is a folder with claims and truth.
+    """
+    from veracity.study import LeagueStudy
+
+    _carry_out(LeagueStudy, workers=1, datasets=_named(datasets, normalise), **options)
+
+
 def _named(datasets: tuple[str, ...], normalise: bool) -> tuple[str, ...]:
     """Each folder as it is and, if wanted, normalised."""
     from veracity.study.data import NORMALISED

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from veracity.encode import FloatArray, IntArray
+    from veracity.arrays import FloatArray, IntArray
 
 __all__ = ["STEADY", "Machine", "Pace"]
 

@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from veracity.encode import Block, FloatArray, IntArray
+    from veracity.arrays import Block, FloatArray, IntArray
 
 __all__ = ["PairRule", "Shared", "find_shared", "nameless_rank"]
 

@@ -7,6 +7,7 @@ the item that does not support the fact opposes it.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,16 +15,24 @@ import numpy as np
 from veracity.kernels import STEADY, Machine, Pace
 
 if TYPE_CHECKING:
-    from veracity.encode import Block, FloatArray, IntArray
+    from veracity.arrays import Block, FloatArray, IntArray
 
 __all__ = [
+    "best_two",
     "climb",
     "count_confusions",
+    "count_once",
+    "count_pairs",
     "count_votes",
+    "find_voices",
     "gibbs",
+    "lay_out",
     "normalise_log",
+    "number_names",
+    "part_claims",
     "sum_confusions",
     "sum_votes",
+    "weigh_confusions",
 ]
 
 
@@ -77,6 +86,56 @@ def sum_confusions(block: Block, label_of_fact: IntArray, log_confusion: FloatAr
         for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
             score[item] += log_confusion[sources, :, label_of_fact[fact]].sum(axis=0)
     return score
+
+
+def weigh_confusions(
+    block: Block, label_of_fact: IntArray, log_confusion: FloatArray, weight_of_support: FloatArray
+) -> FloatArray:
+    """As `sum_confusions`, every support counted as far as it weighs."""
+    score = np.zeros((len(block.first_fact_of_item) - 1, log_confusion.shape[1]))
+    for item in range(len(score)):
+        for fact in range(*block.first_fact_of_item[item : item + 2]):
+            supports = slice(*block.first_support_of_fact[fact : fact + 2])
+            said = log_confusion[block.source_of_support[supports], :, label_of_fact[fact]]
+            score[item] += weight_of_support[supports] @ said
+    return score
+
+
+def count_pairs(
+    block: Block, items: IntArray, slot_of_source: IntArray, weight_of_fact: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Count, for each pair of slots, the items both speak of, and the facts that both support.
+
+    Sources without a slot (-1) are left out; facts count as much as they weigh.
+    """
+    n_slots = int(slot_of_source.max()) + 1
+    both, same = np.zeros((n_slots, n_slots)), np.zeros((n_slots, n_slots))
+    for item in items:
+        _add_pairs(both, slot_of_source[_voices(block, item)], 1.0)
+        first = block.first_fact_of_item[item]
+        for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
+            _add_pairs(same, slot_of_source[sources], weight_of_fact[fact])
+    return both, same
+
+
+def _add_pairs(counts: FloatArray, slots: IntArray, weight: float) -> None:
+    slots = slots[slots >= 0]
+    counts[np.ix_(slots, slots)] += weight * (1.0 - np.eye(len(slots)))
+
+
+def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
+    """Weight of each support: one over how many, itself included, say it as copies of each other.
+
+    1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters).
+    """
+    weight = np.ones(len(block.source_of_support))
+    for fact in range(len(block.first_support_of_fact) - 1):
+        supports = np.arange(*block.first_support_of_fact[fact : fact + 2])
+        slots = slot_of_source[block.source_of_support[supports]]
+        supports, slots = supports[slots >= 0], slots[slots >= 0]
+        among = copied[np.ix_(slots, slots)] * (1.0 - np.eye(len(slots)))
+        weight[supports] = 1.0 / (1.0 + among.sum(axis=1))
+    return weight
 
 
 def count_confusions(
@@ -291,3 +350,115 @@ def _sigmoid(x: FloatArray | float) -> FloatArray:
 
 def _softplus(x: FloatArray) -> FloatArray:
     return np.logaddexp(0.0, x)
+
+
+def best_two(
+    first_fact_of_item: IntArray, score_of_fact: FloatArray, supporters_of_fact: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The facts with the highest score and the next of each item; where there is one, twice that.
+
+    Of equal scores the one with more supporters comes first, then the first.
+    """
+    item_of_fact = np.repeat(np.arange(len(first_fact_of_item) - 1), np.diff(first_fact_of_item))
+    rank = np.lexsort((-supporters_of_fact, -score_of_fact, item_of_fact))
+    first, last = first_fact_of_item[:-1], first_fact_of_item[1:]
+    return rank[first], rank[np.minimum(first + 1, last - 1)]
+
+
+# --- encoding -------------------------------------------------------------------------------------
+
+
+def number_names(
+    slots: IntArray, n_names: int, first_hash: IntArray, second_hash: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Number names, known by two hashes, in the order they are first met.
+
+    The slots remember the names that are numbered: a row holds the first hash, and the upper half
+    of the second with the number, from 1, in its lower half; an empty row is zero. So names are
+    told apart by 96 bits. A name stands at the first free row from the one its first hash names.
+    Returns the slots, of which there are always more than names, the number of each row, and the
+    rows that brought a new name.
+    """
+    number_of_name = {
+        (first, mark >> 32): (mark & 0xFFFFFFFF) - 1 for first, mark in slots.tolist() if mark
+    }
+    number_of_row, new_row = [], []
+    for row, (first, second) in enumerate(
+        zip(first_hash.tolist(), second_hash.tolist(), strict=True)
+    ):
+        name = (first, second >> 32)
+        if name not in number_of_name:
+            number_of_name[name] = len(number_of_name)
+            new_row.append(row)
+        number_of_row.append(number_of_name[name])
+    n_slots = len(slots)
+    while 3 * len(number_of_name) > 2 * n_slots:
+        n_slots *= 2
+    filled = np.zeros((n_slots, 2), dtype=np.uint64)
+    for (first, mark), number in number_of_name.items():
+        slot = first % n_slots
+        while filled[slot, 1]:
+            slot = (slot + 1) % n_slots
+        filled[slot] = first, (mark << 32) | (number + 1)
+    return filled, np.array(number_of_row, np.int32), np.array(new_row, np.int32)
+
+
+def part_claims(
+    item_of_claim: IntArray,
+    spelling_of_claim: IntArray,
+    source_of_claim: IntArray,
+    part_of_item: IntArray,
+    n_parts: int,
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Bring the claims of each part together, in the order they had.
+
+    Returns where each part begins, the item of each claim, and its key: the spelling of its value
+    in the upper half, its source in the lower half.
+    """
+    part = part_of_item[item_of_claim]
+    order = np.argsort(part, kind="stable")
+    key = (spelling_of_claim.astype(np.uint64) << np.uint64(32)) | source_of_claim.astype(np.uint64)
+    first_of_part = np.append(0, np.cumsum(np.bincount(part, minlength=n_parts)))
+    return first_of_part, item_of_claim[order].astype(np.int32), key[order]
+
+
+def lay_out(
+    item_of_claim: IntArray, key_of_claim: IntArray, value_of_spelling: IntArray, n_items: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Bring the claims of each fact together, the facts of each item, and leave out repetitions.
+
+    Keys are those of `part_claims`. Every item has a claim; the spellings of one value are
+    neighbours. Returns the first fact of each item, the first support of each fact, the source of
+    each support, in ascending order within the fact, and the spelling that most claims of the
+    fact use, of equally usual ones the first.
+    """
+    spelling = (key_of_claim >> np.uint64(32)).astype(np.int64)
+    source = (key_of_claim & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    facts, fact_of_claim = np.unique(
+        np.stack([item_of_claim, value_of_spelling[spelling]]), axis=1, return_inverse=True
+    )
+    supports = np.unique(np.stack([fact_of_claim.ravel(), source]), axis=1)
+    spelt, n_claims = np.unique(
+        np.stack([fact_of_claim.ravel(), spelling]), axis=1, return_counts=True
+    )
+    usual_first = np.lexsort((spelt[1], -n_claims, spelt[0]))
+    _, first = np.unique(spelt[0][usual_first], return_index=True)
+    n_facts = facts.shape[1]
+    return (
+        np.searchsorted(facts[0], np.arange(n_items + 1)),
+        np.searchsorted(supports[0], np.arange(n_facts + 1)),
+        supports[1].astype(np.int32),
+        spelt[1][usual_first][first].astype(np.int32),
+    )
+
+
+def find_voices(
+    first_fact_of_item: IntArray,
+    first_support_of_fact: IntArray,
+    source_of_support: IntArray,
+) -> tuple[IntArray, IntArray]:
+    """The sources that speak of each item, each once, in ascending order."""
+    first = first_support_of_fact[first_fact_of_item]
+    voices = [np.unique(source_of_support[a:b]) for a, b in pairwise(first)]
+    n_voices = [len(own) for own in voices]
+    return np.append(0, np.cumsum(n_voices)), np.concatenate(voices).astype(np.int32)

@@ -1,6 +1,7 @@
 """The paper's evaluation, and what goes beyond it, as studies anyone can carry out."""
 
 from veracity.study.base import Study
+from veracity.study.league import LeagueStudy
 from veracity.study.robustness import RobustnessStudy
 from veracity.study.runtime import RuntimeStudy
 from veracity.study.sensitivity import SensitivityStudy
@@ -8,6 +9,7 @@ from veracity.study.synthetic import SyntheticStudy
 from veracity.study.work import carry_out, publish
 
 __all__ = [
+    "LeagueStudy",
     "RobustnessStudy",
     "RuntimeStudy",
     "SensitivityStudy",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "characteristic_figure",
+    "league_figure",
     "runtime_figure",
     "sensitivity_figure",
     "table_figure",
@@ -180,4 +181,24 @@ def table_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
         row=alt.Row("algorithm:N", title=None, sort=list(dict.fromkeys(rows["algorithm"]))),
         column=alt.Column("by:N", title=None, sort=[OURS, PAPER]),
     ).properties(title=alt.Title(title, anchor="middle"))
+    return figure
+
+
+def league_figure(table: pl.DataFrame, order: list[str]) -> TopLevelMixin:
+    """A league as lines of dots: one an algorithm, a dot a dataset, a tick at their mean."""
+    alt = altair()
+    y = alt.Y("algorithm:N", sort=order, title=None)
+    x = alt.X("accuracy:Q", scale=alt.Scale(domain=[0, 1]))
+    dots = (
+        alt.Chart(table)
+        .mark_circle(opacity=0.6)
+        .encode(
+            x=x, y=y, color=alt.Color("dataset:N", title=None), tooltip=["dataset:N", "accuracy:Q"]
+        )
+    )
+    means = table.group_by("algorithm", maintain_order=True).agg(pl.col("accuracy").mean())
+    ticks = alt.Chart(means).mark_tick(thickness=3, color="black").encode(x=x, y=y)
+    figure: TopLevelMixin = (dots + ticks).properties(
+        width=WIDTH, title="Accuracy on every dataset, and its mean"
+    )
     return figure

@@ -13,15 +13,17 @@ from veracity.discovery import fit, say_nothing
 from veracity.encode import UNKNOWN, Claims, Encoded, FloatArray, IntArray
 from veracity.engines import Local
 from veracity.errors import NotConverged, ParameterError
+from veracity.evaluation import N_BINS
 from veracity.tables import SAME
 
-__all__ = ["Measured", "accuracy", "measure"]
+__all__ = ["Measured", "accuracy", "calibration_error", "measure"]
 
 
 class Measured(NamedTuple):
     """One run of an algorithm."""
 
     accuracy: float
+    calibration_error: float
     seconds: float
     rounds: int
     converged: bool
@@ -38,7 +40,8 @@ def measure(encoded: Encoded, known: IntArray, algorithm: Algorithm[Any]) -> Mea
     if found.plausibility is None:
         raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
     right = accuracy(encoded.claims, found.plausibility, known)
-    return Measured(right, seconds, len(found.trace), found.converged)
+    doubt = calibration_error(encoded.claims, found.plausibility, known)
+    return Measured(right, doubt, seconds, len(found.trace), found.converged)
 
 
 def accuracy(claims: Claims, score_of_fact: FloatArray, known: IntArray) -> float:
@@ -46,11 +49,26 @@ def accuracy(claims: Claims, score_of_fact: FloatArray, known: IntArray) -> floa
 
     An item of which no fact is true counts as wrong: nobody claims its truth.
     """
+    return float(_judged(claims, score_of_fact, known)[0].mean())
+
+
+def calibration_error(claims: Claims, plausibility: FloatArray, known: IntArray) -> float:
+    """By how much the plausibility of the highest facts is off, in tenths, on average."""
+    right, highest = _judged(claims, plausibility, known)
+    tenth = np.clip((highest * N_BINS).astype(np.int64), 0, N_BINS - 1)
+    gap = np.bincount(tenth, right - highest, N_BINS)
+    return float(np.abs(gap).sum() / len(right))
+
+
+def _judged(
+    claims: Claims, score_of_fact: FloatArray, known: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Of each item with known truth: the share of its highest facts that is true, their score."""
     first = claims.all.first_fact_of_item[:-1]
     score = np.round(score_of_fact, SAME)
-    highest = np.repeat(np.maximum.reduceat(score, first), np.diff(claims.all.first_fact_of_item))
-    is_top = score == highest
+    top = np.maximum.reduceat(score, first)
+    is_top = score == np.repeat(top, np.diff(claims.all.first_fact_of_item))
     n_top = np.add.reduceat(is_top.astype(np.float64), first)
     n_right = np.add.reduceat((is_top & (known == 1)).astype(np.float64), first)
     is_judged = known[first] != UNKNOWN
-    return float((n_right / n_top)[is_judged].mean())
+    return (n_right / n_top)[is_judged], top[is_judged]

@@ -1,0 +1,76 @@
+"""Claims for the benchmarks, drawn at random: strings, ten claims an item, 3.1 facts an item."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+SHAPES = ("regular", "many sources", "giant item", "many facts", "few labels")
+
+
+def draw(n_claims: int, shape: str = "regular", seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Claims of 1,000 sources of differing accuracy about items with five possible values; truths.
+
+    "many sources": one for every ten claims. "giant item": a tenth of all claims are about one
+    item. "many facts": and there no two sources say the same. "few labels": all items have the same
+    five values.
+    """
+    rng = np.random.default_rng(seed)
+    n_items = n_claims // 10
+    n_sources = n_items if shape == "many sources" else 1_000
+    n_values = 5 if shape == "few labels" else max(10, n_items // 10)
+    item = rng.integers(n_items, size=n_claims)
+    if shape in ("giant item", "many facts"):
+        item[: n_claims // 10] = 0
+    source = rng.integers(n_sources, size=n_claims)
+    accuracy = rng.beta(7, 3, n_sources)
+    is_right = rng.random(n_claims) < accuracy[source]
+    choice = np.where(is_right, 0, rng.integers(1, 5, size=n_claims))
+    value = _value(item, choice, n_values)
+    if shape == "many facts":
+        n_values = max(n_values, n_claims // 10)
+        value[: n_claims // 10] = np.arange(n_claims // 10)
+    claims = pl.DataFrame(
+        {
+            "source": _names("source", n_sources).gather(source),
+            "entity": _names("entity", n_items // 4 + 1).gather(item // 4),
+            "attribute": _names("attribute", 4).gather(item % 4),
+            "value": _names("value", n_values).gather(value),
+        }
+    )
+    items = np.arange(n_items)
+    truth = pl.DataFrame(
+        {
+            "entity": _names("entity", n_items // 4 + 1).gather(items // 4),
+            "attribute": _names("attribute", 4).gather(items % 4),
+            "value": _names("value", n_values).gather(_value(items, 0, n_values)),
+        }
+    )
+    return claims.sample(fraction=1.0, shuffle=True, seed=seed), truth
+
+
+def write(folder: Path, n_claims: int, shape: str = "regular", *, csv: bool = False) -> Path:
+    """Draw claims and write them, once; the truths beside them."""
+    path = folder / f"{shape.replace(' ', '-')}-{n_claims}{'.csv' if csv else '.parquet'}"
+    if not path.exists():
+        claims, truth = draw(n_claims, shape)
+        claims.write_csv(path) if csv else claims.write_parquet(path, row_group_size=1 << 20)
+        truth.write_parquet(path.with_suffix(".truth"))
+    return path
+
+
+def _value(item: np.ndarray, choice: np.ndarray | int, n_values: int) -> np.ndarray:
+    return (item * 2_654_435_761 + choice * 40_503) % n_values
+
+
+def _names(word: str, count: int) -> pl.Series:
+    width = len(str(count - 1))
+    return word + pl.Series(np.arange(count)).cast(pl.String).str.zfill(width)
+
+
+if __name__ == "__main__":
+    import sys
+
+    write(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], csv=sys.argv[4] == "csv")

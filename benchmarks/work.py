@@ -1,0 +1,125 @@
+"""One piece of work for `run.py`, which starts it as a process of its own and measures that.
+
+What a piece finds out it prints as JSON, on the last line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+VOTE = """
+    copy (select entity, attribute, arg_max(value, n) as value from (
+        select entity, attribute, value, {count} as n from {source} group by all
+    ) group by all) to '{out}' (format parquet)
+"""
+
+
+def vote_in_sql(path: str, out: str, count: str = "count(distinct source)") -> None:
+    """A majority vote as a column database takes it; as in veracity, repetitions count once."""
+    import duckdb
+
+    source = f"read_csv('{path}', all_varchar=true)" if path.endswith(".csv") else f"'{path}'"
+    duckdb.sql(VOTE.format(count=count, source=source, out=out))
+
+
+def vote_of_rows(path: str, out: str) -> None:
+    """The same, counting rows: repetitions count each time."""
+    vote_in_sql(path, out, "count(*)")
+
+
+def algorithms(path: str) -> dict[str, dict[str, float]]:
+    """CPU-seconds of answers from encoded claims, and of a round."""
+    from veracity.algorithms import ALGORITHMS
+    from veracity.discovery import answer, prepare, say_nothing
+    from veracity.engines import Local
+
+    prepared = prepare(path, tell=say_nothing)
+    small = prepare(str(Path(path).with_name("regular-10000.parquet")), tell=say_nothing)
+    found = {}
+    for name, make in ALGORITHMS.items():
+        if "categorical" not in make().kinds or name in SKIPPED:
+            continue
+        answer(small, make(), Local(), say_nothing)  # compiles
+        began = time.process_time()
+        result = answer(prepared, make(), Local(), say_nothing)
+        seconds = time.process_time() - began
+        found[name] = {"cpu": seconds, "rounds": result.run["rounds"]}
+    return found
+
+
+SKIPPED = ("dawid-skene",)
+"""A confusion matrix for ten thousand labels fits no memory."""
+
+
+def crowd_kit(path: str) -> dict[str, float]:
+    """Seconds and accuracy from a frame in memory: crowd-kit's OneCoinDawidSkene, and LTD-RBM."""
+    import polars as pl
+    from crowdkit.aggregation import OneCoinDawidSkene
+
+    import veracity
+
+    claims = pl.read_parquet(path)
+    claims = claims.select("source", entity=pl.concat_str("entity", "attribute"), value="value")
+    truth = pl.read_parquet(Path(path).with_suffix(".truth"))
+    truth = truth.select(entity=pl.concat_str("entity", "attribute"), true="value")
+    veracity.discover(claims.head(10_000))  # compiles
+    frame = claims.rename({"source": "worker", "entity": "task", "value": "label"}).to_pandas()
+    ours, seconds = timed(lambda: veracity.discover(claims))
+    theirs, their_seconds = timed(lambda: OneCoinDawidSkene(n_iter=10).fit_predict(frame))
+    their_truths = pl.DataFrame({"entity": list(theirs.index), "value": list(theirs)})
+
+    def accuracy(truths: pl.DataFrame) -> float:
+        return float(
+            truths.join(truth, on="entity")
+            .select((pl.col("value") == pl.col("true")).mean())
+            .item()
+        )
+
+    return {
+        "ours": seconds,
+        "theirs": their_seconds,
+        "our_accuracy": accuracy(ours.truths),
+        "their_accuracy": accuracy(their_truths),
+    }
+
+
+def in_memory(path: str) -> dict[str, float]:
+    """Seconds of LTD-RBM from a frame in memory."""
+    import polars as pl
+
+    import veracity
+
+    claims = pl.read_csv(path, infer_schema=False)
+    veracity.discover(claims.head(10_000))  # compiles
+    return {"ours": timed(lambda: veracity.discover(claims))[1]}
+
+
+def truthdiscovery(path: str) -> dict[str, float]:
+    """Seconds of `truthdiscovery`'s TruthFinder, in the Python that has it."""
+    import csv
+    import types
+
+    sys.modules.setdefault("cairo", types.ModuleType("cairo"))  # for pictures only
+    from truthdiscovery.algorithm import TruthFinder
+    from truthdiscovery.input import Dataset
+
+    with Path(path).open(newline="") as file:
+        value_of = {(s, e + a): v for s, e, a, v in list(csv.reader(file))[1:]}  # one each
+    rows = [(source, item, value) for (source, item), value in value_of.items()]
+    _, seconds = timed(lambda: TruthFinder().run(Dataset(rows)))
+    return {"theirs": seconds}
+
+
+def timed(work: Callable[[], object]) -> tuple:
+    began = time.process_time()
+    return work(), time.process_time() - began
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

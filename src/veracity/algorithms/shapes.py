@@ -1,0 +1,334 @@
+"""What is learned of sources by `Veracity`, in three shapes: by value, by label, by fact.
+
+Each shape judges facts, counts how the sources' words met them, and learns from the counts. What
+is learned of a source starts at what holds for all, which weighs as much as a few claims of its
+own: sources that say little are neither believed nor damned too soon.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from veracity.algorithms.base import Tally, compiled, hold_known, logit, sigmoid
+from veracity.algorithms.prior import UNLEARNED, PriorRates
+from veracity.encode import UNKNOWN, Block, FloatArray, IntArray
+
+__all__ = ["Facts", "Labels", "Shape", "Values"]
+
+SUREST = 1e-3
+"""No rate comes closer to zero or one than this: typing errors happen to the best."""
+
+STRENGTHS = (1.0, 1024.0)
+"""How little and how much a source's accuracy may weigh against its own confusions, in claims."""
+
+CELLS = 10_000
+"""Cells of confusion matrices from which the strength is learned: of the sources that say most."""
+
+
+class Values(NamedTuple):
+    """One accuracy a source; an error is any other value of the item, claimed or one more, alike.
+
+    So of an item with K claimed values, K are false, and a source that names one outweighs one that
+    does not by ``log(K accuracy / (1 - accuracy))``. Where there is a choice sources err more often
+    than elsewhere, so there are two accuracies: where values differ, and on all that several speak
+    of. The second one is for items of which a single value is claimed.
+    """
+
+    disputed: FloatArray
+    accuracy: FloatArray
+    weight_of_support: FloatArray
+    prior: PriorRates
+    strength: float
+    dispersion: float = 1.0
+
+    def study(self, block: Block, label_of_fact: IntArray) -> Tally:
+        """How often the sources are right where there is a choice, and the dispersion."""
+        plausibility = hold_known(self._judge(block, 1.0, none=False), block)
+        counts = compiled().count_votes(block, plausibility, len(self.accuracy))[:, :2]
+        is_unknown = block.known_of_fact[block.first_fact_of_item[:-1]] == UNKNOWN
+        is_lone = is_unknown & (np.diff(block.first_fact_of_item) == 1)
+        is_said_once = is_lone & (np.diff(block.first_voice_of_item) == 1)
+        lone, said_once = (
+            _supports(block, items, len(counts)) for items in (is_lone, is_said_once)
+        )
+        dispersed = _dispersion(block, plausibility, self.disputed, self.weight_of_support)
+        return counts - lone[:, None], *dispersed, counts - said_once[:, None]
+
+    def learn(self, tally: Tally) -> Values:
+        """Shares of right claims, with the mean of all as a few claims more."""
+        disputed, everywhere = (
+            _shrunk(counts[:, 0], counts[:, 1], self.prior, self.strength)
+            for counts in (tally[0], tally[-1])
+        )
+        dispersion = _mean_dispersion(tally)
+        return self._replace(disputed=disputed, accuracy=everywhere, dispersion=dispersion)
+
+    def settle(self, prior: PriorRates) -> Values:
+        """Correct the accuracies by the known truths."""
+        return self._replace(
+            disputed=prior.weigh_known_accuracy(self.disputed),
+            accuracy=prior.weigh_known_accuracy(self.accuracy),
+        )
+
+    def change(self, after: Values) -> float:
+        """By how much the accuracies moved, on average."""
+        return float(np.abs(after.disputed - self.disputed).mean())
+
+    def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
+        """Plausibilities; what is missing to one is that no claimed value is true."""
+        return self._judge(block, self.dispersion if temper else 1.0, none=True)
+
+    def _judge(self, block: Block, dispersion: float, *, none: bool) -> FloatArray:
+        n_facts = np.diff(block.first_fact_of_item)
+        first = block.first_support_of_fact[:-1]
+        words = logit(self.disputed)[block.source_of_support]
+        if none:
+            is_lone = np.repeat(
+                np.repeat(n_facts == 1, n_facts), np.diff(block.first_support_of_fact)
+            )
+            words[is_lone] = logit(self.accuracy)[block.source_of_support[is_lone]]
+        words *= self.weight_of_support
+        n_said = np.add.reduceat(self.weight_of_support, first)
+        score = np.add.reduceat(words, first) + n_said * np.repeat(np.log(n_facts), n_facts)
+        score /= dispersion
+        if not none:
+            return np.asarray(compiled().normalise_log(score, block.first_fact_of_item))
+        log_claimed = np.logaddexp.reduceat(score, block.first_fact_of_item[:-1])
+        return np.asarray(np.exp(score - np.repeat(np.logaddexp(log_claimed, 0.0), n_facts)))
+
+
+class Labels(NamedTuple):
+    """A confusion matrix a source: ``confusion[s, k, l]`` is P(source s says l, given k is true).
+
+    It starts at what the source's accuracy alone would say. How much that weighs against the
+    source's own confusions is learned: the strength under which the confusions of those that say
+    most are most likely.
+    """
+
+    accuracy: FloatArray
+    confusion: FloatArray
+    share: FloatArray
+    weight_of_support: FloatArray
+    known_counts: FloatArray
+    prior: PriorRates
+    strength: float
+    dispersion: float = 1.0
+    plain_strength: float = 32.0
+
+    def study(self, block: Block, label_of_fact: IntArray) -> Tally:
+        """What the sources said of which label, and the dispersion."""
+        label = self._judge(block, label_of_fact, 1.0)
+        counts = compiled().count_confusions(block, label_of_fact, label, len(self.accuracy))
+        plausibility = label[block.item_of_fact, label_of_fact]
+        dispersed = _dispersion(block, plausibility, self.accuracy, self.weight_of_support)
+        return counts, *dispersed, label.sum(axis=0)
+
+    def learn(self, tally: Tally) -> Labels:
+        """Confusions, with those that the accuracy alone would say as more claims."""
+        counts, share = tally[0], tally[-1] + 1.0
+        right = np.einsum("skk->s", counts)
+        accuracy = _shrunk(right, counts.sum(axis=(1, 2)), self.prior, self.strength)
+        plain = plain_confusion(accuracy, len(share))
+        plain_strength = _better_strength(counts, plain, self.plain_strength)
+        free = counts + plain_strength * plain
+        is_fixed = (self.prior.is_fixed == 1)[:, None, None]
+        confusion = np.where(is_fixed, plain, free / free.sum(axis=2, keepdims=True))
+        return self._replace(
+            accuracy=accuracy,
+            confusion=confusion,
+            share=share / share.sum(),
+            dispersion=_mean_dispersion(tally),
+            plain_strength=plain_strength,
+        )
+
+    def settle(self, prior: PriorRates) -> Labels:
+        """Correct the confusions by the known truths."""
+        weighed = self.known_counts + UNLEARNED * self.confusion
+        is_fixed = (prior.is_fixed == 1)[:, None, None]
+        confusion = np.where(is_fixed, self.confusion, weighed / weighed.sum(axis=2, keepdims=True))
+        accuracy = prior.weigh_known_accuracy(self.accuracy)
+        return self._replace(confusion=confusion, accuracy=accuracy)
+
+    def change(self, after: Labels) -> float:
+        """By how much the accuracies or the shares moved, on average."""
+        moves = (after.accuracy - self.accuracy, after.share - self.share)
+        return float(max(np.abs(move).mean() for move in moves))
+
+    def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
+        """Plausibilities; what is missing to one belongs to labels that nobody claims."""
+        label = self._judge(block, label_of_fact, self.dispersion if temper else 1.0)
+        return np.asarray(label[block.item_of_fact, label_of_fact])
+
+    def _judge(self, block: Block, label_of_fact: IntArray, dispersion: float) -> FloatArray:
+        said = compiled().weigh_confusions(
+            block, label_of_fact, np.log(self.confusion), self.weight_of_support
+        )
+        log_joint = np.log(self.share) + said / dispersion
+        label: FloatArray = np.exp(
+            log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
+        )
+        is_known = block.known_of_fact != UNKNOWN
+        if is_known.any():
+            label[block.item_of_fact[block.known_of_fact == 1]] = 0.0
+            place = (block.item_of_fact[is_known], label_of_fact[is_known])
+            label[place] = block.known_of_fact[is_known]
+            label /= np.maximum(label.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return label
+
+
+class Facts(NamedTuple):
+    """A tpr and an fpr a source, and the prevalence: for facts that are true or false each.
+
+    Both rates have the mean of all sources as a few facts more.
+    """
+
+    tpr: FloatArray
+    fpr: FloatArray
+    prevalence: float
+    prior: PriorRates
+    strength: float
+
+    @property
+    def accuracy(self) -> FloatArray:
+        """How often the source's word on a fact is right."""
+        share = self.prevalence
+        return np.asarray(share * self.tpr + (1.0 - share) * (1.0 - self.fpr))
+
+    def study(self, block: Block, label_of_fact: IntArray) -> Tally:
+        """How the sources' words met the facts."""
+        plausibility = hold_known(self.judge(block, label_of_fact, temper=False), block)
+        counts = compiled().count_votes(block, plausibility, len(self.tpr))
+        return counts, plausibility.sum(), len(plausibility)
+
+    def learn(self, tally: Tally) -> Facts:
+        """Shares of supports, with the mean of all as a few facts more."""
+        supports_of_true, supports, true, facts = tally[0].T
+        is_fixed = self.prior.is_fixed == 1
+        tpr = self._rate(supports_of_true, true, self.prior.tpr)
+        fpr = self._rate(supports - supports_of_true, facts - true, self.prior.fpr)
+        prevalence = (float(tally[1]) + 1.0) / (tally[2] + 2.0)
+        if self.prior.prevalence is not None:
+            prevalence = self.prior.prevalence
+        return self._replace(
+            tpr=np.where(is_fixed, self.prior.tpr, tpr),
+            fpr=np.where(is_fixed, self.prior.fpr, fpr),
+            prevalence=prevalence,
+        )
+
+    def _rate(self, part: FloatArray, whole: FloatArray, prior: FloatArray) -> FloatArray:
+        mean = float((part.sum() + np.median(prior)) / (whole.sum() + 1.0))
+        return _pooled(part, whole, _expected(mean, prior), self.strength)
+
+    def settle(self, prior: PriorRates) -> Facts:
+        """Correct the rates by the known truths."""
+        tpr, fpr = prior.weigh_known(self.tpr, self.fpr)
+        return self._replace(tpr=tpr, fpr=fpr)
+
+    def change(self, after: Facts) -> float:
+        """By how much the rates, on average, or the prevalence moved."""
+        moves = (after.tpr - self.tpr, after.fpr - self.fpr)
+        largest = max(float(np.abs(move).mean()) for move in moves)
+        return max(largest, abs(after.prevalence - self.prevalence))
+
+    def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
+        """Bayes' rule, fact by fact."""
+        base = np.log1p(-self.tpr) - np.log1p(-self.fpr)
+        weight = logit(self.tpr) - logit(self.fpr)
+        log_odds = compiled().sum_votes(block, base, weight) + logit(np.array(self.prevalence))
+        return sigmoid(log_odds)
+
+
+Shape = Values | Labels | Facts
+
+
+def _supports(block: Block, is_meant: NDArray[np.bool_], n_sources: int) -> FloatArray:
+    """How often each source supports a fact of the items that are meant."""
+    is_fact = np.repeat(is_meant, np.diff(block.first_fact_of_item))
+    is_support = np.repeat(is_fact, np.diff(block.first_support_of_fact))
+    counts = np.bincount(block.source_of_support[is_support], minlength=n_sources)
+    return counts.astype(np.float64)
+
+
+def plain_confusion(accuracy: FloatArray, n_labels: int) -> FloatArray:
+    """The confusions of sources that err towards all labels alike."""
+    right = accuracy[:, None, None] * np.eye(n_labels)
+    wrong = (1.0 - accuracy)[:, None, None] * (1.0 - np.eye(n_labels)) / (n_labels - 1)
+    return np.asarray(right + wrong)
+
+
+def _shrunk(right: FloatArray, total: FloatArray, prior: PriorRates, strength: float) -> FloatArray:
+    """Accuracies, with what is expected of a source as `strength` claims more; fixed ones stay."""
+    usual = float(np.median(prior.tpr))
+    mean = (right.sum() + strength * usual) / (total.sum() + strength)
+    return np.where(
+        prior.is_fixed, prior.tpr, _pooled(right, total, _expected(mean, prior.tpr), strength)
+    )
+
+
+def _expected(mean: float, prior: FloatArray) -> FloatArray:
+    """The mean of all sources, moved for each as its prior differs from the usual one."""
+    usual, mean_of_all = np.median(prior), np.clip(mean, SUREST, 1.0 - SUREST)
+    return sigmoid(logit(prior) - logit(np.array(usual)) + logit(np.array(mean_of_all)))
+
+
+def _pooled(
+    part: FloatArray, whole: FloatArray, expected: FloatArray, strength: float
+) -> FloatArray:
+    """Shares, with what is expected as `strength` more; clear of zero and one."""
+    share = (part + strength * expected) / (whole + strength)
+    return np.asarray(np.clip(share, SUREST, 1.0 - SUREST))
+
+
+def _better_strength(counts: FloatArray, plain: FloatArray, strength: float) -> float:
+    """The strength, or its half or double, under which the confusions are most likely.
+
+    They are taken for Dirichlet-multinomial draws, and those of the sources that say most will do.
+    """
+    n_claims = np.round(counts.sum(axis=(1, 2)), 6)
+    n_sources = max(CELLS // counts[0].size, 1)
+    if len(counts) > n_sources:
+        least = np.partition(n_claims, -n_sources)[-n_sources]
+        counts, plain = counts[n_claims >= least], plain[n_claims >= least]
+    of_row = counts.sum(axis=2)
+
+    def log_likelihood(strength: float) -> float:
+        start = strength * plain
+        of_cells = (gammaln(counts + start) - gammaln(start)).sum()
+        return float(of_cells - (gammaln(of_row + strength) - gammaln(strength)).sum())
+
+    least, most = STRENGTHS
+    nearby = [x for x in (strength, strength / 2.0, strength * 2.0) if least <= x <= most]
+    return max(nearby, key=log_likelihood)
+
+
+def _dispersion(
+    block: Block, plausibility: FloatArray, accuracy: FloatArray, weight: FloatArray
+) -> tuple[float, float]:
+    """How much the number of right claims varies, against what independent sources' would.
+
+    The mean, over items with a choice, of (right claims - expected)² / variance: as the sum and the
+    number of items. Above one where errors come together: hard items, hidden copies.
+    """
+    expected_right = accuracy[block.source_of_support]
+    said = np.add.reduceat(weight, block.first_support_of_fact[:-1])
+    first_support = block.first_support_of_fact[block.first_fact_of_item[:-1]]
+    expected = np.add.reduceat(weight * expected_right, first_support)
+    variance = np.add.reduceat(weight**2 * expected_right * (1.0 - expected_right), first_support)
+    n_facts = np.diff(block.first_fact_of_item)
+    first_fact = block.first_fact_of_item[:-1]
+    missed = plausibility * (said - np.repeat(expected, n_facts)) ** 2
+    rest = np.maximum(1.0 - np.add.reduceat(plausibility, first_fact), 0.0)
+    square = np.add.reduceat(missed, first_fact) + rest * expected**2
+    is_open = np.diff(np.append(first_support, len(weight))) > 1
+    if len(n_facts) and (n_facts > 1).any():
+        is_open &= n_facts > 1
+    return float((square / variance)[is_open].sum()), float(is_open.sum())
+
+
+def _mean_dispersion(tally: Tally) -> float:
+    """At least one: claims that vary less than they might are a matter of luck."""
+    return max(1.0, float(tally[1]) / max(float(tally[2]), 1.0))

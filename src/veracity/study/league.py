@@ -1,0 +1,149 @@
+"""All algorithms on all datasets: who is best where nobody tuned anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from veracity.algorithms import ALGORITHMS, Algorithm, Veracity, algorithm_named
+from veracity.errors import ParameterError
+from veracity.study.base import Row, Study
+from veracity.study.data import read_dataset
+from veracity.study.figures import league_figure
+from veracity.study.measure import measure
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+__all__ = ["ABLATIONS", "LeagueStudy"]
+
+VOTE = "majority-vote"
+
+BEST_ELSEWHERE = "best elsewhere"
+"""Who chooses, for each dataset, the algorithm that is best on the mean of all others."""
+
+ALL_WITHOUT_NUMBERS = tuple(n for n, make in ALGORITHMS.items() if "categorical" in make().kinds)
+
+ABLATIONS: dict[str, Algorithm[Any]] = {
+    "veracity": Veracity(),
+    "without mirrors": Veracity(mirrors=False),
+    "without confusions": Veracity(confusions=False),
+    "without shrinkage": Veracity(strength=0.01),
+    "without tempering": Veracity(temper=False),
+}
+"""The default, with one ingredient after the other left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeagueStudy(Study):
+    """Every algorithm, with its default parameters, on every dataset.
+
+    Parameters
+    ----------
+    datasets
+        Folders with claims and truth; ``+normalised`` behind one has its values normalised.
+    algorithms
+        Which algorithms, by name; majority voting takes part in any case.
+    seed
+        Not used: the default parameters hold the seeds.
+    """
+
+    name: ClassVar[str] = "league"
+    title: ClassVar[str] = "All algorithms on all datasets"
+    about: ClassVar[str] = (
+        "Every algorithm judges every dataset with its default parameters. Ranks count from 1, "
+        "those who are equal share theirs; who cannot take a dataset is last on it, and it is left "
+        "out of that one's means. The worst loss is the largest by which majority voting is more "
+        "accurate on one dataset. 'Best elsewhere' is who takes, on each dataset, the algorithm "
+        "that is best on the others: what a choice by data would give."
+    )
+    measures_time: ClassVar[bool] = True
+
+    datasets: tuple[str, ...]
+    algorithms: tuple[str, ...] = ALL_WITHOUT_NUMBERS
+    seed: int = 0
+
+    def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
+        """One task a dataset."""
+        return list(self.datasets)
+
+    def do(self, task: str) -> list[Row]:
+        """Let every algorithm and every ablation judge one dataset."""
+        named = {name: algorithm_named(name) for name in dict.fromkeys((VOTE, *self.algorithms))}
+        rows = [_row(task, name, algorithm, "league") for name, algorithm in named.items()]
+        return rows + [_row(task, name, a, "ablation") for name, a in ABLATIONS.items()]
+
+    def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """The league, the ablation, and the accuracy of each on each dataset."""
+        league, ablation = (rows.filter(pl.col("table") == name) for name in ("league", "ablation"))
+        vote = league.filter(pl.col("algorithm") == VOTE).select("dataset", vote="accuracy")
+        league = pl.concat([league, _best_elsewhere(league)], how="diagonal")
+        return {
+            "league": _summed(league, vote).sort("accuracy", descending=True),
+            "ablation": _summed(ablation, vote),
+            "accuracy_by_dataset": _spread(league),
+            "ablation_by_dataset": _spread(ablation),
+        }
+
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+        """Accuracies on every dataset, one line an algorithm, the best on top."""
+        order = tables["league"]["algorithm"].to_list()
+        long = tables["accuracy_by_dataset"].unpivot(
+            index="algorithm", variable_name="dataset", value_name="accuracy"
+        )
+        return {"league": league_figure(long.drop_nulls("accuracy"), order)}
+
+    def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
+        """One sentence an algorithm, the best first."""
+        return [
+            f"{row['algorithm']}: accuracy {row['accuracy']:.3f} on average, rank "
+            f"{row['rank']:.1f}, at worst {row['worst_loss']:.3f} below voting"
+            for row in tables["league"].iter_rows(named=True)
+        ]
+
+
+def _row(folder: str, name: str, algorithm: Algorithm[Any], table: str) -> Row:
+    """One algorithm on one dataset; without measures where it cannot take it."""
+    data = read_dataset(folder)
+    row: Row = {"table": table, "dataset": data.name, "algorithm": name}
+    try:
+        measured = measure(data.encoded, data.known, algorithm)
+    except ParameterError:
+        return {**row, "accuracy": None, "calibration_error": None, "seconds": None}
+    return {**row, **measured._asdict()}
+
+
+def _summed(rows: pl.DataFrame, vote: pl.DataFrame) -> pl.DataFrame:
+    """One row an algorithm: means over the datasets, rank, and the worst loss against voting."""
+    right = pl.col("accuracy").fill_null(-1.0).round(9)
+    rows = rows.join(vote, on="dataset", how="left", maintain_order="left").with_columns(
+        rank=right.rank("average", descending=True).over("dataset"),
+        loss=pl.col("vote") - pl.col("accuracy"),
+    )
+    return rows.group_by("algorithm", maintain_order=True).agg(
+        datasets=pl.col("accuracy").count(),
+        accuracy=pl.col("accuracy").mean(),
+        rank=pl.col("rank").mean(),
+        worst_loss=pl.col("loss").max(),
+        calibration_error=pl.col("calibration_error").mean(),
+        seconds=pl.col("seconds").sum(),
+    )
+
+
+def _best_elsewhere(rows: pl.DataFrame) -> pl.DataFrame:
+    """For each dataset, the row of the algorithm with the best mean on all others."""
+    full = pl.col("accuracy").count().over("algorithm") == pl.col("dataset").n_unique()
+    able = rows.filter(full)
+    n_others = pl.col("accuracy").count().over("algorithm") - 1
+    elsewhere = (pl.col("accuracy").sum().over("algorithm") - pl.col("accuracy")) / n_others
+    able = able.with_columns(elsewhere=elsewhere).filter(n_others > 0)
+    best = able.sort("elsewhere", descending=True, maintain_order=True)
+    best = best.unique("dataset", keep="first", maintain_order=True)
+    return best.drop("elsewhere").with_columns(algorithm=pl.lit(BEST_ELSEWHERE))
+
+
+def _spread(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.pivot("dataset", index="algorithm", values="accuracy")

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import veracity
+from veracity.cli import main
+from veracity.study import LeagueStudy
+from veracity.study.league import ABLATIONS, BEST_ELSEWHERE
+from veracity.study.measure import calibration_error
+from veracity.synthetic import Synthetic
+
+NAMES = ("majority-vote", "veracity", "dawid-skene", "mle")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Two datasets with labels, and one with too many for Dawid-Skene."""
+    made = []
+    for seed, values in ((1, 3), (2, 4), (3, 150)):
+        folder = tmp_path_factory.mktemp("league") / f"data{seed}"
+        folder.mkdir()
+        drawn = Synthetic(sources=8, items=150, values=values).draw(seed=seed)
+        drawn.claims.write_parquet(folder / "claims.parquet")
+        drawn.truth.write_parquet(folder / "truth.parquet")
+        made.append(str(folder))
+    return tuple(made)
+
+
+@pytest.fixture(scope="module")
+def tables(folders):
+    study = LeagueStudy(datasets=folders, algorithms=NAMES)
+    rows = [row for task in study.tasks(pl.DataFrame()) for row in study.do(task)]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return study, study.tables(frame)
+
+
+def row_of(table, name):
+    return table.row(by_predicate=pl.col("algorithm") == name, named=True)
+
+
+def test_every_algorithm_meets_every_dataset(tables):
+    _, found = tables
+    assert set(found["league"]["algorithm"]) == {*NAMES, BEST_ELSEWHERE}
+    assert row_of(found["league"], "mle")["datasets"] == 3
+    assert found["accuracy_by_dataset"].columns == ["algorithm", "data1", "data2", "data3"]
+
+
+def test_who_cannot_take_a_dataset_is_last_on_it_and_it_is_left_out_of_the_mean(tables):
+    _, found = tables
+    refused = row_of(found["league"], "dawid-skene")
+    assert refused["datasets"] == 2
+    by_dataset = row_of(found["accuracy_by_dataset"], "dawid-skene")
+    assert by_dataset["data3"] is None
+    assert refused["accuracy"] == pytest.approx((by_dataset["data1"] + by_dataset["data2"]) / 2)
+
+
+def test_voting_loses_nothing_to_itself(tables):
+    _, found = tables
+    assert row_of(found["league"], "majority-vote")["worst_loss"] == 0.0
+
+
+def test_best_elsewhere_does_not_look_at_the_dataset_itself(tables):
+    _, found = tables
+    table = found["accuracy_by_dataset"].filter(
+        pl.col("algorithm").is_in(["majority-vote", "veracity", "mle"])
+    )
+    others = table.with_columns(mean=(pl.col("data2") + pl.col("data3")) / 2)
+    chosen = others.sort("mean", descending=True, maintain_order=True)["data1"][0]
+    assert row_of(found["accuracy_by_dataset"], BEST_ELSEWHERE)["data1"] == chosen
+
+
+def test_the_ablation_has_the_default_and_each_part_left_out(tables):
+    study, found = tables
+    assert found["ablation"]["algorithm"].to_list() == list(ABLATIONS)
+    whole = row_of(found["ablation"], "veracity")["accuracy"]
+    assert whole == pytest.approx(row_of(found["league"], "veracity")["accuracy"])
+    assert len(study.findings(found)) == len(found["league"])
+    assert "league" in study.figures(found)
+
+
+def test_calibration_is_what_evaluate_says():
+    drawn = Synthetic(sources=6, items=200, accuracy=0.55).draw(seed=4)
+    result = veracity.discover(drawn.claims)
+    prepared = veracity.discovery.prepare(drawn.claims, tell=veracity.discovery.say_nothing)
+    encoded = prepared.encoded
+    truths, _ = veracity.read.read_truths_beside(prepared.table, drawn.truth)
+    known, _ = veracity.truths.known_of_fact(encoded, truths)
+    found = calibration_error(encoded.claims, result.facts["plausibility"].to_numpy(), known)
+    assert found == pytest.approx(veracity.evaluate(result, drawn.truth).calibration_error)
+
+
+def test_the_command_writes_a_page(folders, tmp_path):
+    arguments = ["study", "league", folders[0], "--algorithms", "mle", "--out", str(tmp_path / "s")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "majority-vote" in result.output
+    assert (tmp_path / "s" / "index.html").exists()

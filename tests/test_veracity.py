@@ -1,0 +1,212 @@
+"""What the default promises: mirrors count once, spammers little, doubt is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import veracity
+from veracity.algorithms import Veracity
+from veracity.algorithms.mirrors import find_mirrors
+from veracity.encode import encode
+from veracity.schema import ClaimsTable
+
+N_ITEMS = 300
+
+
+def crowd(seed, accuracies, n_values=5, labels=True, answers=0.7):
+    """Sources of given accuracies; values are shared labels, or each item's own."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_values, N_ITEMS)
+    said = np.full((len(accuracies), N_ITEMS), -1)
+    for source, accuracy in enumerate(accuracies):
+        is_right = rng.random(N_ITEMS) < accuracy
+        wrong = (truth + rng.integers(1, n_values, N_ITEMS)) % n_values
+        speaks = rng.random(N_ITEMS) < answers
+        said[source] = np.where(speaks, np.where(is_right, truth, wrong), -1)
+    return said, truth, labels
+
+
+def tables(said, truth, labels=True):
+    source, item = np.nonzero(said >= 0)
+
+    def spelt(entity, value):
+        return [f"{v}" if labels else f"{e}: {v}" for e, v in zip(entity, value, strict=True)]
+
+    claims = {"source": source, "entity": item, "value": spelt(item, said[source, item])}
+    known = {"entity": range(len(truth)), "value": spelt(range(len(truth)), truth)}
+    return pl.DataFrame(claims), pl.DataFrame(known)
+
+
+def with_mirrors(said, original, n_mirrors):
+    return np.concatenate([said, np.repeat(said[[original]], n_mirrors, axis=0)])
+
+
+def accuracy(claims, truth, algorithm=None):
+    return veracity.evaluate(veracity.discover(claims, algorithm), truth)
+
+
+both_shapes = pytest.mark.parametrize("labels", [True, False], ids=["labels", "values"])
+
+
+@both_shapes
+def test_a_clique_of_mirrors_does_not_outvote_the_others(labels):
+    said, truth, _ = crowd(1, [0.75] * 12 + [0.35])
+    claims, known = tables(with_mirrors(said, 12, 9), truth, labels)
+    alone, _ = tables(said, truth, labels)
+    assert accuracy(claims, known, "majority-vote").accuracy < 0.9
+    assert accuracy(claims, known).accuracy > accuracy(alone, known).accuracy - 0.02
+
+
+@both_shapes
+def test_mirrors_are_told_and_only_they(labels):
+    said, truth, _ = crowd(2, [0.75] * 10)
+    claims, _ = tables(with_mirrors(said, 3, 1), truth, labels)
+    copies = veracity.discover(claims).copies
+    assert {copies["source"][0], copies["original"][0]} == {3, 10}
+    assert len(copies) == 1
+    assert copies["different"][0] == 0
+
+
+@both_shapes
+def test_where_nobody_copies_looking_for_mirrors_changes_nothing(labels):
+    said, truth, _ = crowd(3, np.linspace(0.5, 0.95, 12))
+    claims, known = tables(said, truth, labels)
+    looking, not_looking = (
+        accuracy(claims, known, Veracity(mirrors=mirrors)).accuracy for mirrors in (True, False)
+    )
+    assert abs(looking - not_looking) <= 0.002
+
+
+def test_the_weight_of_mirrors_adds_up_to_one():
+    said, truth, _ = crowd(4, [0.75] * 10, answers=1.0)
+    table, _ = tables(with_mirrors(said, 0, 3), truth)
+    claims = encode(ClaimsTable(table, "categorical", "a test")).claims
+    _, weight = find_mirrors(claims.all, claims.n_sources, 5, 8.0)
+    total = np.bincount(claims.all.source_of_support, weight) / N_ITEMS
+    assert_allclose(total[[0, 10, 11, 12]], 0.25, atol=0.01)
+    assert_allclose(total[1:10], 1.0, atol=0.01)
+
+
+def test_spammers_are_ignored():
+    said, truth, _ = crowd(5, [0.85] * 5 + [0.2] * 8)
+    claims, known = tables(said, truth)
+    careful, _ = tables(said[:5], truth)
+    assert accuracy(claims, known, "majority-vote").accuracy < 0.9
+    assert accuracy(claims, known).accuracy > accuracy(careful, known).accuracy - 0.02
+
+
+def test_a_bias_that_is_known_is_information():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, N_ITEMS)
+    careful = [truth ^ (rng.random(N_ITEMS) < 0.1) for _ in range(2)]
+    yes_sayers = [truth | (rng.random(N_ITEMS) < 0.7) for _ in range(4)]
+    claims, known = tables(np.array(careful + yes_sayers), truth)
+    assert accuracy(claims, known, Veracity(confusions=False)).accuracy < 0.8
+    assert accuracy(claims, known).accuracy > 0.9
+
+
+FAMILIES = {
+    "alike": [0.65] * 15,
+    "few": [0.6, 0.7, 0.8],
+    "spread": list(np.linspace(0.35, 0.95, 12)),
+    "careless": [0.4] * 20 + [0.8] * 3,
+    "an expert": [0.45] * 9 + [0.98],
+    "adversaries": [0.8] * 9 + [0.02] * 3,
+}
+
+
+@both_shapes
+@pytest.mark.parametrize("n_values", [2, 4, 12])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_hardly_ever_loses_to_voting(family, n_values, labels):
+    if n_values == 2 and family in ("careless", "spread", "an expert"):
+        pytest.skip("of two values, most sources would name the wrong one")
+    lost = []
+    for seed in range(3):
+        said, truth, _ = crowd(seed, FAMILIES[family], n_values, answers=0.6)
+        claims, known = tables(said, truth, labels)
+        vote = accuracy(claims, known, "majority-vote").accuracy
+        lost.append(vote - accuracy(claims, known).accuracy)
+    assert np.mean(lost) <= 0.01
+
+
+@both_shapes
+def test_of_values_with_plausibility_p_a_share_p_is_true(labels):
+    said, truth, _ = crowd(7, [0.55] * 9, n_values=4, answers=0.7)
+    claims, known = tables(said, truth, labels)
+    assert accuracy(claims, known).calibration_error < 0.07
+
+
+def test_a_lone_claim_is_as_plausible_as_its_source_is_right():
+    said, truth, _ = crowd(8, [0.9, 0.9, 0.9, 0.5], answers=1.0)
+    said[:3, :50] = -1  # of these items only the careless source speaks
+    claims, _ = tables(said, truth, labels=False)
+    truths = veracity.discover(claims).truths.filter(pl.col("entity") < 50)
+    assert truths["plausibility"].is_between(0.35, 0.65).all()
+
+
+def test_items_that_are_hard_for_all_temper_the_plausibilities():
+    rng = np.random.default_rng(9)
+    truth = rng.integers(0, 3, N_ITEMS)
+    accuracy_of_item = np.where(rng.random(N_ITEMS) < 0.5, 0.95, 0.35)
+    is_right = rng.random((10, N_ITEMS)) < accuracy_of_item
+    said = np.where(is_right, truth, (truth + rng.integers(1, 3, (10, N_ITEMS))) % 3)
+    claims, known = tables(said, truth)
+    tempered, not_tempered = (
+        accuracy(claims, known, Veracity(temper=temper)) for temper in (True, False)
+    )
+    assert tempered.calibration_error < not_tempered.calibration_error
+    assert tempered.accuracy == pytest.approx(not_tempered.accuracy, abs=0.01)
+
+
+def test_the_start_does_not_matter():
+    said, truth, _ = crowd(10, list(np.linspace(0.4, 0.9, 10)))
+    claims, known = tables(said, truth)
+    found = [
+        accuracy(claims, known, Veracity(prior=veracity.Prior(tpr=tpr, fpr=fpr))).accuracy
+        for tpr in (0.6, 0.75, 0.9)
+        for fpr in (0.05, 0.2, 0.4)
+    ]
+    assert max(found) - min(found) <= 0.01
+
+
+@pytest.mark.parametrize("kind", ["categorical", "multiple", "binary"])
+def test_a_fixed_source_keeps_its_rate(kind):
+    said, truth, _ = crowd(11, [0.6] * 5, n_values=2)
+    claims, _ = tables(said, truth)
+    if kind == "binary":
+        claims = claims.select("source", fact="entity", claim=pl.col("value") == "1")
+    prior = veracity.Prior(of_source={"2": veracity.Rate(tpr=0.9, fpr=0.1, fixed=True)})
+    result = veracity.discover(claims, Veracity(prior=prior), kind=kind)
+    trust = dict(result.sources.select("source", "trust").iter_rows())
+    assert trust[2] == pytest.approx(0.9)
+    assert trust[1] < 0.85
+
+
+def test_what_is_known_of_a_source_decides_where_little_is_claimed():
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x"] * 2, "value": ["1", "2"]})
+    prior = veracity.Prior(of_source={"b": veracity.Rate(tpr=0.95, fpr=0.05)})
+    assert veracity.discover(claims, Veracity(prior=prior)).truths["value"].to_list() == ["2"]
+
+
+@both_shapes
+def test_known_truths_turn_a_crowd_that_errs_together(labels):
+    said, truth, _ = crowd(12, [0.9, 0.9] + [0.25] * 6, n_values=3, answers=1.0)
+    claims, known = tables(said, truth, labels)
+    some = known.sample(60, seed=1)
+    rest = known.join(some, on="entity", how="anti")
+    before = veracity.evaluate(veracity.discover(claims), rest).accuracy
+    after = veracity.evaluate(veracity.discover(claims, known=some), rest).accuracy
+    assert after >= before
+    assert after > 0.85
+
+
+def test_an_item_refuted_in_all_its_labels_gets_no_plausibility():
+    said, truth, _ = crowd(13, [0.8] * 4, n_values=2)
+    claims, _ = tables(said, truth)
+    unheard = pl.DataFrame({"entity": [0], "value": ["7"]})
+    facts = veracity.discover(claims, known=unheard).facts.filter(pl.col("entity") == 0)
+    assert (facts["plausibility"] == 0.0).all()
