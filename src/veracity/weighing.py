@@ -169,7 +169,9 @@ class Weighing:
         n_labels = self.tables.confusions.width
         rows = self.item.source_of_claim * n_labels + label[fact]
         table = self.tables.confusions[rows].to_numpy()
-        return np.asarray(table[np.arange(len(rows)), label[self.item.fact_of_claim]])
+        said = table[np.arange(len(rows)), label[self.item.fact_of_claim]]
+        share = self.item.weight_of_claim
+        return np.asarray(said if share is None else said * share)
 
     def _ground(self, name: str, otherwise: float) -> FloatArray:
         grounds, n_facts = self.tables.grounds, len(self.item.facts)

@@ -88,8 +88,8 @@ class Weights(NamedTuple):
     The score of a fact is its prior, plus `support` of every source that supports it, plus `oppose`
     of every other source that speaks on its item. Some algorithms weigh otherwise: by the claim,
     not the source (`of_claim`, in the order of `Tables.claims`, for `support`); by what is claimed
-    and what is true (`confusion`, for both); or a claim also adds a share of its weight to the
-    facts paired with its own (`pairs`: fact, other fact, share).
+    and what is true (`confusion`, for both, times `of_claim` if there is one); or a claim also adds
+    a share of its weight to the facts paired with its own (`pairs`: fact, other fact, share).
     """
 
     support: FloatArray

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from veracity.algorithms.base import Tally, compiled, hold_known, logit, sigmoid
+from veracity.algorithms.base import Tally, Weights, compiled, hold_known, logit, sigmoid
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.encode import UNKNOWN, Block, FloatArray, IntArray
 
@@ -82,19 +82,32 @@ class Values(NamedTuple):
         """Plausibilities; what is missing to one is that no claimed value is true."""
         return self._judge(block, self.dispersion if temper else 1.0, none=True)
 
-    def _judge(self, block: Block, dispersion: float, *, none: bool) -> FloatArray:
+    def weights(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> Weights:
+        """What each claim is worth, copies and dispersion counted in; that none is true has 0."""
+        dispersion = self.dispersion if temper else 1.0
+        return Weights(
+            logit(self.disputed) / dispersion,
+            np.zeros(len(self.disputed)),
+            "softmax",
+            of_claim=self._words(block, none=True) / dispersion,
+            unclaimed=np.zeros(len(block.first_fact_of_item) - 1),
+        )
+
+    def _words(self, block: Block, *, none: bool) -> FloatArray:
+        """What each claim adds to the score of its fact, before it is tempered."""
         n_facts = np.diff(block.first_fact_of_item)
-        first = block.first_support_of_fact[:-1]
+        n_supports = np.diff(block.first_support_of_fact)
         words = logit(self.disputed)[block.source_of_support]
         if none:
-            is_lone = np.repeat(
-                np.repeat(n_facts == 1, n_facts), np.diff(block.first_support_of_fact)
-            )
+            is_lone = np.repeat(np.repeat(n_facts == 1, n_facts), n_supports)
             words[is_lone] = logit(self.accuracy)[block.source_of_support[is_lone]]
-        words *= self.weight_of_support
-        n_said = np.add.reduceat(self.weight_of_support, first)
-        score = np.add.reduceat(words, first) + n_said * np.repeat(np.log(n_facts), n_facts)
-        score /= dispersion
+        words += np.repeat(np.repeat(np.log(n_facts), n_facts), n_supports)
+        return np.asarray(words * self.weight_of_support)
+
+    def _judge(self, block: Block, dispersion: float, *, none: bool) -> FloatArray:
+        n_facts = np.diff(block.first_fact_of_item)
+        words = self._words(block, none=none)
+        score = np.add.reduceat(words, block.first_support_of_fact[:-1]) / dispersion
         if not none:
             return np.asarray(compiled().normalise_log(score, block.first_fact_of_item))
         log_claimed = np.logaddexp.reduceat(score, block.first_fact_of_item[:-1])
@@ -163,11 +176,30 @@ class Labels(NamedTuple):
         label = self._judge(block, label_of_fact, self.dispersion if temper else 1.0)
         return np.asarray(label[block.item_of_fact, label_of_fact])
 
-    def _judge(self, block: Block, label_of_fact: IntArray, dispersion: float) -> FloatArray:
+    def weights(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> Weights:
+        """Log P(what a source says, given what is true), copies and dispersion counted in."""
+        dispersion = self.dispersion if temper else 1.0
+        log_joint = self._log_joint(block, label_of_fact, dispersion)
+        log_joint[block.item_of_fact, label_of_fact] = -np.inf
+        nothing = np.zeros(len(self.accuracy))  # it is all in the confusions
+        return Weights(
+            nothing,
+            nothing,
+            "softmax",
+            prior=np.log(self.share)[label_of_fact],
+            of_claim=self.weight_of_support,
+            confusion=np.log(self.confusion) / dispersion,
+            unclaimed=np.logaddexp.reduce(log_joint, axis=1),
+        )
+
+    def _log_joint(self, block: Block, label_of_fact: IntArray, dispersion: float) -> FloatArray:
         said = compiled().weigh_confusions(
             block, label_of_fact, np.log(self.confusion), self.weight_of_support
         )
-        log_joint = np.log(self.share) + said / dispersion
+        return np.asarray(np.log(self.share) + said / dispersion)
+
+    def _judge(self, block: Block, label_of_fact: IntArray, dispersion: float) -> FloatArray:
+        log_joint = self._log_joint(block, label_of_fact, dispersion)
         label: FloatArray = np.exp(
             log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
         )
@@ -236,10 +268,17 @@ class Facts(NamedTuple):
 
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
         """Bayes' rule, fact by fact."""
-        base = np.log1p(-self.tpr) - np.log1p(-self.fpr)
-        weight = logit(self.tpr) - logit(self.fpr)
-        log_odds = compiled().sum_votes(block, base, weight) + logit(np.array(self.prevalence))
-        return sigmoid(log_odds)
+        support, oppose, _, prior, *_ = self.weights(block, label_of_fact, temper=temper)
+        return sigmoid(compiled().sum_votes(block, oppose, support - oppose) + prior)
+
+    def weights(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> Weights:
+        """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: the prevalence."""
+        return Weights(
+            np.log(self.tpr) - np.log(self.fpr),
+            np.log1p(-self.tpr) - np.log1p(-self.fpr),
+            "sigmoid",
+            float(logit(np.array(self.prevalence))),
+        )
 
 
 Shape = Values | Labels | Facts

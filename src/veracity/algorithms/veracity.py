@@ -18,6 +18,7 @@ from veracity.algorithms.base import (
     Memory,
     Tally,
     Turn,
+    Weights,
     compiled,
     hold_known,
     logit,
@@ -124,6 +125,10 @@ class Veracity(Algorithm[Belief]):
     ) -> FloatArray:
         """Bayes' rule, tempered."""
         return reliability[0].judge(block, memory[0], temper=self.temper)
+
+    def weights(self, claims: Claims, memory: Memory, reliability: Belief) -> Weights:
+        """What the claims weigh, mirrors counted once, tempered."""
+        return reliability[0].weights(claims.all, memory[0], temper=self.temper)
 
     def trust(self, reliability: Belief) -> FloatArray:
         """The accuracy."""
