@@ -67,7 +67,7 @@ class Page(HTMLParser):
         if "style" in self.open or "script" in self.open:
             return
         self.said += data
-        if "table" in self.open and self.open[-1] in ("caption", "span") and "td" not in self.open:
+        if "caption" in self.open:
             self.caption += data
         if "table" in self.open and {"td", "th"} & set(self.open):
             self.rows[-1][-1] += data

@@ -8,7 +8,7 @@ import polars as pl
 
 from veracity.explain import Why, without_keys
 from veracity.report.gather import Findings
-from veracity.report.markup import Look, details, measure, name, paragraph, table, text
+from veracity.report.markup import Look, details, measure, name, paragraph, table
 from veracity.report.summary import thing
 
 __all__ = ["items_to_check"]
@@ -72,14 +72,16 @@ def _title(item: dict[str, Any]) -> str:
     """The item and its value, in one line."""
     names = (item[key] for key in ("entity", "attribute", "fact") if key in item)
     value = item.get("settled_on", item.get("value"))
-    told = "" if value is None else f": {str(value).lower() if value in (True, False) else value}"
-    return f"<b>{text(' · '.join(str(part) for part in names))}</b>{name(told)}"
+    told = str(value).lower() if isinstance(value, bool) else value
+    return f"<b>{' · '.join(map(name, names))}</b>{'' if value is None else f': {name(told)}'}"
 
 
 def _why(why: Why) -> str:
     """The words, the values, and what claims weigh for the best of them."""
     words = "".join(paragraph(line) for line in why.words.splitlines())
     values, rows = why.tables
+    if why.scale == "numbers":  # there is one value, and the words have told it
+        return f"{words}{_rows(why, values, rows)}"
     shown = without_keys(values).head(10)
     headings = {"prior": "score before any claim", "supporters": "sources for it"}
     look = Look(caption="The values", of=len(values), headings=headings)

@@ -61,12 +61,14 @@ def text(words: object) -> str:
 def name(value: object) -> str:
     """A name or value, cut if it is very long.
 
-    >>> name("x" * 500)[-12:]
-    'xxxxxxxxxxx…'
+    >>> name("x" * 500)[-5:], name(0.1 + 0.2), name(1234567.0)
+    ('xxxx…', '0.3', '1234567')
     """
     if value is None:
         return ""
-    told = f"{value:.9g}" if isinstance(value, float) else str(value)
+    told = str(value)
+    if isinstance(value, float):
+        told = f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
     return text(told if len(told) <= LONGEST else told[: LONGEST - 1] + "…")
 
 
@@ -132,7 +134,7 @@ def table(frame: pl.DataFrame, look: Look) -> str:
     kind = "table tall" if len(frame) > 15 else "table"
     return (
         f'<div class="{kind}" role="region" tabindex="0" aria-label="{text(look.caption)}">'
-        f"<table{marks}><caption>{text(look.caption)}{count}</caption>"
+        f"<table{marks}><caption><div>{text(look.caption)}{count}</div></caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

@@ -47,7 +47,7 @@ const makeSearchable = (table, index) => {
   input.autocomplete = "off";
   label.htmlFor = input.id;
   count.htmlFor = input.id;
-  label.textContent = `Search in “${table.caption.firstChild.textContent.trim()}”`;
+  label.textContent = `Search in “${table.parentElement.getAttribute("aria-label")}”`;
   box.append(label, input, count);
   table.parentElement.before(box);
   const rows = Array.from(table.tBodies[0].rows, (row) => ({ row, text: row.textContent.toLowerCase() }));

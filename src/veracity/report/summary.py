@@ -200,8 +200,8 @@ def _warning(concern: Concern) -> str:
         evidence = details("Evidence", table(shown, look))
     seen = f"{concern.seen[0].upper()}{concern.seen[1:]}."
     return (
-        f'<div class="warning {escape(concern.severity)}"><p><strong>{text(concern.severity)}: '
-        f"{text(concern.name)}.</strong> {text(seen)}</p>"
+        f'<div class="warning {escape(concern.severity)}"><p><strong>'
+        f"{text(concern.severity.capitalize())}: {text(concern.name)}.</strong> {text(seen)}</p>"
         f"<p><em>This means:</em> {text(concern.means)}.</p>"
         f"<p><em>Would help:</em> {text(concern.help)}.</p>{evidence}</div>"
     )
