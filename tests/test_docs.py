@@ -122,10 +122,10 @@ def test_page_of_algorithm_tells_its_parameters_and_their_defaults(algorithm):
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("data", "vote", "ltd_rbm"), ACCURACY_ROW.findall(README.read_text("utf-8"))
+    ("data", "vote", "default"), ACCURACY_ROW.findall(README.read_text("utf-8"))
 )
-def test_readme_tells_the_accuracy_on_real_claims(data, vote, ltd_rbm, shared_data):
+def test_readme_tells_the_accuracy_on_real_claims(data, vote, default, shared_data):
     folder = shared_data / data
-    for told, algorithm in ((vote, "majority-vote"), (ltd_rbm, "ltd-rbm")):
+    for told, algorithm in ((vote, "majority-vote"), (default, None)):
         result = veracity.discover(folder / "claims.parquet", algorithm)
         assert told == f"{veracity.evaluate(result, folder / 'truth.parquet').accuracy:.3f}"

@@ -48,6 +48,31 @@ def accuracy(claims, truth, algorithm=None):
     return veracity.evaluate(veracity.discover(claims, algorithm), truth)
 
 
+def fixed(**tpr):
+    rates = {name: veracity.Rate(tpr=t, fpr=0.5, fixed=True) for name, t in tpr.items()}
+    return Veracity(prior=veracity.Prior(of_source=rates), temper=False)
+
+
+def test_values_are_judged_as_with_pencil_and_paper():
+    rows = {"source": ["a", "b", "b"], "entity": ["x", "x", "y"], "value": ["1", "2", "3"]}
+    facts = veracity.discover(pl.DataFrame(rows), fixed(a=0.8, b=0.6)).facts
+    # Two values of x, so two false ones: odds 2 · 0.8 / 0.2 = 8 and 2 · 0.6 / 0.4 = 3, and 1 for
+    # neither. One value of y: odds 0.6 / 0.4 = 1.5, and 1 for another.
+    assert_allclose(facts["plausibility"], [8 / 12, 3 / 12, 0.6])
+
+
+def test_labels_are_judged_as_with_pencil_and_paper():
+    said = [("a", q, f"{q % 2}") for q in range(10)] + [("b", q, f"{q % 2}") for q in range(1, 10)]
+    rows = [*said, ("b", 0, "1")]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    facts = veracity.discover(claims, fixed(a=0.8, b=0.6)).facts
+    one, other = facts.filter(pl.col("entity") == 0)["plausibility"]
+    (one_alike,) = facts.filter(pl.col("entity") == 2)["plausibility"]
+    share = one / other / ((0.8 / 0.2) * (0.4 / 0.6))  # odds of label 0 before any claim
+    assert one + other == pytest.approx(1.0)
+    assert one_alike / (1 - one_alike) == pytest.approx(share * (0.8 / 0.2) * (0.6 / 0.4))
+
+
 both_shapes = pytest.mark.parametrize("labels", [True, False], ids=["labels", "values"])
 
 
