@@ -1,4 +1,4 @@
-"""Make the pictures of docs/reports.md: the report of the demo, as a browser shows it.
+"""Make the pictures of the docs: the report of the demo, as a browser shows it, and figures.
 
     python docs/screenshots/make.py
 
@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import veracity
+from veracity.plot import save_figure
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
@@ -27,6 +28,12 @@ PICTURES = {
 }
 """What is in each picture: width and theme, the first and the last element."""
 
+FIGURES = {
+    "sources": {},
+    "agreement": {},
+    "decision": {"entity": "VC-111", "attribute": "gate"},
+}
+
 BOUNDS = """
 const [first, last] = Array.from(arguments, (each) => document.querySelector(each));
 const top = first.getBoundingClientRect().top, bottom = last.getBoundingClientRect().bottom;
@@ -38,6 +45,8 @@ def main() -> None:
     """Write the pictures beside this script."""
     flights = veracity.synthetic.flights()
     result = veracity.discover(flights.claims)
+    for name, given in FIGURES.items():
+        save_figure(result.plot.draw(name, **given), HERE / f"plot-{name}.svg")
     with tempfile.TemporaryDirectory() as folder, open_browser() as driver:
         page = veracity.write_report(result, Path(folder) / "report.html", truth=flights.truth)
         for name, (width, theme, first, last) in PICTURES.items():

@@ -26,9 +26,9 @@ SHOWN = ("entity", "attribute", "fact", "value", "settled_on", "plausibility", "
 def items_to_check(found: Findings) -> str:
     """The items that are most worth to look up, and why the first of them have their values."""
     items, contested, explained = found.worth
-    whats = thing(found.result, 2)
+    things = thing(found.result, 2)
     if items.is_empty():
-        return paragraph(f"No {whats} are contested: there is nothing to check against another.")
+        return paragraph(f"No {things} are contested: there is nothing to check against another.")
     how = (
         "the claims lie far from the estimate, and there are many of them"
         if found.result.kind == "numeric"
@@ -36,7 +36,7 @@ def items_to_check(found: Findings) -> str:
     )
     shown = items.select(column for column in SHOWN if column in items.columns)
     look = Look(
-        caption=f"{whats.capitalize()} most worth checking",
+        caption=f"{things.capitalize()} most worth checking",
         of=contested,
         sortable=True,
         searchable=True,
@@ -84,8 +84,13 @@ def _why(why: Why) -> str:
         return f"{words}{_rows(why, values, rows)}"
     shown = without_keys(values).head(10)
     headings = {"prior": "score before any claim", "supporters": "sources for it"}
-    look = Look(caption="The values", of=len(values), headings=headings)
+    cells = {"value": _value} if "value" in shown.columns else {}
+    look = Look(caption="The values", of=len(values), headings=headings, cells=cells)
     return f"{words}{table(shown, look)}{_rows(why, values, rows)}"
+
+
+def _value(row: dict[str, Any]) -> str:
+    return "<i>one that nobody claims</i>" if row["value"] is None else name(row["value"])
 
 
 def _rows(why: Why, values: pl.DataFrame, rows: pl.DataFrame) -> str:

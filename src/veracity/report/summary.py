@@ -69,10 +69,10 @@ def thing(result: Result, number: int) -> str:
 def _given(result: Result) -> str:
     given = result.run["input"]
     n_items, n_contested = given["items"], _n_contested(result)
-    whats = thing(result, n_items)
+    things = thing(result, n_items)
     sources = "1 source makes" if given["sources"] == 1 else f"{given['sources']:,} sources make"
     claims = "1 claim" if given["claims"] == 1 else f"{given['claims']:,} claims"
-    start = f"{sources} {claims} about {n_items:,} {whats}"
+    start = f"{sources} {claims} about {n_items:,} {things}"
     if n_contested == 0:
         return f"{start}, and nobody contradicts another."
     differ = share(n_contested / n_items)
@@ -97,8 +97,8 @@ def _sureness(result: Result) -> list[str]:
         return [f"The standard error of half of the estimates is {half:.3g} or less."]
     sureness = _sure(result)
     n, n_sure = len(sureness), int((sureness >= SURE).sum())
-    whats = "values" if result.kind == "multiple" else thing(result, n)
-    how = f"The answer is at least {SURE:.0%} plausible for {n_sure:,} of {n:,} {whats}"
+    things = "values" if result.kind == "multiple" else thing(result, n)
+    how = f"The answer is at least {SURE:.0%} plausible for {n_sure:,} of {n:,} {things}"
     sentences = [f"{how} ({share(n_sure / n)}). {_how_many_wrong(result, n)}"]
     n_empty = truths["value"].null_count()
     if n_empty:
