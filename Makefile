@@ -29,6 +29,10 @@ browser:         ## install Debian's Chromium, in which pages are tested, where 
 	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
 	  chromium chromium-driver; } >/dev/null || echo "no Chromium: pages are not tested"; fi
 
+docs: .venv/dev  ## build the site of the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+	@echo "now open site/index.html in a browser"
+
 format: .venv/dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -37,7 +41,7 @@ bench: .venv/dev ## print the ratios of the benchmarks, at 10^6 claims; BENCH=--
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
 clean:           ## remove what the other targets made
-	rm -rf .venv .venv-bare demo-run
+	rm -rf .venv .venv-bare demo-run site
 
 .venv/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -49,4 +53,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
 
-.PHONY: help demo test check bare browser format bench clean
+.PHONY: help demo test check bare browser docs format bench clean

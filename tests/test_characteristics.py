@@ -355,3 +355,19 @@ def test_mirrors_among_the_flight_sites_are_on_top(shared_data):
     for source, other in pairs.select("source", "other").iter_rows():
         assert any({source, other} <= group for group in mirrors)
     assert pairs["suspicion"].min() > 0.999
+
+
+def test_pairs_can_be_looked_for_in_some_of_the_items(flights):
+    everything, half = (
+        profile(flights.claims, flights.truth, most_paired=most)
+        for most in (len(flights.claims), len(flights.claims) // 2)
+    )
+    without = profile(flights.claims, flights.truth)
+    assert everything.pairs.equals(without.pairs)
+    assert half.measures() == without.measures()
+    some, all_of_them = (
+        pairs.select("source", "other", "shared").sort("source", "other")
+        for pairs in (half.pairs, without.pairs)
+    )
+    both = some.join(all_of_them, on=["source", "other"])
+    assert both["shared"].sum() == pytest.approx(both["shared_right"].sum() / 2, rel=0.15)

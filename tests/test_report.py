@@ -117,16 +117,15 @@ def no_figures(monkeypatch):
 
 def test_numbers_of_sources_are_those_of_the_table(flights_page, flights):
     sources = veracity.discover(flights.claims).sources
-    rows = flights_page.tables["Sources, those with most claims first"][1:]
-    told = {row[0]: row[1:] for row in rows}
+    head, *rows = flights_page.tables["Sources, those with most claims first"]
+    told = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     assert len(told) == len(sources)
     for source in sources.iter_rows(named=True):
-        accuracy, tpr, fpr, claims, items = told[source["source"]][:5]
-        low, high = source["accuracy_low"], source["accuracy_high"]
-        assert accuracy == f"{source['accuracy']:.3f} {low:.2f} to {high:.2f}"
-        assert tpr.startswith(f"{source['tpr']:.3f} ")
-        assert fpr.startswith(f"{source['fpr']:.3f} ")
-        assert (claims, items) == (str(source["claims"]), str(source["items"]))
+        row = told[source["source"]]
+        for rate in ("accuracy", "tpr", "fpr"):
+            low, high = source[f"{rate}_low"], source[f"{rate}_high"]
+            assert row[rate] == f"{source[rate]:.3f} {low:.2f} to {high:.2f}"
+        assert (row["claims"], row["items"]) == (str(source["claims"]), str(source["items"]))
 
 
 def test_measures_are_those_of_evaluate(flights_page, flights):

@@ -167,8 +167,8 @@ def profile(
     truth
         Known truths, in any form claims can have; with them, accuracies are told, too.
     most_paired
-        Look for pairs of sources in about so many claims, items being left out evenly; in all of
-        them unless given, which may take a minute for millions.
+        Look for pairs of sources in about so many claims, those of items drawn at random; in all
+        of them unless given, which may take a minute for millions.
     progress
         Called with phase, done and total as the work goes on.
 
@@ -417,10 +417,11 @@ def _agreement(block: Block, n_sources: int) -> dict[str, pl.Series]:
 
 
 def _some_items(block: Block, most_claims: int) -> Block:
-    """Every so manieth item, so that about so many claims are left."""
+    """Items drawn at random, always the same ones, with about so many claims in all."""
     first, first_support = block.first_fact_of_item, block.first_support_of_fact
-    step = max(1, -(-len(block.source_of_support) // max(most_claims, 1)))
-    is_kept = np.arange(len(first) - 1) % step == 0
+    share = most_claims / len(block.source_of_support)
+    is_kept = np.random.default_rng(0).random(len(first) - 1) < share
+    is_kept[0] = True  # none would be too few
     fact_is_kept = np.repeat(is_kept, np.diff(first))
     n_supports, n_voices = np.diff(first_support), np.diff(block.first_voice_of_item)
     return Block(

@@ -1,0 +1,26 @@
+"""What the site has beside docs/: the pages that stand at the root of the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[1]
+PAGES_OF_ROOT = ("CONTRIBUTING.md", "CHANGELOG.md")
+
+
+def on_files(files: Any, config: Any) -> Any:  # noqa: ANN401 - called by MkDocs, which has no types
+    """Add the pages of the root, with links as they are from inside docs/."""
+    for name in PAGES_OF_ROOT:
+        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+        files.append(File.generated(config, name.lower(), content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401 - see above
+    """Let links that leave docs/ lead to the pages of the root."""
+    for name in PAGES_OF_ROOT:
+        markdown = markdown.replace(f"](../{name})", f"]({name.lower()})")
+    return markdown
