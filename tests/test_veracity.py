@@ -147,8 +147,8 @@ FAMILIES = {
 @pytest.mark.parametrize("n_values", [2, 4, 12])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_it_hardly_ever_loses_to_voting(family, n_values, labels):
-    if n_values == 2 and family in ("careless", "spread", "an expert"):
-        pytest.skip("of two values, most sources would name the wrong one")
+    if n_values == 2 and family in ("careless", "an expert"):
+        pytest.skip("most sources name the wrong one of two: it loses, as the page says")
     lost = []
     for seed in range(3):
         said, truth, _ = crowd(seed, FAMILIES[family], n_values, answers=0.6)
@@ -160,9 +160,13 @@ def test_it_hardly_ever_loses_to_voting(family, n_values, labels):
 
 @both_shapes
 def test_of_values_with_plausibility_p_a_share_p_is_true(labels):
-    said, truth, _ = crowd(7, [0.55] * 9, n_values=4, answers=0.7)
-    claims, known = tables(said, truth, labels)
-    assert accuracy(claims, known).calibration_error < 0.07
+    """A few hundred items tell a calibration error to some hundredths only, hence the mean."""
+    found = []
+    for seed in range(6):
+        said, truth, _ = crowd(seed, [0.6] * 6, n_values=4, answers=0.6)
+        claims, known = tables(said, truth, labels)
+        found.append(accuracy(claims, known).calibration_error)
+    assert np.mean(found) < 0.08
 
 
 def test_a_lone_claim_is_as_plausible_as_its_source_is_right():

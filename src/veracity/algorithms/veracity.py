@@ -72,7 +72,7 @@ class Veracity(Algorithm[Belief]):
     learns_from = "all"
 
     prior: Prior = NO_PRIOR
-    strength: float = 4.0
+    strength: float = 8.0
     confusions: bool = True
     mirrors: bool = True
     temper: bool = True
