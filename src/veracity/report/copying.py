@@ -68,15 +68,21 @@ def _by_mistakes(found: Findings) -> str:
         return ""
     pairs = shared_mistakes(found)
     if pairs.is_empty():
-        return paragraph("No two sources make half of their mistakes together.")
+        return paragraph(f"No two{_seen(found)} sources make half of their mistakes together.")
     look = Look(
-        caption="Pairs that make half of their mistakes or more together",
+        caption=f"Pairs{_seen(found) or ' of'} sources that make half of their mistakes together",
         of=len(pairs),
         sortable=True,
         searchable=len(pairs) > 10,
         headings={"mistakes": "items where either is mistaken", "share": "share of these"},
     )
     return table(pairs.head(MOST_PAIRS), look)
+
+
+def _seen(found: Findings) -> str:
+    """Which sources were looked at, if not all."""
+    n_seen = 0 if found.agreement is None else found.agreement["source"].n_unique()
+    return f" of the {n_seen} most active" if 0 < n_seen < len(found.result.tables.sources) else ""
 
 
 def _by_claims(found: Findings) -> str:
