@@ -102,7 +102,7 @@ SAYS = {
     "sources": ("The sources", "tpr: P(claims true given fact true)", "airline", "claims"),
     "agreement": ("How often sources say the same", "airline", "skyfare", "agreement"),
     "plausibility": ("How sure the answer is", "plausibility of the value settled on", "contested"),
-    "trace": ("How ltd-rbm settled", "round", "change of the sources' rates", "tolerance"),
+    "trace": ("How veracity settled", "round", "change of the sources' rates", "tolerance"),
     "calibration": ("Calibration", "share that is right", "judged", "400 known truths"),
     "accuracy": ("How right, by attribute", "all items", "gate", "departure"),
     "decision": ("VC-111 gate: D13", "log-odds of D13 against B2", "airline: D13", "all in all"),

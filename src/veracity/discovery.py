@@ -173,6 +173,7 @@ def answer(
         "normalisation": table.normalisation,
         "input": {
             "origin": table.origin,
+            "columns": dict(table.columns),
             "rows": table.rows_read,
             "claims": claims.n_claims,
             "sources": claims.n_sources,
