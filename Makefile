@@ -26,8 +26,9 @@ bare:            ## try the package as it is without extras, and not in this fol
 browser:         ## install Debian's Chromium, in which pages are tested, where it is missing
 	@if ! command -v chromedriver >/dev/null && command -v apt-get >/dev/null; then \
 	  sudo=$$(test $$(id -u) = 0 || echo sudo -n); \
+	  for try in 1 2 3; do \
 	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
-	  chromium chromium-driver; } >/dev/null || echo "no Chromium: pages are not tested"; fi
+	  chromium chromium-driver; } >/dev/null && break || echo "no Chromium yet: pages need it"; done; fi
 
 docs: .venv/dev  ## build the site of the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q

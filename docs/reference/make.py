@@ -1,0 +1,198 @@
+"""Write the reference from what the code says of itself: help texts, signatures, docstrings.
+
+    python docs/reference/make.py
+
+A test fails where the pages beside this script are not what it would write.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+import veracity
+from veracity.algorithms import Algorithm
+from veracity.cli import main as commands
+
+HERE = Path(__file__).parent
+WIDTH = 96
+MADE = "<!-- Made by docs/reference/make.py: change what it is made from, and run it. -->"
+SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
+CONTENTS = ("Parameters", "Attributes")
+"""The sections of a docstring that are shown; examples are run elsewhere."""
+
+
+def main() -> None:
+    """Write the pages beside this script."""
+    for name, text in pages().items():
+        (HERE / name).write_text(text, encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """The text of every page, by its name."""
+    return {"cli.md": cli_page(), "python.md": python_page()}
+
+
+def cli_page() -> str:
+    """What `--help` says, of every command."""
+    parts = [
+        MADE,
+        "# Command line",
+        "What `veracity COMMAND --help` says. How the commands are used is told in "
+        "[getting started](../getting-started.md).",
+    ]
+    for command, path in _commands(commands, "veracity"):
+        parts += [f"## `{path}`", f"```text\n{_help(command, path)}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(command: click.Command, path: str) -> Iterator[tuple[click.Command, str]]:
+    """A command and all below it, each with the words that call it."""
+    yield command, path
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from _commands(below, f"{path} {name}")
+
+
+def _help(command: click.Command, path: str) -> str:
+    context = click.Context(
+        command,
+        info_name=path,
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
+        help_option_names=["-h", "--help"],
+    )
+    return "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+
+
+def python_page() -> str:
+    """Every public name, with its signature and what its docstring says."""
+    public = {name: getattr(veracity, name) for name in veracity.__all__}
+    functions = {name: each for name, each in public.items() if inspect.isfunction(each)}
+    classes = {name: each for name, each in public.items() if inspect.isclass(each)}
+    algorithms = {name: each for name, each in classes.items() if issubclass(each, Algorithm)}
+    others = {name: each for name, each in classes.items() if name not in algorithms}
+    modules = {name: each for name, each in public.items() if inspect.ismodule(each)}
+    parts = [
+        MADE,
+        "# Python",
+        "All public names, from their docstrings. `veracity.__version__` is the version, as text. "
+        "The words are those of [the data model](../data-model.md).",
+        "## Functions",
+        *(_described(f"veracity.{name}", each) for name, each in functions.items()),
+        "## Classes",
+        *(_described(f"veracity.{name}", each) for name, each in others.items()),
+        "## Algorithms",
+        "Parameters are keyword-only. Each page tells what they mean.",
+        *(_algorithm(name, each) for name, each in algorithms.items()),
+        "## Modules",
+        *(_module(name, each) for name, each in modules.items()),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _described(name: str, each: Any) -> str:  # noqa: ANN401 - a function or a class
+    """Signature, docstring and, of a class, what it can do."""
+    parts = [f"### `{name}`", f"```text\n{_signature(name, each)}\n```", _prose(each)]
+    if inspect.isclass(each):
+        members = [_member(key, member) for key, member in _members(each)]
+        parts += ["It also has:", "\n".join(members)] if members else []
+    return "\n\n".join(part for part in parts if part)
+
+
+def _algorithm(name: str, each: type[Algorithm[Any]]) -> str:
+    heading = f"### `veracity.{name}`\n\n```text\n{_signature(f'veracity.{name}', each)}\n```"
+    return f"{heading}\n\n{_prose(each)}\n\n[Its page](../algorithms/{each().name}.md)"
+
+
+def _module(name: str, module: ModuleType) -> str:
+    told = {key: getattr(module, key) for key in module.__all__}
+    rows = [f"- `{key}`: {_first_line(each)}" for key, each in told.items()]
+    return f"### `veracity.{name}`\n\n{_first_line(module)}\n\n" + "\n".join(rows)
+
+
+def _members(each: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties of a class, in the order they are written."""
+    own = {field.name for field in fields(each)} if is_dataclass(each) else set()
+    for key, member in vars(each).items():
+        if not key.startswith("_") and key not in own and inspect.getdoc(member):
+            yield key, member
+
+
+def _member(key: str, member: Any) -> str:  # noqa: ANN401 - a method or a property
+    if isinstance(member, property | cached_property):
+        return f"- `{key}`: {_first_line(member)}"
+    function = getattr(member, "__func__", member)
+    parameters = [*inspect.signature(function).parameters.values()][1:]
+    return f"- `{key}({', '.join(_in_order(parameters))})`: {_first_line(member)}"
+
+
+def _signature(name: str, each: Any) -> str:  # noqa: ANN401 - a function or a class
+    """How it is called: on one line, or with a line for each parameter."""
+    if each is veracity.Result:
+        return f"{name}    made by discover and load"
+    signature = inspect.signature(each)
+    listed = list(_in_order([*signature.parameters.values()]))
+    gives = "" if inspect.isclass(each) else f" -> {_annotation(signature.return_annotation)}"
+    line = f"{name}({', '.join(listed)}){gives}"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join([f"{name}(", *(f"    {one}," for one in listed), f"){gives}"])
+
+
+def _in_order(parameters: list[inspect.Parameter]) -> Iterator[str]:
+    """Parameters as they are written, with the star before those that have to be named."""
+    is_starred = False
+    for one in parameters:
+        if one.kind is one.KEYWORD_ONLY and not is_starred:
+            yield "*"
+            is_starred = True
+        star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        kind = "" if one.annotation is one.empty else f": {_annotation(one.annotation)}"
+        default = "" if one.default is one.empty else f" = {_default(one.default)}"
+        yield f"{star}{one.name}{kind}{default}"
+
+
+def _annotation(annotation: Any) -> str:  # noqa: ANN401 - text, or a type
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "Any")
+
+
+def _default(value: Any) -> str:  # noqa: ANN401 - any default
+    """The default as it is written, not as it is stored."""
+    if isinstance(value, veracity.Prior):
+        return "Prior()"
+    return "..." if " object at 0x" in repr(value) or "<factory>" in repr(value) else repr(value)
+
+
+def _prose(each: Any) -> str:  # noqa: ANN401 - a function or a class
+    """The docstring as Markdown: its text, and its parameters or attributes as a list."""
+    text, *sections = SECTION.split(inspect.getdoc(each) or "")
+    parts = [part for part in text.strip().split("\n\n") if not part.startswith(">>>")]
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        if title in CONTENTS:
+            parts.append("\n".join(_entries(body)))
+    return "\n\n".join(parts)
+
+
+def _entries(body: str) -> Iterator[str]:
+    """One line for each name of a section, its indented text behind it."""
+    for entry in re.split(r"\n(?=\S)", body.strip()):
+        names, *lines = entry.splitlines()
+        quoted = ", ".join(f"`{name.strip()}`" for name in names.split(":")[0].split(","))
+        yield f"- {quoted}: {' '.join(line.strip() for line in lines)}"
+
+
+def _first_line(each: Any) -> str:  # noqa: ANN401 - anything with a docstring
+    return (inspect.getdoc(each) or "").split("\n\n")[0].replace("\n", " ")
+
+
+if __name__ == "__main__":
+    main()
