@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import runpy
 import shlex
 from dataclasses import fields
 from itertools import pairwise
@@ -130,3 +131,9 @@ def test_readme_tells_the_accuracy_on_real_claims(data, vote, default, shared_da
     for told, algorithm in ((vote, "majority-vote"), (default, None)):
         result = veracity.discover(folder / "claims.parquet", algorithm)
         assert told == f"{veracity.evaluate(result, folder / 'truth.parquet').accuracy:.3f}"
+
+
+def test_page_of_the_paper_shows_the_tables_of_the_studies():
+    renderer = runpy.run_path(str(ROOT / "docs" / "paper" / "render.py"))
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert renderer["render"](page) == page
