@@ -10,7 +10,13 @@ import polars as pl
 SHAPES = ("regular", "many sources", "giant item", "many facts", "few labels")
 
 
-def draw(n_claims: int, shape: str = "regular", seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame]:
+PART = 10_000_000
+"""More claims than these are drawn and written in parts."""
+
+
+def draw(
+    n_claims: int, shape: str = "regular", seed: int = 1, n_items: int | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Claims of 1,000 sources of differing accuracy about items with five possible values; truths.
 
     "many sources": one for every ten claims. "giant item": a tenth of all claims are about one
@@ -18,7 +24,7 @@ def draw(n_claims: int, shape: str = "regular", seed: int = 1) -> tuple[pl.DataF
     five values.
     """
     rng = np.random.default_rng(seed)
-    n_items = n_claims // 10
+    n_items = n_items or n_claims // 10
     n_sources = n_items if shape == "many sources" else 1_000
     n_values = 5 if shape == "few labels" else max(10, n_items // 10)
     item = rng.integers(n_items, size=n_claims)
@@ -54,7 +60,12 @@ def draw(n_claims: int, shape: str = "regular", seed: int = 1) -> tuple[pl.DataF
 def write(folder: Path, n_claims: int, shape: str = "regular", *, csv: bool = False) -> Path:
     """Draw claims and write them, once; the truths beside them."""
     path = folder / f"{shape.replace(' ', '-')}-{n_claims}{'.csv' if csv else '.parquet'}"
-    if not path.exists():
+    if n_claims > PART:
+        path.mkdir()
+        for part in range(n_claims // PART):
+            claims, _ = draw(PART, shape, part, n_claims // 10)
+            claims.write_parquet(path / f"{part}.parquet", row_group_size=1 << 20)
+    elif not path.exists():
         claims, truth = draw(n_claims, shape)
         claims.write_csv(path) if csv else claims.write_parquet(path, row_group_size=1 << 20)
         truth.write_parquet(path.with_suffix(".truth"))

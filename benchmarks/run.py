@@ -179,10 +179,8 @@ class Bench:
                 bare = run([sys.executable, "-c", ""]).peak
                 each = (whole.peak - bare) / self.n_claims
                 told = f"{whole.peak / 1e9:.2f} GB; DuckDB {vote.peak / 1e9:.2f}"
-                goal = 120.0 if self.n_claims >= 10_000_000 else math.inf
-                rows.append(
-                    Row("bytes a claim at the peak", told, each, "≤ 120 at 10^7", each <= goal)
-                )
+                is_met = each <= 120.0 if self.n_claims >= 10_000_000 else None  # libraries weigh
+                rows.append(Row("bytes a claim at the peak", told, each, "≤ 120 at 10^7", is_met))
         return rows
 
     def threads(self) -> list[Row]:
@@ -203,12 +201,16 @@ class Bench:
         ]
 
     def growth(self) -> list[Row]:
-        """How the CPU time of the whole command grows with claims."""
+        """How CPU time grows with claims, start-up left out: it would hide the growth."""
+        least = self.median(lambda: self.discover(self.data(1_000))).cpu
         few = self.median(lambda: self.discover(self.data(100_000))).cpu
         many = self.median(lambda: self.discover(self.data())).cpu
-        exponent = math.log(many / few) / math.log(self.n_claims / 100_000)
-        told = f"{few:.2f} and {many:.2f} CPU-s"
-        return [_ratio("exponent of growth from 10^5", told, exponent, 1.05)]
+        told = f"{few:.2f} and {many:.2f} CPU-s, of which {least:.2f} for starting"
+        measure = "exponent of growth from 10^5"
+        if few - least < 0.05:
+            return [Row(measure, f"{told}: too noisy to tell", None, "≤ 1.05", None)]
+        exponent = math.log((many - least) / (few - least)) / math.log(self.n_claims / 100_000)
+        return [_ratio(measure, told, exponent, 1.05)]
 
     def shapes(self) -> list[Row]:
         """Data that are not regular, per claim."""

@@ -262,7 +262,7 @@ def _mixed(one: IntArray, other: IntArray) -> NDArray[np.uint64]:
     return _read_only(mixed ^ (mixed >> np.uint64(32)))
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[np.uint64]:
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     """All hashes are, as those from Polars: so the kernel is compiled for one kind only."""
     array.flags.writeable = False
     return array
