@@ -283,9 +283,9 @@ class Bench:
         return str(self.folder / f"{name}.out")
 
     def discover(self, path: str, *options: str, out: str = "run") -> Usage:
-        """The whole command."""
+        """The whole command, with LTD-RBM."""
         command = [sys.executable, "-m", "veracity", "discover", path, "--json", "--force"]
-        return run([*command, "--out", self.out(out), *options])
+        return run([*command, "--algorithm", "ltd-rbm", "--out", self.out(out), *options])
 
     def work(self, name: str, *arguments: str) -> Usage:
         """A piece of `work.py`."""

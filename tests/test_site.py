@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
+import threading
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from browser import BROWSER, DRIVER, open_browser
 
 ROOT = Path(__file__).parents[1]
 REMOTE = re.compile(r"\s*(https?:)?//", re.IGNORECASE)
@@ -79,3 +88,48 @@ def test_a_link_to_click_is_not_loaded(tmp_path):
     page = tmp_path / "page.html"
     page.write_text('<a href="https://example.org/">there</a>', encoding="utf-8")
     assert remote_in(page) == []
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Hands out files, and tells nobody."""
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    """Where the site can be had; searching it takes a server, opening its pages does not."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def asked_for(driver):
+    """Every address the browser asked for since this was last called."""
+    messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    sent = [each for each in messages if each["method"] == "Network.requestWillBeSent"]
+    return [each["params"]["request"]["url"] for each in sent]
+
+
+@pytest.mark.skipif(
+    (BROWSER is None or DRIVER is None) and "CI" not in os.environ,
+    reason="no browser: 'make browser' installs Debian's chromium and chromium-driver",
+)
+def test_a_browser_finds_a_page_and_asks_only_this_server(address):
+    with open_browser() as driver:
+        asked_for(driver)
+        driver.get(f"{address}index.html")
+        driver.find_element(By.CSS_SELECTOR, "label[for=__search]").click()
+        box = driver.find_element(By.NAME, "query")
+        WebDriverWait(driver, 20).until(lambda _: box.is_displayed() and box.is_enabled())
+        box.send_keys("gold questions")
+        found = (By.CSS_SELECTOR, "a.md-search-result__link")
+        WebDriverWait(driver, 20).until(lambda driver: driver.find_elements(*found))
+        links = [each.get_attribute("href") for each in driver.find_elements(*found)]
+        assert any("tutorials/crowd-labels.html" in link for link in links)
+        elsewhere = [url for url in asked_for(driver) if url.startswith("http")]
+        assert [url for url in elsewhere if not url.startswith(address)] == []
+        assert driver.get_log("browser") == []
