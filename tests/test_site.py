@@ -130,6 +130,7 @@ def test_a_browser_finds_a_page_and_asks_only_this_server(address):
         WebDriverWait(driver, 20).until(lambda driver: driver.find_elements(*found))
         links = [each.get_attribute("href") for each in driver.find_elements(*found)]
         assert any("tutorials/crowd-labels.html" in link for link in links)
-        elsewhere = [url for url in asked_for(driver) if url.startswith("http")]
-        assert [url for url in elsewhere if not url.startswith(address)] == []
+        asked = [url for url in asked_for(driver) if url.startswith("http")]
+        assert f"{address}index.html" in asked
+        assert [url for url in asked if not url.startswith(address)] == []
         assert driver.get_log("browser") == []
