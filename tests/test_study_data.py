@@ -145,7 +145,8 @@ def landscape(monkeypatch, height):
 
     def measured(encoded, known, algorithm):
         prior = algorithm.prior
-        return Measured(height(prior.fpr, prior.tpr, prior.prevalence), 0.0, 1, converged=True)
+        right = height(prior.fpr, prior.tpr, prior.prevalence)
+        return Measured(right, 0.0, 0.0, 1, converged=True)
 
     monkeypatch.setattr(robustness_module, "measure", measured)
 

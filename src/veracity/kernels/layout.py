@@ -33,8 +33,6 @@ def number_names(
     new_row = np.empty(len(first_hash), np.int32)
     n_new = 0
     for row in range(len(first_hash)):
-        if 3 * n_names > 2 * len(slots):
-            slots = _doubled(slots)
         slot = _find(slots, first_hash[row], second_hash[row] & HIGH)
         if slots[slot, 1] == 0:
             n_names += 1
@@ -42,7 +40,11 @@ def number_names(
             slots[slot, 1] = (second_hash[row] & HIGH) | np.uint64(n_names)
             new_row[n_new] = row
             n_new += 1
-        number_of_row[row] = np.int64(slots[slot, 1] & LOW) - 1
+            number_of_row[row] = n_names - 1
+            if 3 * n_names > 2 * len(slots):
+                slots = _doubled(slots, n_names)
+        else:
+            number_of_row[row] = np.int64(slots[slot, 1] & LOW) - 1
     return slots, number_of_row, new_row[:n_new].copy()
 
 
@@ -57,13 +59,17 @@ def _find(slots: IntArray, first_hash: int, mark: int) -> np.uint64:
 
 
 @kernel
-def _doubled(slots: IntArray) -> IntArray:
+def _doubled(slots: IntArray, n_names: int) -> IntArray:
+    """Twice as many slots, filled in the order the names were met."""
+    slot_of_name = np.empty(n_names, np.int64)
+    for slot in range(len(slots)):
+        if slots[slot, 1] != 0:
+            slot_of_name[np.int64(slots[slot, 1] & LOW) - 1] = slot
     more = np.zeros((2 * len(slots), 2), np.uint64)
-    for old in range(len(slots)):
-        if slots[old, 1] != 0:
-            slot = _find(more, slots[old, 0], slots[old, 1] & HIGH)
-            more[slot, 0] = slots[old, 0]
-            more[slot, 1] = slots[old, 1]
+    for old in slot_of_name:
+        new = _find(more, slots[old, 0], slots[old, 1] & HIGH)
+        more[new, 0] = slots[old, 0]
+        more[new, 1] = slots[old, 1]
     return more
 
 
