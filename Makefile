@@ -14,7 +14,7 @@ test: .venv/dev browser ## run every test and check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell src tests docs benchmarks *.md
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto
 
 check: test      ## the same as test: there is one door
 

@@ -239,3 +239,24 @@ def test_an_item_refuted_in_all_its_labels_gets_no_plausibility():
     unheard = pl.DataFrame({"entity": [0], "value": ["7"]})
     facts = veracity.discover(claims, known=unheard).facts.filter(pl.col("entity") == 0)
     assert (facts["plausibility"] == 0.0).all()
+
+
+def test_workers_who_share_a_bias_do_not_outvote_those_without():
+    """Three of seven hardly ever see label 2, and call it 0: a vote follows them."""
+    biased = np.array([[0.92, 0.06, 0.02], [0.05, 0.93, 0.02], [0.75, 0.22, 0.03]])
+    ours, votes = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        truth = rng.choice(3, 60, p=[0.35, 0.35, 0.3])
+        confusions = [plain(0.9), plain(0.85), biased, biased, biased, plain(1 / 3), plain(0.8)]
+        said = np.array([[rng.choice(3, p=c[t]) for t in truth] for c in confusions])
+        claims, known = tables(said, truth)
+        for scores, name in ((ours, "veracity"), (votes, "majority-vote")):
+            result = veracity.discover(claims, name)
+            scores.append(veracity.evaluate(result, known).accuracy)
+    assert np.mean(ours) > np.mean(votes) + 0.05
+
+
+def plain(accuracy):
+    """Errors that are all alike."""
+    return np.full((3, 3), (1.0 - accuracy) / 2.0) + np.eye(3) * (1.5 * accuracy - 0.5)

@@ -130,7 +130,7 @@ class Labels(NamedTuple):
     prior: PriorRates
     strength: float
     dispersion: float = 1.0
-    plain_strength: float = 32.0
+    plain_strength: float = 1.0
 
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """What the sources said of which label, and the dispersion."""
