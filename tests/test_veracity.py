@@ -213,6 +213,8 @@ def test_a_fixed_source_keeps_its_rate(kind):
     trust = dict(result.sources.select("source", "trust").iter_rows())
     assert trust[2] == pytest.approx(0.9)
     assert trust[1] < 0.85
+    told = result.sources.filter(source=2).select("tpr", "fpr", "tpr_low", "fpr_high").row(0)
+    assert told == pytest.approx((0.9, 0.1, 0.9, 0.1))
 
 
 def test_what_is_known_of_a_source_decides_where_little_is_claimed():

@@ -16,6 +16,7 @@ from veracity.algorithms.base import (
     Algorithm,
     Copies,
     Memory,
+    Rates,
     Tally,
     Turn,
     Weights,
@@ -133,6 +134,15 @@ class Veracity(Algorithm[Belief]):
     def trust(self, reliability: Belief) -> FloatArray:
         """The accuracy."""
         return reliability[0].accuracy
+
+    def rates(self, reliability: Belief, counts: FloatArray) -> Rates:
+        """As the sources' words met the facts; those that are fixed stay as they are."""
+        counted, prior = super().rates(reliability, counts), reliability[0].prior
+        is_fixed = prior.is_fixed == 1
+        return counted._replace(
+            tpr=np.where(is_fixed, prior.tpr, counted.tpr),
+            fpr=np.where(is_fixed, prior.fpr, counted.fpr),
+        )
 
     def copies(self, reliability: Belief) -> Copies | None:
         """The pairs of sources that mirror each other."""
