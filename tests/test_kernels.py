@@ -57,9 +57,8 @@ def arguments_of(name, claims, seed):
         "sum_votes": (block, rng.normal(size=n), rng.normal(size=n)),
         "normalise_log": (rng.normal(0, 50, claims.n_facts), block.first_fact_of_item),
         "count_votes": (block, rng.random(claims.n_facts), n),
-        "sum_confusions": (block, label, rng.normal(size=(n, 3, 3))),
         "count_confusions": (block, label, rng.random((claims.n_items, 3)), n),
-        "weigh_confusions": (
+        "sum_confusions": (
             block,
             label,
             rng.normal(size=(n, 3, 3)),

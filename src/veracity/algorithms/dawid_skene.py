@@ -183,7 +183,8 @@ def _judge_labels(
 def _log_joint(block: Block, label_of_fact: IntArray, confusion: Confusion) -> FloatArray:
     """Log P(label, claims) of every item."""
     log_confusion = np.log(confusion.confusion)
-    score = compiled().sum_confusions(block, label_of_fact, log_confusion)
+    one_each = np.ones(len(block.source_of_support))
+    score = compiled().sum_confusions(block, label_of_fact, log_confusion, one_each)
     return np.asarray(np.log(confusion.share) + score)
 
 

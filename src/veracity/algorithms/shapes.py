@@ -193,7 +193,7 @@ class Labels(NamedTuple):
         )
 
     def _log_joint(self, block: Block, label_of_fact: IntArray, dispersion: float) -> FloatArray:
-        said = compiled().weigh_confusions(
+        said = compiled().sum_confusions(
             block, label_of_fact, np.log(self.confusion), self.weight_of_support
         )
         return np.asarray(np.log(self.share) + said / dispersion)

@@ -39,7 +39,6 @@ __all__ = [
     "part_claims",
     "sum_confusions",
     "sum_votes",
-    "weigh_confusions",
 ]
 
 SMALL = 1.0 / 16.0
@@ -126,24 +125,7 @@ def _is_better(one: int, other: int, score: FloatArray, supporters: IntArray) ->
 
 
 @kernel
-def sum_confusions(block: Block, label_of_fact: IntArray, log_confusion: FloatArray) -> FloatArray:
-    """See the reference."""
-    n_labels = log_confusion.shape[1]
-    score = np.zeros((len(block.first_fact_of_item) - 1, n_labels))
-    for item in range(len(score)):
-        for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
-            said = label_of_fact[fact]
-            for i in range(
-                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
-            ):
-                source = block.source_of_support[i]
-                for true in range(n_labels):
-                    score[item, true] += log_confusion[source, true, said]
-    return score
-
-
-@kernel
-def weigh_confusions(
+def sum_confusions(
     block: Block, label_of_fact: IntArray, log_confusion: FloatArray, weight_of_support: FloatArray
 ) -> FloatArray:
     """See the reference."""

@@ -32,7 +32,6 @@ __all__ = [
     "part_claims",
     "sum_confusions",
     "sum_votes",
-    "weigh_confusions",
 ]
 
 
@@ -78,20 +77,13 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def sum_confusions(block: Block, label_of_fact: IntArray, log_confusion: FloatArray) -> FloatArray:
-    """Score each label of each item: the sum, over supports, of log P(what is said, given it)."""
-    score = np.zeros((len(block.first_fact_of_item) - 1, log_confusion.shape[1]))
-    for item in range(len(score)):
-        first = block.first_fact_of_item[item]
-        for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
-            score[item] += log_confusion[sources, :, label_of_fact[fact]].sum(axis=0)
-    return score
-
-
-def weigh_confusions(
+def sum_confusions(
     block: Block, label_of_fact: IntArray, log_confusion: FloatArray, weight_of_support: FloatArray
 ) -> FloatArray:
-    """As `sum_confusions`, every support counted as far as it weighs."""
+    """Score each label of each item: the sum, over supports, of log P(what is said, given it).
+
+    Every support counts as far as it weighs.
+    """
     score = np.zeros((len(block.first_fact_of_item) - 1, log_confusion.shape[1]))
     for item in range(len(score)):
         for fact in range(*block.first_fact_of_item[item : item + 2]):
