@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.testing import assert_allclose
 
 from claims import as_claims, binary_rows, value_rows
 from veracity.kernels import Machine, Pace, compiled, loading, reference
+from veracity.kernels.loading import kernels
 
 some_claims = st.one_of(value_rows(), binary_rows()).map(as_claims)
 seeds = st.integers(0, 2**32 - 1)
@@ -140,6 +143,21 @@ def test_an_item_of_any_size_is_sorted(seed, n):
     item = np.zeros(n, np.int32)
     _, _, sources, _ = compiled.lay_out(item, source.astype(np.uint64), np.zeros(1, np.int32), 1)
     assert sources.tolist() == np.unique(source).tolist()
+
+
+def test_few_claims_are_no_reason_to_load_numba():
+    code = (
+        "import sys, veracity; veracity.discover(veracity.synthetic.flights().claims);"
+        "print('numba' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(("n_facts", "runs"), [(loading.FEW, reference), (20_000, compiled)])
+def test_the_size_of_the_claims_decides_which_twin_runs(monkeypatch, n_facts, runs):
+    monkeypatch.setattr(runs, "normalise_log", lambda score, first: "this one")
+    assert kernels.normalise_log(np.zeros(n_facts), np.array([0, n_facts])) == "this one"
 
 
 def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monkeypatch, tmp_path):

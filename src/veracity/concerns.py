@@ -13,8 +13,6 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from veracity.encode import UNKNOWN, Claims, Encoded, FloatArray, IntArray
 from veracity.tables import SAME
@@ -351,6 +349,9 @@ def differs(claims: Claims, one: FloatArray, other: FloatArray) -> NDArray[np.bo
 
 def _joined(one: IntArray, other: IntArray, n: int) -> IntArray:
     """Number the groups that pairs join n things into."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - takes its time to load
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     graph = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(n, n))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 

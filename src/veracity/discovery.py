@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm, PriorRates, algorithm_named
-from veracity.algorithms.base import Memory, Turn, compiled, hold_known
+from veracity.algorithms.base import Memory, Turn, hold_known, kernels
 from veracity.encode import UNKNOWN, Block, Claims, Encoded, FloatArray, encode
 from veracity.engines import Engine, Local
 from veracity.errors import NotConverged, ParameterError
@@ -283,7 +283,7 @@ def _judge(
         own = tuple(array[facts] for array in memory)
         plausibility = algorithm.judge(block, own, reliability, single_truth)
         plausibility = hold_known(plausibility, block)
-        return plausibility, compiled().count_votes(block, plausibility, claims.n_sources)
+        return plausibility, kernels.count_votes(block, plausibility, claims.n_sources)
 
     answers = list(engine.map(judge, claims.cut(whole=algorithm.learns_from == "all")))
     return np.concatenate([p for p, _ in answers]), sum(
@@ -327,8 +327,8 @@ def _met_by_known(claims: Claims) -> FloatArray | None:
     if (known == UNKNOWN).all():
         return None
     is_true, is_known = (known == 1).astype(np.float64), (known != UNKNOWN).astype(np.float64)
-    of_true = compiled().count_votes(claims.all, is_true, claims.n_sources)
-    of_known = compiled().count_votes(claims.all, is_known, claims.n_sources)
+    of_true = kernels.count_votes(claims.all, is_true, claims.n_sources)
+    of_known = kernels.count_votes(claims.all, is_known, claims.n_sources)
     return np.stack([of_true[:, 0], of_known[:, 0], of_true[:, 2], of_known[:, 2]], axis=1)
 
 

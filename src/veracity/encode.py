@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from veracity.arrays import UNKNOWN, Block, FloatArray, IntArray
 from veracity.errors import NoClaims
-from veracity.kernels.loading import compiled
+from veracity.kernels.loading import kernels
 from veracity.memory import BYTES_PER_CLAIM, require_room
 from veracity.read import ClaimsStream
 from veracity.schema import ClaimsTable, Kind, numbers_in
@@ -181,7 +181,7 @@ class Names:
 
     def number(self, hashes: Hashes) -> IntArray:
         """Number a batch; return the rows that brought new names."""
-        self._slots, number, new_row = compiled().number_names(self._slots, self._n_names, *hashes)
+        self._slots, number, new_row = kernels.number_names(self._slots, self._n_names, *hashes)
         self._n_names += len(new_row)
         self.numbers.append(number)
         return np.asarray(new_row)
@@ -317,20 +317,20 @@ def _block(
     part_of_item = np.unique(part_of_item, return_inverse=True)[1].astype(np.int32)
     first_item_of_part = np.append(np.flatnonzero(_differs(part_of_item)), len(part_of_item))
     n_parts = len(first_item_of_part) - 1
-    first_of_part, item, key = compiled().part_claims(
+    first_of_part, item, key = kernels.part_claims(
         item_of_claim, spelling_of_claim, source_of_claim, part_of_item, n_parts
     )
 
     def lay_out(part: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
         claims = slice(first_of_part[part], first_of_part[part + 1])
         first_item, last_item = first_item_of_part[part : part + 2]
-        found = compiled().lay_out(
+        found = kernels.lay_out(
             item[claims] - np.int32(first_item),
             key[claims],
             value_of_spelling,
             last_item - first_item,
         )
-        return found, compiled().find_voices(*found[:3])
+        return found, kernels.find_voices(*found[:3])
 
     laid, voices = zip(*pool.map(lay_out, range(n_parts)), strict=True)
     first_fact, first_support, source, spelling = zip(*laid, strict=True)

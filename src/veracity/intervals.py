@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Rates, compiled
+from veracity.algorithms.base import Rates, kernels
 from veracity.encode import UNKNOWN, Claims, FloatArray, IntArray
 
 __all__ = ["LEVEL", "Range", "Ranges", "beta_range", "ranges_of"]
@@ -129,7 +129,7 @@ def _count(claims: Claims, plausibility: FloatArray) -> _Met:
     tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
     sums = []
     for number in (plausibility * tells, plausibility * (1.0 - plausibility) * tells, tells):
-        counts = compiled().count_votes(block, number, n_sources)
+        counts = kernels.count_votes(block, number, n_sources)
         sums += [counts[:, 0], counts[:, 2]]
     return _Met(*(np.maximum(part, 0.0) for part in sums))
 

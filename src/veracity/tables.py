@@ -14,7 +14,7 @@ from veracity.algorithms.numbers import numbers_of
 from veracity.encode import Claims, Encoded, FloatArray, IntArray
 from veracity.evidence import evidence_of
 from veracity.intervals import ranges_of
-from veracity.kernels.loading import compiled
+from veracity.kernels.loading import kernels
 from veracity.schema import FrameKind
 
 __all__ = ["SAME", "Fit", "Tables", "hand_back", "tabulate"]
@@ -115,7 +115,7 @@ def _single_truths(
     plausibility = facts["plausibility"].to_numpy()
     # A rule for ties that does not depend on the order of the claims: more supporters, then the
     # first in sorted order.
-    best, second = compiled().best_two(
+    best, second = kernels.best_two(
         first, np.round(plausibility, SAME), facts["supporters"].to_numpy()
     )
     margin = np.where(has_second, plausibility[best] - plausibility[second], plausibility[best])

@@ -17,8 +17,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     logit,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
@@ -126,7 +126,7 @@ class Accu(Algorithm[Accuracies]):
     ) -> tuple[Memory, Tally]:
         """Judge the facts and count how the sources' words met them."""
         plausibility = hold_known(self.judge(block, memory, reliability, True), block)
-        return memory, (compiled().count_votes(block, plausibility, len(reliability.accuracy)),)
+        return memory, (kernels.count_votes(block, plausibility, len(reliability.accuracy)),)
 
     def learn(self, reliability: Accuracies, tally: Tally) -> Accuracies:
         """A_s = mean plausibility of the values it names."""
@@ -149,7 +149,7 @@ class Accu(Algorithm[Accuracies]):
     ) -> FloatArray:
         """C(c) = Σ_s ln(n A_s / (1 - A_s)) over the sources of a value; P(c) from all C."""
         vote = reliability.votes()
-        score: FloatArray = compiled().sum_votes(block, np.zeros_like(vote), vote)
+        score: FloatArray = kernels.sum_votes(block, np.zeros_like(vote), vote)
         return share_with_unclaimed(score, block, reliability.n_false_values)
 
     def weights(self, claims: Claims, memory: Memory, reliability: Accuracies) -> Weights:

@@ -20,8 +20,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     sigmoid,
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
@@ -294,7 +294,7 @@ def _plausibility(block: Block, copying: Copying, independence: FloatArray) -> F
 def _tally(block: Block, copying: Copying, independence: FloatArray) -> Tally:
     """How the sources' words met the facts; how many of the values that a pair shares are true."""
     plausibility = hold_known(_plausibility(block, copying, independence), block)
-    counts = compiled().count_votes(block, plausibility, len(copying.rank))
+    counts = kernels.count_votes(block, plausibility, len(copying.rank))
     plausibility_of_support = np.repeat(plausibility, np.diff(block.first_support_of_fact))
     n_links = np.diff(copying.shared.first_link_of_pair)
     pair_of_link = np.repeat(np.arange(len(n_links)), n_links)

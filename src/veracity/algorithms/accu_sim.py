@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.accu import Accuracies, share_with_unclaimed
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, Weights, compiled, hold_known
+from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, Weights, hold_known, kernels
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import Block, Claims, FloatArray
@@ -84,7 +84,7 @@ class AccuSim(Algorithm[Likened]):
         """Judge the facts and count how the sources' words met them."""
         plausibility = hold_known(self.judge(block, memory, reliability, True), block)
         n_sources = len(reliability.accuracies.accuracy)
-        return memory, (compiled().count_votes(block, plausibility, n_sources),)
+        return memory, (kernels.count_votes(block, plausibility, n_sources),)
 
     def learn(self, reliability: Likened, tally: Tally) -> Likened:
         """A_s = mean plausibility of the values it names."""
@@ -107,7 +107,7 @@ class AccuSim(Algorithm[Likened]):
     ) -> FloatArray:
         """C*(c) = C(c) + influence · Σ similarity(c, c') C(c') over the item's other values."""
         vote = reliability.accuracies.votes()
-        score: FloatArray = compiled().sum_votes(block, np.zeros_like(vote), vote)
+        score: FloatArray = kernels.sum_votes(block, np.zeros_like(vote), vote)
         one, other, similarity = reliability.pairs
         weight = self.influence * similarity
         to_one = np.bincount(one, score[other] * weight, len(score))

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.encode import UNKNOWN, Block, Claims, FloatArray, IntArray
-from veracity.kernels.loading import compiled
+from veracity.kernels.loading import kernels
 from veracity.schema import Kind
 
 __all__ = [
@@ -38,8 +38,8 @@ __all__ = [
     "Tally",
     "Turn",
     "Weights",
-    "compiled",
     "hold_known",
+    "kernels",
     "logit",
     "normalise_odds",
     "share_of_item",
@@ -201,7 +201,7 @@ def normalise_odds(log_odds: FloatArray, block: Block) -> FloatArray:
     p* = odds / Σ odds over the item's facts: the posterior given that exactly one is true. Keeps
     the order of the facts.
     """
-    return np.asarray(compiled().normalise_log(log_odds, block.first_fact_of_item))
+    return np.asarray(kernels.normalise_log(log_odds, block.first_fact_of_item))
 
 
 def share_of_item(score: FloatArray, block: Block) -> FloatArray:

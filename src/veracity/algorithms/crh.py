@@ -18,8 +18,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     share_of_item,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
@@ -106,7 +106,7 @@ def some_loss(loss: FloatArray) -> FloatArray:
 
 def weighted_vote(block: Block, weight: FloatArray) -> FloatArray:
     """Each fact's share of the weights of its item's claims."""
-    return share_of_item(compiled().sum_votes(block, np.zeros_like(weight), weight), block)
+    return share_of_item(kernels.sum_votes(block, np.zeros_like(weight), weight), block)
 
 
 def losses(block: Block, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -118,7 +118,7 @@ def losses(block: Block, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         n_claims = np.bincount(numbers.source, minlength=len(weight)).astype(np.float64)
         loss: FloatArray = np.bincount(numbers.source, distance, len(weight)).astype(np.float64)
         return loss, n_claims
-    counts = compiled().count_votes(block, _winners(block, weight), len(weight))
+    counts = kernels.count_votes(block, _winners(block, weight), len(weight))
     return counts[:, 1] - counts[:, 0], counts[:, 1]
 
 

@@ -17,7 +17,7 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
+    kernels,
     share_of_item,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
@@ -75,10 +75,10 @@ class DawidSkene(Algorithm[Confusion]):
         supports = np.diff(block.first_support_of_fact).astype(np.float64)
         vote = _spread(share_of_item(supports, block), block, label_of_fact, shape)
         known = _known_labels(block, label_of_fact, shape)
-        counts = compiled().count_confusions(block, label_of_fact, known, claims.n_sources)
+        counts = kernels.count_confusions(block, label_of_fact, known, claims.n_sources)
         nothing = np.zeros((claims.n_sources, n_labels, n_labels))
         empty = Confusion(nothing, np.zeros(n_labels), counts, -np.inf)
-        counts = compiled().count_confusions(block, label_of_fact, vote, claims.n_sources)
+        counts = kernels.count_confusions(block, label_of_fact, vote, claims.n_sources)
         return (label_of_fact,), self.learn(empty, (counts, vote.sum(axis=0), -np.inf))
 
     def study(
@@ -87,7 +87,7 @@ class DawidSkene(Algorithm[Confusion]):
         """Judge the labels of every item, and count what the sources said of them (E step)."""
         label, log_likelihood = _judge_labels(block, memory[0], reliability)
         n_sources = len(reliability.confusion)
-        counts = compiled().count_confusions(block, memory[0], label, n_sources)
+        counts = kernels.count_confusions(block, memory[0], label, n_sources)
         return memory, (counts, label.sum(axis=0), log_likelihood)
 
     def learn(self, reliability: Confusion, tally: Tally) -> Confusion:
@@ -184,7 +184,7 @@ def _log_joint(block: Block, label_of_fact: IntArray, confusion: Confusion) -> F
     """Log P(label, claims) of every item."""
     log_confusion = np.log(confusion.confusion)
     one_each = np.ones(len(block.source_of_support))
-    score = compiled().sum_confusions(block, label_of_fact, log_confusion, one_each)
+    score = kernels.sum_confusions(block, label_of_fact, log_confusion, one_each)
     return np.asarray(np.log(confusion.share) + score)
 
 

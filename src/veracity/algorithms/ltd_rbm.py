@@ -20,7 +20,7 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
+    kernels,
     logit,
     normalise_odds,
     sigmoid,
@@ -142,7 +142,7 @@ class LTDRBM(Algorithm[Machine]):
         order = turn.rng.permutation(len(block.first_fact_of_item) - 1)
         gibbs_steps = self.gibbs_steps if self.negative_phase == "sampled" else 0
         pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps)
-        a, w, b = compiled().climb(block, order, reliability, pace, turn.rng)
+        a, w, b = kernels.climb(block, order, reliability, pace, turn.rng)
         old_a, old_w, old_b, _ = reliability
         return memory, (a - old_a, w - old_w, b - old_b)
 
@@ -170,7 +170,7 @@ class LTDRBM(Algorithm[Machine]):
         """P(h = 1 | v) of the helper machine that has only the sources of the item."""
         visible_bias, weight, hidden_bias, _ = reliability
         base = source_bias(visible_bias, weight)
-        log_odds = hidden_bias + compiled().sum_votes(block, base, weight)
+        log_odds = hidden_bias + kernels.sum_votes(block, base, weight)
         return normalise_odds(log_odds, block) if single_truth else sigmoid(log_odds)
 
     def weights(self, claims: Claims, memory: Memory, reliability: Machine) -> Weights:

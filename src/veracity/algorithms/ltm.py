@@ -20,8 +20,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     logit,
     normalise_odds,
 )
@@ -130,7 +130,7 @@ class LTM(Algorithm[Chains]):
         truth, kept = memory[0].copy(), memory[1].copy()
         counts = np.empty_like(reliability.counts)
         for chain in range(self.chains):
-            truth[:, chain], probability, counts[chain] = compiled().gibbs(
+            truth[:, chain], probability, counts[chain] = kernels.gibbs(
                 block,
                 np.ascontiguousarray(truth[:, chain]),
                 reliability.counts[chain],
@@ -173,7 +173,7 @@ class LTM(Algorithm[Chains]):
         plausibility = hold_known(
             self.judge(claims.all, memory, reliability, single_truth), claims.all
         )
-        counts = compiled().count_votes(claims.all, plausibility, claims.n_sources)
+        counts = kernels.count_votes(claims.all, plausibility, claims.n_sources)
         tpr, fpr, _ = self.rates(reliability, counts)
         rule: Rule = "softmax" if single_truth else "sigmoid"
         support, oppose = np.log(tpr / fpr), np.log1p(-tpr) - np.log1p(-fpr)

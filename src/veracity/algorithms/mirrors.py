@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Copies, compiled
+from veracity.algorithms.base import Copies, kernels
 from veracity.encode import Block, FloatArray, IntArray
 
 __all__ = ["Mirrors", "find_mirrors"]
@@ -92,18 +92,18 @@ def find_mirrors(
         nobody = Mirrors(slot_of_source, nothing, nothing, nothing, nothing)
         return nobody, np.ones(len(block.source_of_support))
     items = _items(block, contested=n_labels is None, slot_of_source=slot_of_source)
-    both, same = compiled().count_pairs(
+    both, same = kernels.count_pairs(
         block, items, slot_of_source, np.ones(len(block.first_support_of_fact) - 1)
     )
     n_values = np.diff(block.first_fact_of_item)[items]
     chance = 1.0 / n_labels if n_labels is not None else 1.0 / (1.0 + n_values.mean())
     copied = _excess(both, same, chance) if len(items) else np.zeros_like(both)
-    weight = compiled().count_once(block, slot_of_source, copied**run)
+    weight = kernels.count_once(block, slot_of_source, copied**run)
     vote = np.add.reduceat(weight, block.first_support_of_fact[:-1])
     total = np.add.reduceat(vote, block.first_fact_of_item[:-1])
     share = vote / np.repeat(total, np.diff(block.first_fact_of_item))
     if copied.any():
-        _, same_true = compiled().count_pairs(block, items, slot_of_source, share)
+        _, same_true = kernels.count_pairs(block, items, slot_of_source, share)
     else:
         same_true = np.zeros_like(same)
     return Mirrors(slot_of_source, copied, both, same, same_true), weight

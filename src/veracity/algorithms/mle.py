@@ -20,8 +20,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     logit,
     normalise_odds,
     sigmoid,
@@ -84,7 +84,7 @@ class MLE(Algorithm[TwoCoins]):
         """Judge the facts, each for itself, and count how the sources' words met them (E step)."""
         if_true, if_false = _log_joints(block, reliability)
         plausibility = hold_known(sigmoid(if_true - if_false), block)
-        counts = compiled().count_votes(block, plausibility, len(reliability.tpr))
+        counts = kernels.count_votes(block, plausibility, len(reliability.tpr))
         likelihood = np.logaddexp(if_true, if_false).sum()
         return memory, (counts, plausibility.sum(), len(plausibility), likelihood)
 
@@ -139,8 +139,8 @@ def _log_joints(block: Block, coins: TwoCoins) -> tuple[FloatArray, FloatArray]:
     """For every fact: log P(true, its claims) and log P(false, its claims)."""
     prior = logit(np.array(coins.prevalence))
     log_true, log_false = -np.logaddexp(0.0, -prior), -np.logaddexp(0.0, prior)
-    if_true = compiled().sum_votes(block, np.log1p(-coins.tpr), logit(coins.tpr))
-    if_false = compiled().sum_votes(block, np.log1p(-coins.fpr), logit(coins.fpr))
+    if_true = kernels.sum_votes(block, np.log1p(-coins.tpr), logit(coins.tpr))
+    if_false = kernels.sum_votes(block, np.log1p(-coins.fpr), logit(coins.fpr))
     return log_true + if_true, log_false + if_false
 
 

@@ -16,8 +16,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     share_of_item,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
@@ -67,7 +67,7 @@ class OneCoin(Algorithm[Coins]):
         block = claims.all
         supports = np.diff(block.first_support_of_fact).astype(np.float64)
         vote = hold_known(share_of_item(supports, block), block)
-        counts = compiled().count_votes(block, vote, claims.n_sources)
+        counts = kernels.count_votes(block, vote, claims.n_sources)
         total = np.bincount(label_of_fact, vote, n_labels)
         empty = Coins(np.empty(0), np.empty(n_labels), -np.inf)
         return (label_of_fact,), self.learn(empty, (counts, total, -np.inf))
@@ -78,7 +78,7 @@ class OneCoin(Algorithm[Coins]):
         """Judge the facts, and count how the sources' words met them (E step)."""
         label_of_fact, share = memory[0], reliability.share
         plausibility, log_evidence = _judge(block, label_of_fact, reliability)
-        counts = compiled().count_votes(block, plausibility, len(reliability.accuracy))
+        counts = kernels.count_votes(block, plausibility, len(reliability.accuracy))
         # A label nobody claims of item i keeps its share / evidence of i; as if for all items,
         # less those where it is claimed.
         unclaimed = np.exp(-log_evidence)
@@ -136,9 +136,7 @@ def _judge(block: Block, label_of_fact: FloatArray, coins: Coins) -> tuple[Float
     accuracy (K - 1) / (1 - accuracy).
     """
     odds = _log_odds(coins)
-    score = compiled().sum_votes(block, np.zeros_like(odds), odds) + np.log(
-        coins.share[label_of_fact]
-    )
+    score = kernels.sum_votes(block, np.zeros_like(odds), odds) + np.log(coins.share[label_of_fact])
     first = block.first_fact_of_item[:-1]
     log_rest = _log_rest(block, label_of_fact, coins)
     log_evidence = np.logaddexp(np.logaddexp.reduceat(score, first), log_rest)

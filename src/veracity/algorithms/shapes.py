@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
-from veracity.algorithms.base import Tally, Weights, compiled, hold_known, logit, sigmoid
+from veracity.algorithms.base import Tally, Weights, hold_known, kernels, logit, sigmoid
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.encode import UNKNOWN, Block, FloatArray, IntArray
 
@@ -48,7 +47,7 @@ class Values(NamedTuple):
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """How often the sources are right where there is a choice, and the dispersion."""
         plausibility = hold_known(self._judge(block, 1.0, none=False), block)
-        counts = compiled().count_votes(block, plausibility, len(self.accuracy))[:, :2]
+        counts = kernels.count_votes(block, plausibility, len(self.accuracy))[:, :2]
         is_unknown = block.known_of_fact[block.first_fact_of_item[:-1]] == UNKNOWN
         is_lone = is_unknown & (np.diff(block.first_fact_of_item) == 1)
         is_said_once = is_lone & (np.diff(block.first_voice_of_item) == 1)
@@ -109,7 +108,7 @@ class Values(NamedTuple):
         words = self._words(block, none=none)
         score = np.add.reduceat(words, block.first_support_of_fact[:-1]) / dispersion
         if not none:
-            return np.asarray(compiled().normalise_log(score, block.first_fact_of_item))
+            return np.asarray(kernels.normalise_log(score, block.first_fact_of_item))
         log_claimed = np.logaddexp.reduceat(score, block.first_fact_of_item[:-1])
         return np.asarray(np.exp(score - np.repeat(np.logaddexp(log_claimed, 0.0), n_facts)))
 
@@ -135,7 +134,7 @@ class Labels(NamedTuple):
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """What the sources said of which label, and the dispersion."""
         label = self._judge(block, label_of_fact, 1.0)
-        counts = compiled().count_confusions(block, label_of_fact, label, len(self.accuracy))
+        counts = kernels.count_confusions(block, label_of_fact, label, len(self.accuracy))
         plausibility = label[block.item_of_fact, label_of_fact]
         dispersed = _dispersion(block, plausibility, self.accuracy, self.weight_of_support)
         return counts, *dispersed, label.sum(axis=0)
@@ -193,7 +192,7 @@ class Labels(NamedTuple):
         )
 
     def _log_joint(self, block: Block, label_of_fact: IntArray, dispersion: float) -> FloatArray:
-        said = compiled().sum_confusions(
+        said = kernels.sum_confusions(
             block, label_of_fact, np.log(self.confusion), self.weight_of_support
         )
         return np.asarray(np.log(self.share) + said / dispersion)
@@ -233,7 +232,7 @@ class Facts(NamedTuple):
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """How the sources' words met the facts."""
         plausibility = hold_known(self.judge(block, label_of_fact, temper=False), block)
-        counts = compiled().count_votes(block, plausibility, len(self.tpr))
+        counts = kernels.count_votes(block, plausibility, len(self.tpr))
         return counts, plausibility.sum(), len(plausibility)
 
     def learn(self, tally: Tally) -> Facts:
@@ -269,7 +268,7 @@ class Facts(NamedTuple):
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
         """Bayes' rule, fact by fact."""
         support, oppose, _, prior, *_ = self.weights(block, label_of_fact, temper=temper)
-        return sigmoid(compiled().sum_votes(block, oppose, support - oppose) + prior)
+        return sigmoid(kernels.sum_votes(block, oppose, support - oppose) + prior)
 
     def weights(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> Weights:
         """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: the prevalence."""
@@ -327,6 +326,8 @@ def _better_strength(counts: FloatArray, plain: FloatArray, strength: float) -> 
 
     They are taken for Dirichlet-multinomial draws, and those of the sources that say most will do.
     """
+    from scipy.special import gammaln  # noqa: PLC0415 - takes its time to load
+
     n_claims = np.round(counts.sum(axis=(1, 2)), 6)
     n_sources = max(CELLS // counts[0].size, 1)
     if len(counts) > n_sources:

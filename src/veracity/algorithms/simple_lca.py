@@ -16,8 +16,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     logit,
     normalise_odds,
 )
@@ -75,7 +75,7 @@ class SimpleLCA(Algorithm[Honesty]):
     ) -> tuple[Memory, Tally]:
         """Judge the facts and count how the sources' words met them (E step)."""
         plausibility = hold_known(self.judge(block, memory, reliability, True), block)
-        return memory, (compiled().count_votes(block, plausibility, len(reliability.honesty)),)
+        return memory, (kernels.count_votes(block, plausibility, len(reliability.honesty)),)
 
     def learn(self, reliability: Honesty, tally: Tally) -> Honesty:
         """H_s = (true claims + strength·tpr) / (claims + strength): the most probable (M step)."""
@@ -101,7 +101,7 @@ class SimpleLCA(Algorithm[Honesty]):
         a constant of the item: what each would add by naming another value.
         """
         log_odds = logit(reliability.honesty)
-        score: FloatArray = compiled().sum_votes(block, np.zeros_like(log_odds), log_odds)
+        score: FloatArray = kernels.sum_votes(block, np.zeros_like(log_odds), log_odds)
         score = score + np.diff(block.first_support_of_fact) * _log_others(block)
         return normalise_odds(score, block)
 

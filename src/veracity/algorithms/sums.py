@@ -21,8 +21,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     share_of_item,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
@@ -145,7 +145,7 @@ class Sums(Algorithm[Standing]):
 
 def claims_of_sources(claims: Claims) -> tuple[FloatArray, bool]:
     """How many claims each source makes, and whether denials are among them."""
-    counts = compiled().count_votes(claims.all, np.zeros(claims.n_facts), claims.n_sources)
+    counts = kernels.count_votes(claims.all, np.zeros(claims.n_facts), claims.n_sources)
     has_denials = claims.kind != "categorical"
     return counts[:, 3] if has_denials else counts[:, 1], has_denials
 
@@ -153,17 +153,17 @@ def claims_of_sources(claims: Claims) -> tuple[FloatArray, bool]:
 def votes(block: Block, weight_of_source: FloatArray, has_denials: bool) -> Sides:
     """The weights of the sources of each fact, added up, and those of the sources of its denial."""
     nothing = np.zeros_like(weight_of_source)
-    fact: FloatArray = compiled().sum_votes(block, nothing, weight_of_source)
+    fact: FloatArray = kernels.sum_votes(block, nothing, weight_of_source)
     if not has_denials:
         return Sides(fact, np.zeros_like(fact))
-    denial = compiled().sum_votes(block, weight_of_source, -weight_of_source)
+    denial = kernels.sum_votes(block, weight_of_source, -weight_of_source)
     return Sides(fact, np.maximum(denial, 0.0))  # the voices less the supporters may round below 0
 
 
 def earned(block: Block, pay: Sides, n_sources: int) -> FloatArray:
     """What its claims pay each source, added up."""
-    of_facts: FloatArray = compiled().count_votes(block, pay.fact, n_sources)[:, 0]
-    denied = compiled().count_votes(block, pay.denial, n_sources)
+    of_facts: FloatArray = kernels.count_votes(block, pay.fact, n_sources)[:, 0]
+    denied = kernels.count_votes(block, pay.denial, n_sources)
     of_denials: FloatArray = np.maximum(denied[:, 2] - denied[:, 0], 0.0)
     return of_facts + of_denials
 

@@ -14,8 +14,8 @@ from veracity.algorithms.base import (
     Memory,
     Tally,
     Turn,
-    compiled,
     hold_known,
+    kernels,
     share_of_item,
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
@@ -102,7 +102,7 @@ class ThreeEstimates(Algorithm[FloatArray]):
 def _truth(block: Block, error: FloatArray, difficulty: FloatArray) -> FloatArray:
     """Mean over claims of 1 - error * difficulty where positive, error * difficulty where not."""
     n_supports = np.diff(block.first_support_of_fact)
-    erring: FloatArray = compiled().sum_votes(block, error, -2.0 * error)
+    erring: FloatArray = kernels.sum_votes(block, error, -2.0 * error)
     truth: FloatArray = (n_supports + difficulty * erring) / block.n_voices_of_fact
     return truth
 
@@ -114,7 +114,7 @@ def _difficulty(
     errs = error > 0.0
     inverse = np.where(errs, 1.0 / np.where(errs, error, 1.0), 0.0)
     of_voices = _sum_over_voices(block, inverse)
-    of_supports = compiled().sum_votes(block, np.zeros_like(error), inverse)
+    of_supports = kernels.sum_votes(block, np.zeros_like(error), inverse)
     n_erring = _sum_over_voices(block, errs.astype(np.float64))
     total = (1.0 - truth) * of_supports + truth * (of_voices - of_supports)
     difficulty: FloatArray = np.where(n_erring > 0, total / np.maximum(n_erring, 1.0), before)
@@ -128,9 +128,9 @@ def _error(
     hard = difficulty > 0.0
     inverse = np.where(hard, 1.0 / np.where(hard, difficulty, 1.0), 0.0)
     n_sources = len(before)
-    false_supports = compiled().count_votes(block, (1.0 - truth) * inverse, n_sources)[:, 0]
-    of_true = compiled().count_votes(block, truth * inverse, n_sources)
-    n_hard = compiled().count_votes(block, hard.astype(np.float64), n_sources)[:, 2]
+    false_supports = kernels.count_votes(block, (1.0 - truth) * inverse, n_sources)[:, 0]
+    of_true = kernels.count_votes(block, truth * inverse, n_sources)
+    n_hard = kernels.count_votes(block, hard.astype(np.float64), n_sources)[:, 2]
     total = false_supports + of_true[:, 2] - of_true[:, 0]
     error: FloatArray = np.where(n_hard > 0, total / np.maximum(n_hard, 1.0), before)
     return error
@@ -138,7 +138,5 @@ def _error(
 
 def _sum_over_voices(block: Block, number_of_source: FloatArray) -> FloatArray:
     """For every fact, the sum over all voices of its item."""
-    total: FloatArray = compiled().sum_votes(
-        block, number_of_source, np.zeros_like(number_of_source)
-    )
+    total: FloatArray = kernels.sum_votes(block, number_of_source, np.zeros_like(number_of_source))
     return total

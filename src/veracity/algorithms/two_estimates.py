@@ -16,8 +16,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     share_of_item,
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
@@ -70,7 +70,7 @@ class TwoEstimates(Algorithm[FloatArray]):
         """Estimate the truths, then the errors, both stretched with the weight of this round."""
         weight = max(0.0, 1.0 - (turn.round_number - 1) / self.steps)
         truth = hold_known(stretch(_truth(block, reliability), weight), block)
-        counts = compiled().count_votes(block, truth, len(reliability))
+        counts = kernels.count_votes(block, truth, len(reliability))
         supports_of_true, supports, true, facts = counts.T
         wrong = (supports - supports_of_true) + (true - supports_of_true)
         n_known = np.count_nonzero(block.known_of_fact != UNKNOWN)
@@ -108,7 +108,7 @@ class TwoEstimates(Algorithm[FloatArray]):
 
 def _truth(block: Block, error: FloatArray) -> FloatArray:
     """The mean over a fact's claims of 1 - error, where they are positive, or error."""
-    votes: FloatArray = compiled().sum_votes(block, error, 1.0 - 2.0 * error)
+    votes: FloatArray = kernels.sum_votes(block, error, 1.0 - 2.0 * error)
     truth: FloatArray = votes / block.n_voices_of_fact
     return truth
 

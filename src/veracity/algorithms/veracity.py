@@ -20,8 +20,8 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
     Weights,
-    compiled,
     hold_known,
+    kernels,
     logit,
     share_of_item,
 )
@@ -163,7 +163,7 @@ class Veracity(Algorithm[Belief]):
         self, claims: Claims, prior: PriorRates, vote: FloatArray, weight: FloatArray
     ) -> Values:
         """Accuracies against the vote."""
-        counts = compiled().count_votes(claims.all, vote, claims.n_sources)[:, :2]
+        counts = kernels.count_votes(claims.all, vote, claims.n_sources)[:, :2]
         values = Values(prior.tpr, prior.tpr, weight, prior, self.strength)
         return values.learn((counts, 0.0, 0.0, counts))
 
@@ -181,8 +181,8 @@ class Veracity(Algorithm[Belief]):
         place = (block.item_of_fact, label_of_fact)
         label, known = np.zeros((2, claims.n_items, n_labels))
         label[place], known[place] = vote, block.known_of_fact == 1
-        known_counts = compiled().count_confusions(block, label_of_fact, known, n_sources)
-        counts = compiled().count_confusions(block, label_of_fact, label, n_sources)
+        known_counts = kernels.count_confusions(block, label_of_fact, known, n_sources)
+        counts = kernels.count_confusions(block, label_of_fact, label, n_sources)
         plain = plain_confusion(prior.tpr, n_labels)
         share = np.full(n_labels, 1.0 / n_labels)
         empty = Labels(prior.tpr, plain, share, weight, known_counts, prior, self.strength)
@@ -193,7 +193,7 @@ class Veracity(Algorithm[Belief]):
         block = claims.all
         vote = np.diff(block.first_support_of_fact) / block.n_voices_of_fact
         vote = hold_known(vote, block)
-        counts = compiled().count_votes(block, vote, claims.n_sources)
+        counts = kernels.count_votes(block, vote, claims.n_sources)
         facts = Facts(prior.tpr, prior.fpr, 0.5, prior, self.strength)
         return facts.learn((counts, vote.sum(), len(vote)))
 

@@ -1,4 +1,4 @@
-"""The compiled kernels are loaded when they are first needed."""
+"""Which kernels run: the reference where claims are few, the compiled ones everywhere else."""
 
 from __future__ import annotations
 
@@ -6,15 +6,54 @@ import getpass
 import importlib
 import os
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-__all__ = ["compiled"]
+from veracity.arrays import Block
+from veracity.kernels import reference
+
+__all__ = ["kernels"]
+
+FEW = 10_000
+"""Claims up to which loading Numba, and compiling on the first run, takes longer than the work."""
+
+ALWAYS_COMPILED = ("climb", "gibbs")
+"""Their reference goes from fact to fact, round after round: too slow even for few claims."""
+
+
+class _Kernels:
+    """Every kernel by its name, as ``kernels.sum_votes(...)``.
+
+    The size of what it is given decides which twin runs, and nothing else: same claims, same bits.
+    """
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in reference.__all__:
+            raise AttributeError(name)
+
+        def either(*arguments: Any) -> Any:  # noqa: ANN401 - as the kernel's own
+            is_small = name not in ALWAYS_COMPILED and max(map(_size, arguments)) <= FEW
+            return getattr(reference if is_small else _compiled(), name)(*arguments)
+
+        self.__dict__[name] = either
+        return either
+
+
+kernels = _Kernels()
+
+
+def _size(argument: object) -> int:
+    """How much a kernel has to go through for an argument."""
+    if isinstance(argument, Block):
+        return max(len(argument.source_of_support), len(argument.source_of_voice))
+    return len(argument) if hasattr(argument, "__len__") else 1
 
 
 @cache
-def compiled() -> ModuleType:
+def _compiled() -> ModuleType:
     """The compiled kernels; Numba takes its time to load, so it does on first use."""
     _find_cache()
     return importlib.import_module("veracity.kernels.compiled")
