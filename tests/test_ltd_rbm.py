@@ -14,7 +14,7 @@ import veracity
 from claims import as_claims, binary_rows, value_rows
 from veracity import LTDRBM, Local, Prior, Rate
 from veracity.algorithms.base import Turn, logit, normalise_odds, sigmoid
-from veracity.algorithms.ltd_rbm import rates_of, source_bias, weights_of
+from veracity.algorithms.ltd_rbm import Training, rates_of, source_bias, weights_of
 from veracity.kernels import STEADY, Machine, Pace, compiled
 
 probability = st.floats(1e-4, 1 - 1e-4)
@@ -32,7 +32,7 @@ def machine_for(claims, seed=0):
 
 
 def judged(claims, machine, single_truth=False):
-    return LTDRBM().judge(claims.all, (), machine, single_truth)
+    return LTDRBM().judge(claims.all, (), Training(machine, 0.5), single_truth)
 
 
 # --- the machine and the rates are one ------------------------------------------------------------
@@ -322,9 +322,28 @@ def test_the_learning_rate_decays_from_round_to_round():
     machine, _, _ = machine_for(claims)
     slow = LTDRBM(learning_rate=1e-6, decay=0.5)
     first, third = (
-        slow.study(claims.all, (), machine, Turn(n, np.random.default_rng(0)))[1][0] for n in (1, 3)
+        slow.study(claims.all, (), Training(machine, 0.5), Turn(n, np.random.default_rng(0)))[1][0]
+        for n in (1, 3)
     )
     assert_allclose(third, first * np.exp(-1.0), rtol=1e-3, atol=1e-12)
+
+
+def test_where_a_round_is_worth_several_fewer_of_them_learn_the_same(monkeypatch):
+    data = veracity.synthetic.Synthetic(items=20_000).draw(seed=1)
+    patient = veracity.discover(data.claims, "ltd-rbm")
+    monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 10_000)
+    hasty = veracity.discover(data.claims, "ltd-rbm")
+    assert hasty.run["rounds"] <= 5 < patient.run["rounds"]
+    assert_allclose(hasty.sources["tpr"], patient.sources["tpr"], atol=0.03)
+    same = hasty.truths["value"] == patient.truths["value"]
+    assert same.mean() > 0.995
+
+
+def test_a_round_is_worth_one_where_sources_say_little(monkeypatch):
+    monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 100)
+    claims = as_claims(veracity.synthetic.Synthetic(items=500).draw().claims)
+    machine = LTDRBM(decay=0.5)
+    assert machine.start(claims, Prior().rates(range(claims.n_sources)))[1].decay == 0.5
 
 
 def test_sampling_too_many_pairs_is_refused_with_a_way_out(monkeypatch, two_against_one):

@@ -8,7 +8,7 @@ that make them, and the hidden unit answers how plausible the fact is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -41,6 +41,13 @@ __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 LIMIT = float(logit(np.array(1.0 - 1e-6)))
 """How sure of a source one may become, in log-odds."""
 
+PLENTY, PLENTY_OF_SOURCE = 1_000_000, 2_000
+"""Claims, in all and of a source, that one round was made for. Where there are more, it is worth
+more than one."""
+
+MOST_HASTE = 6.0
+"""How many rounds one round may be worth: then four are enough."""
+
 NegativePhase = Literal["exact", "sampled"]
 
 MOST_DRAWS = 200_000_000
@@ -62,8 +69,15 @@ def source_bias(visible_bias: FloatArray, weight: FloatArray) -> FloatArray:
     return np.logaddexp(0.0, visible_bias) - np.logaddexp(0.0, visible_bias + weight)
 
 
+class Training(NamedTuple):
+    """The machine, and by how much its steps shrink from round to round."""
+
+    machine: Machine
+    decay: float
+
+
 @dataclass(frozen=True, kw_only=True)
-class LTDRBM(Algorithm[Machine]):
+class LTDRBM(Algorithm[Training]):
     """Latent truth discovery with a restricted Boltzmann machine.
 
     Parameters
@@ -74,7 +88,9 @@ class LTDRBM(Algorithm[Machine]):
         the mean number of values an item has, or at one half if items may have several truths.
     learning_rate, decay
         A step in round n, from 0, is ``learning_rate * exp(-decay * n)`` times the gradient, which
-        is summed, not averaged, over the batch.
+        is summed, not averaged, over the batch. From a million claims on, more is learned in a
+        round, so steps shrink faster: by ``decay`` for every million, or for every 2,000 claims of
+        the median source if that is less, up to six times as fast.
     batch_size
         Facts in a mini-batch, at least: all facts of an item stay together.
     negative_phase
@@ -122,67 +138,73 @@ class LTDRBM(Algorithm[Machine]):
         """A single truth is for values."""
         return ("categorical",) if self.single_truth else ("categorical", "multiple", "binary")
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Machine]:
+    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Training]:
         """Set the machine to the prior."""
         self._check(claims)
         prevalence = prior.prevalence or claims.usual_prevalence
         visible_bias, weight = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
         hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
-        return (), Machine(visible_bias, weight, hidden_bias, prior.is_fixed)
+        machine = Machine(visible_bias, weight, hidden_bias, prior.is_fixed)
+        return (), Training(machine, self.decay * _haste(claims))
 
-    def is_settled(self, reliability: Machine) -> bool:
+    def is_settled(self, reliability: Training) -> bool:
         """Where all sources are fixed there is nothing to train."""
-        return bool(reliability.is_fixed.all())
+        return bool(reliability.machine.is_fixed.all())
 
     def study(
-        self, block: Block, memory: Memory, reliability: Machine, turn: Turn
+        self, block: Block, memory: Memory, reliability: Training, turn: Turn
     ) -> tuple[Memory, Tally]:
         """Climb through the block in mini-batches; the tally is how far the weights moved."""
-        rate = self.learning_rate * float(np.exp(-self.decay * (turn.round_number - 1)))
+        machine, decay = reliability
+        rate = self.learning_rate * float(np.exp(-decay * (turn.round_number - 1)))
         order = turn.rng.permutation(len(block.first_fact_of_item) - 1)
         gibbs_steps = self.gibbs_steps if self.negative_phase == "sampled" else 0
         pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps)
-        a, w, b = kernels.climb(block, order, reliability, pace, turn.rng)
-        old_a, old_w, old_b, _ = reliability
+        a, w, b = kernels.climb(block, order, machine, pace, turn.rng)
+        old_a, old_w, old_b, _ = machine
         return memory, (a - old_a, w - old_w, b - old_b)
 
-    def learn(self, reliability: Machine, tally: Tally) -> Machine:
+    def learn(self, reliability: Training, tally: Tally) -> Training:
         """Move the weights."""
-        a, w, b, is_fixed = reliability
+        a, w, b, is_fixed = reliability.machine
         move_a, move_w, move_b = tally
-        return Machine(a + move_a, w + move_w, float(b + move_b), is_fixed)
+        moved = Machine(a + move_a, w + move_w, float(b + move_b), is_fixed)
+        return reliability._replace(machine=moved)
 
-    def change(self, before: Machine, after: Machine) -> float:
+    def change(self, before: Training, after: Training) -> float:
         """The largest move of any tpr, fpr or the prevalence."""
-        old, new = _rates(before), _rates(after)
+        old, new = _rates(before.machine), _rates(after.machine)
         moves = (new.tpr - old.tpr, new.fpr - old.fpr, new.prevalence - old.prevalence)
         return float(max(np.abs(move).max() for move in moves))
 
-    def settle(self, reliability: Machine, prior: PriorRates) -> Machine:
+    def settle(self, reliability: Training, prior: PriorRates) -> Training:
         """Correct the rates by the known truths."""
-        rates = rates_of(reliability.visible_bias, reliability.weight)
+        machine = reliability.machine
+        rates = rates_of(machine.visible_bias, machine.weight)
         visible_bias, weight = weights_of(*prior.weigh_known(*rates))
-        return reliability._replace(visible_bias=visible_bias, weight=weight)
+        return reliability._replace(
+            machine=machine._replace(visible_bias=visible_bias, weight=weight)
+        )
 
     def judge(
-        self, block: Block, memory: Memory, reliability: Machine, single_truth: bool
+        self, block: Block, memory: Memory, reliability: Training, single_truth: bool
     ) -> FloatArray:
         """P(h = 1 | v) of the helper machine that has only the sources of the item."""
-        visible_bias, weight, hidden_bias, _ = reliability
+        visible_bias, weight, hidden_bias, _ = reliability.machine
         base = source_bias(visible_bias, weight)
         log_odds = hidden_bias + kernels.sum_votes(block, base, weight)
         return normalise_odds(log_odds, block) if single_truth else sigmoid(log_odds)
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Machine) -> Weights:
+    def weights(self, claims: Claims, memory: Memory, reliability: Training) -> Weights:
         """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: the hidden bias."""
-        visible_bias, weight, hidden_bias, _ = reliability
+        visible_bias, weight, hidden_bias, _ = reliability.machine
         base = source_bias(visible_bias, weight)
         rule: Rule = "softmax" if claims.kind == "categorical" else "sigmoid"
         return Weights(base + weight, base, rule, hidden_bias)
 
-    def rates(self, reliability: Machine, counts: FloatArray) -> Rates:
+    def rates(self, reliability: Training, counts: FloatArray) -> Rates:
         """The machine's own rates; under a single truth the prevalence is one value an item."""
-        rates = _rates(reliability)
+        rates = _rates(reliability.machine)
         if not self.single_truth:
             return rates
         return rates._replace(prevalence=float(counts[:, 2].sum() / counts[:, 3].sum()))
@@ -195,6 +217,13 @@ class LTDRBM(Algorithm[Machine]):
                 f"LTDRBM: an item has {n_draws.max():,} pairs of source and value, too many to "
                 "sample; use negative_phase='exact'"
             )
+
+
+def _haste(claims: Claims) -> float:
+    """How many rounds a round is worth."""
+    of_source = np.bincount(claims.all.source_of_support, minlength=claims.n_sources)
+    worth = min(of_source.sum() / PLENTY, np.median(of_source) / PLENTY_OF_SOURCE)
+    return float(np.clip(worth, 1.0, MOST_HASTE))
 
 
 def _rates(machine: Machine) -> Rates:
