@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from claims import as_claims, binary_rows, value_rows
-from veracity.kernels import Machine, Pace, compiled, loading, reference
+from veracity.kernels import Machine, Numbers, Pace, compiled, loading, reference
 from veracity.kernels.loading import kernels
 
 some_claims = st.one_of(value_rows(), binary_rows()).map(as_claims)
@@ -56,7 +56,13 @@ def arguments_of(name, claims, seed):
         ),
         "lay_out": (item, key, value_of_spelling, 7),
         "number_names": (np.zeros((4, 2), np.uint64), 0, *hashes),
-        "part_claims": (item, spelling, source, np.array([0, 0, 1, 1, 1, 2, 3]), 4),
+        "part_claims": (
+            *(
+                Numbers(number, rng.permutation(number.max() + 1).astype(np.int32))
+                for number in (item, spelling, source)
+            ),
+            int(rng.integers(1, 9)),
+        ),
         "sum_votes": (block, rng.normal(size=n), rng.normal(size=n)),
         "normalise_log": (rng.normal(0, 50, claims.n_facts), block.first_fact_of_item),
         "count_votes": (block, rng.random(claims.n_facts), n),

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from veracity.arrays import UNKNOWN, Block, FloatArray, IntArray
 from veracity.errors import NoClaims
+from veracity.kernels import Numbers
 from veracity.kernels.loading import kernels
 from veracity.memory import BYTES_PER_CLAIM, require_room
 from veracity.read import ClaimsStream
@@ -198,6 +199,12 @@ class Names:
         order = names.arg_sort()
         return names.gather(order), _places(order.to_numpy())
 
+    def with_places(self, place_of_number: IntArray) -> Numbers:
+        """The numbers given to all rows, which are not kept, and the places of the numbers."""
+        number = np.concatenate(self.numbers)
+        self.numbers.clear()
+        return Numbers(number, place_of_number)
+
     def renumbered(self, place_of_number: IntArray) -> IntArray:
         """The number of every row, with the places for the numbers given so far."""
         renumbered = np.empty(sum(map(len, self.numbers)), dtype=np.int32)
@@ -289,9 +296,9 @@ def _encode_values(numbered: Numbered, kind: Kind, pool: ThreadPoolExecutor) -> 
     spellings, value_of_spelling = spellings.gather(by_value), value_of_spelling[by_value]
     spelling_place = _places(by_value)[spelling_place]
     block, spelling_of_fact = _block(
-        numbered.items.renumbered(item_place),
-        numbered.values.renumbered(spelling_place),
-        numbered.sources.renumbered(source_place),
+        numbered.items.with_places(item_place),
+        numbered.values.with_places(spelling_place),
+        numbered.sources.with_places(source_place),
         value_of_spelling,
         pool,
     )
@@ -305,34 +312,29 @@ def _encode_values(numbered: Numbered, kind: Kind, pool: ThreadPoolExecutor) -> 
 
 
 def _block(
-    item_of_claim: IntArray,
-    spelling_of_claim: IntArray,
-    source_of_claim: IntArray,
+    item: Numbers,
+    spelling: Numbers,
+    source: Numbers,
     value_of_spelling: IntArray,
     pool: ThreadPoolExecutor,
 ) -> tuple[Block, IntArray]:
     """Lay out numbered claims, part by part; also give the usual spelling of each fact."""
-    n_claims_of_item = np.bincount(item_of_claim)
-    part_of_item = np.cumsum(n_claims_of_item, dtype=np.int64) // CLAIMS_PER_PART
-    part_of_item = np.unique(part_of_item, return_inverse=True)[1].astype(np.int32)
-    first_item_of_part = np.append(np.flatnonzero(_differs(part_of_item)), len(part_of_item))
-    n_parts = len(first_item_of_part) - 1
-    first_of_part, item, key = kernels.part_claims(
-        item_of_claim, spelling_of_claim, source_of_claim, part_of_item, n_parts
-    )
+    n_claims, n_items = len(item.number), len(item.place)
+    items_per_part = max(1, n_items * CLAIMS_PER_PART // n_claims)
+    first_of_part, item_of_claim, key = kernels.part_claims(item, spelling, source, items_per_part)
 
     def lay_out(part: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
         claims = slice(first_of_part[part], first_of_part[part + 1])
-        first_item, last_item = first_item_of_part[part : part + 2]
+        first_item = part * items_per_part
         found = kernels.lay_out(
-            item[claims] - np.int32(first_item),
+            item_of_claim[claims] - np.int32(first_item),
             key[claims],
             value_of_spelling,
-            last_item - first_item,
+            min(items_per_part, n_items - first_item),
         )
         return found, kernels.find_voices(*found[:3])
 
-    laid, voices = zip(*pool.map(lay_out, range(n_parts)), strict=True)
+    laid, voices = zip(*pool.map(lay_out, range(len(first_of_part) - 1)), strict=True)
     first_fact, first_support, source, spelling = zip(*laid, strict=True)
     first_fact_of_item = _joined(first_fact)
     first_support_of_fact = _joined(first_support)
@@ -404,11 +406,6 @@ def _values_of(spellings: pl.Series) -> IntArray:
     if numbers is None:
         return np.arange(len(spellings), dtype=np.int32)
     return (numbers.rank("dense") - 1).cast(pl.Int32).to_numpy()
-
-
-def _differs(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a sorted column differs from the row above."""
-    return np.append(True, column[1:] != column[:-1])
 
 
 def _first_of_group(group: NDArray[Any], n_groups: int) -> IntArray:

@@ -1,7 +1,8 @@
 """The loops over claims: `reference` defines them in NumPy, `compiled` runs them with Numba.
 
 Both modules offer the same names with the same arguments; a test runs both on the same data. What
-they are given are arrays, plain numbers, and tuples of these: `Block`, `Machine`, `Pace`.
+they are given are arrays, plain numbers, and tuples of these: `Block`, `Numbers`, `Machine` and
+`Pace`. `loading` chooses between them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from veracity.arrays import FloatArray, IntArray
 
-__all__ = ["STEADY", "Machine", "Pace"]
+__all__ = ["STEADY", "Machine", "Numbers", "Pace"]
 
 STEADY = 200
 """Facts whose gradients may be summed into one step; with more, the step shrinks in proportion."""
+
+
+class Numbers(NamedTuple):
+    """The number of the name in every row, and the place of every number in the order of names."""
+
+    number: IntArray
+    place: IntArray
 
 
 class Machine(NamedTuple):

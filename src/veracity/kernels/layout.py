@@ -9,6 +9,7 @@ from numba import njit
 
 if TYPE_CHECKING:
     from veracity.arrays import IntArray
+    from veracity.kernels import Numbers
 
 __all__ = ["find_voices", "lay_out", "number_names", "part_claims"]
 
@@ -91,29 +92,26 @@ def longest(first: IntArray) -> int:
 
 @kernel
 def part_claims(
-    item_of_claim: IntArray,
-    spelling_of_claim: IntArray,
-    source_of_claim: IntArray,
-    part_of_item: IntArray,
-    n_parts: int,
+    item: Numbers, spelling: Numbers, source: Numbers, items_per_part: int
 ) -> tuple[IntArray, IntArray, IntArray]:
     """See the reference."""
-    first_of_part = np.zeros(n_parts + 1, np.int64)
-    for item in item_of_claim:
-        first_of_part[part_of_item[item] + 1] += 1
+    n_claims = len(item.number)
+    part_of_number = item.place // np.int32(items_per_part)
+    first_of_part = np.zeros((len(item.place) - 1) // items_per_part + 2, np.int64)
+    for number in item.number:
+        first_of_part[part_of_number[number] + 1] += 1
     _add_up(first_of_part)
     at = first_of_part.copy()
-    parted_item = np.empty(len(item_of_claim), np.int32)
-    key = np.empty(len(item_of_claim), np.uint64)
-    for claim in range(len(item_of_claim)):
-        item = item_of_claim[claim]
-        place = at[part_of_item[item]]
-        at[part_of_item[item]] = place + 1
-        parted_item[place] = item
-        key[place] = (np.uint64(spelling_of_claim[claim]) << HALF) | np.uint64(
-            source_of_claim[claim]
-        )
-    return first_of_part, parted_item, key
+    item_of_claim = np.empty(n_claims, np.int32)
+    key = np.empty(n_claims, np.uint64)
+    for claim in range(n_claims):
+        number = item.number[claim]
+        place = at[part_of_number[number]]
+        at[part_of_number[number]] = place + 1
+        item_of_claim[place] = item.place[number]
+        spelt, said = spelling.number[claim], source.number[claim]
+        key[place] = (np.uint64(spelling.place[spelt]) << HALF) | np.uint64(source.place[said])
+    return first_of_part, item_of_claim, key
 
 
 @kernel

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from veracity.arrays import Block
 from veracity.kernels import reference
 
 __all__ = ["kernels"]
@@ -47,8 +46,8 @@ kernels = _Kernels()
 
 def _size(argument: object) -> int:
     """How much a kernel has to go through for an argument."""
-    if isinstance(argument, Block):
-        return max(len(argument.source_of_support), len(argument.source_of_voice))
+    if isinstance(argument, tuple):
+        return max(map(_size, argument))
     return len(argument) if hasattr(argument, "__len__") else 1
 
 

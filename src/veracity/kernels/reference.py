@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veracity.kernels import STEADY, Machine, Pace
+from veracity.kernels import STEADY, Machine, Numbers, Pace
 
 if TYPE_CHECKING:
     from veracity.arrays import Block, FloatArray, IntArray
@@ -396,22 +396,22 @@ def number_names(
 
 
 def part_claims(
-    item_of_claim: IntArray,
-    spelling_of_claim: IntArray,
-    source_of_claim: IntArray,
-    part_of_item: IntArray,
-    n_parts: int,
+    item: Numbers, spelling: Numbers, source: Numbers, items_per_part: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Bring the claims of each part together, in the order they had.
+    """Put names in their places, and bring the claims of each part together, in their order.
 
-    Returns where each part begins, the item of each claim, and its key: the spelling of its value
-    in the upper half, its source in the lower half.
+    A part is `items_per_part` items. Returns where each part begins, the place of each claim's
+    item, and its key: the place of its spelling in the upper half, of its source in the lower half.
     """
-    part = part_of_item[item_of_claim]
+    item_of_claim, spelling_of_claim, source_of_claim = (
+        names.place[names.number] for names in (item, spelling, source)
+    )
+    part = item_of_claim // items_per_part
     order = np.argsort(part, kind="stable")
     key = (spelling_of_claim.astype(np.uint64) << np.uint64(32)) | source_of_claim.astype(np.uint64)
+    n_parts = (len(item.place) - 1) // items_per_part + 1
     first_of_part = np.append(0, np.cumsum(np.bincount(part, minlength=n_parts)))
-    return first_of_part, item_of_claim[order].astype(np.int32), key[order]
+    return first_of_part, item_of_claim[order], key[order]
 
 
 def lay_out(
