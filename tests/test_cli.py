@@ -416,6 +416,7 @@ WORK = """
 import resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
+from veracity import encode, read, tables
 from veracity.cli import main
 
 def wait(*arguments, **options):
@@ -436,7 +437,17 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["binary.csv", "claims.csv"]
 
 
-@pytest.mark.parametrize("where", ["engine.Local.map", "pl.DataFrame.write_parquet"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "read.ClaimsStream.batches",
+        "encode.Numbered.add",
+        "encode._block",
+        "engine.Local.map",
+        "tables.evidence_of",
+        "pl.DataFrame.write_parquet",
+    ],
+)
 def test_ctrl_c_gets_one_sentence_and_leaves_nothing(folder, where):
     heed = "signal.signal(signal.SIGINT, signal.default_int_handler)"
     work = python(WORK.format(change=f"{heed}; {where} = wait"))

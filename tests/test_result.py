@@ -194,3 +194,13 @@ def test_a_parameter_that_cannot_be_copied_does_not_keep_a_run_from_being_told(t
 
     result = veracity.discover(two_against_one, veracity.TruthFinder(similarity=Similar()))
     assert "Similar" in result.run["parameters"]["similarity"]
+
+
+def test_saving_tells_how_far_it_is(tmp_path, two_against_one):
+    told = []
+    result = veracity.discover(two_against_one)
+    result.save(tmp_path / "run", progress=lambda *step: told.append(step))
+    rows = [len(table) for table in vars(result.tables).values() if table is not None]
+    assert [phase for phase, _, _ in told] == ["writing"] * len(rows)
+    assert [done for _, done, _ in told] == [sum(rows[:i]) for i in range(len(rows))]
+    assert {total for _, _, total in told} == {sum(rows)}

@@ -335,17 +335,17 @@ def _block(
         return found, kernels.find_voices(*found[:3])
 
     laid, voices = zip(*pool.map(lay_out, range(len(first_of_part) - 1)), strict=True)
-    first_fact, first_support, source, spelling = zip(*laid, strict=True)
+    first_fact, first_support, sources, spellings = zip(*laid, strict=True)
     first_fact_of_item = _joined(first_fact)
     first_support_of_fact = _joined(first_support)
-    source_of_support = np.concatenate(source)
-    if sum(len(sources) for _, sources in voices) == len(source_of_support):
+    source_of_support = np.concatenate(sources)
+    if sum(len(own) for _, own in voices) == len(source_of_support):
         # nobody names two values of one item: a support is a voice
         first_voice_of_item = first_support_of_fact[first_fact_of_item]
         source_of_voice = source_of_support
     else:
         first_voice_of_item = _joined([first for first, _ in voices])
-        source_of_voice = np.concatenate([sources for _, sources in voices])
+        source_of_voice = np.concatenate([own for _, own in voices])
     block = Block(
         first_fact_of_item,
         first_support_of_fact,
@@ -354,7 +354,7 @@ def _block(
         source_of_voice,
         _nothing_known(len(first_support_of_fact) - 1),
     )
-    return block, np.concatenate(spelling)
+    return block, np.concatenate(spellings)
 
 
 def _joined(firsts: Iterable[IntArray]) -> IntArray:

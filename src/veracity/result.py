@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,17 +97,28 @@ class Result:
         """
         return explain(self.tables, self.run, entity, attribute, self.frame_kind)
 
-    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Path:
         """Write the result as a folder: all of it, or nothing.
 
         An existing folder is refused unless `force`, and then replaced only if it is a result.
+        `progress` is told how many rows are written, and of how many.
         """
         target = Path(folder)
         check_target(target, force=force, marker=RUN_FILE)
+        tables = {name: table for name, table in vars(self.tables).items() if table is not None}
+        n_written, n_rows = 0, sum(map(len, tables.values()))
         with finished_folder(target) as unfinished:
-            for name, table in vars(self.tables).items():
-                if table is not None:
-                    table.write_parquet(unfinished / f"{name}.parquet", compression_level=1)
+            for name, table in tables.items():
+                if progress is not None:
+                    progress("writing", n_written, n_rows)
+                table.write_parquet(unfinished / f"{name}.parquet", compression_level=1)
+                n_written += len(table)
             saved = {
                 "veracity": __version__,
                 "saved": datetime.now(UTC).isoformat(timespec="seconds"),

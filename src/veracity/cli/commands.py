@@ -83,14 +83,15 @@ def discover(path: str, as_json: bool, out: Path | None, force: bool, **options:
     if options["threads"] is not None:  # Polars looks when it is loaded, which is now
         os.environ.setdefault("POLARS_MAX_THREADS", str(options["threads"]))
     from veracity.result import RUN_FILE
-    from veracity.terminal import print_json, show_result
+    from veracity.terminal import at_work, print_json, show_result
     from veracity.write import check_target
 
     if out is not None:
         check_target(out, force=force, marker=RUN_FILE)
     result = _discover(path, **options)
     if out is not None:
-        result.save(out, force=force)
+        with at_work() as progress:
+            result.save(out, force=force, progress=progress)
     if as_json:
         print_json({**result.run, "out": None if out is None else str(out)})
         return
