@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+from work import WARM
 
 HERE = Path(__file__).parent
 RATIOS = HERE / "ratios.json"
@@ -125,7 +126,7 @@ class Bench:
     def rows(self, only: Sequence[str]) -> list[Row]:
         """The lines of the table that these measures give."""
         rows: list[Row] = []
-        self.discover(self.data(10_000))  # compiles what is not compiled yet
+        self.discover(self.data(WARM))  # compiles what is not compiled yet
         for name in only:
             try:
                 rows += getattr(self, name)()
@@ -202,7 +203,7 @@ class Bench:
 
     def growth(self) -> list[Row]:
         """How CPU time grows with claims, start-up left out: it would hide the growth."""
-        least = self.median(lambda: self.discover(self.data(1_000))).cpu
+        least = self.median(lambda: self.discover(self.data(WARM))).cpu
         few = self.median(lambda: self.discover(self.data(100_000))).cpu
         many = self.median(lambda: self.discover(self.data())).cpu
         told = f"{few:.2f} and {many:.2f} CPU-s, of which {least:.2f} for starting"
@@ -224,7 +225,7 @@ class Bench:
     def from_encoded(self) -> list[Row]:
         """Answers from encoded claims, against our own vote; rounds, against LTD-RBM's."""
         path = self.data()
-        self.data(10_000)
+        self.data(WARM)
         found = self.work("algorithms", path).found
         vote, ltd = found["majority-vote"]["cpu"], found["ltd-rbm"]
         told = f"{ltd['cpu']:.2f} CPU-s, {ltd['rounds']} rounds; vote {vote:.2f}"

@@ -12,6 +12,9 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+WARM = 12_000
+"""Claims that are enough for the compiled kernels to be loaded."""
+
 VOTE = """
     copy (select entity, attribute, arg_max(value, n) as value from (
         select entity, attribute, value, {count} as n from {source} group by all
@@ -39,7 +42,7 @@ def algorithms(path: str) -> dict[str, dict[str, float]]:
     from veracity.engines import Local
 
     prepared = prepare(path, tell=say_nothing)
-    small = prepare(str(Path(path).with_name("regular-10000.parquet")), tell=say_nothing)
+    small = prepare(str(Path(path).with_name(f"regular-{WARM}.parquet")), tell=say_nothing)
     found = {}
     for name, make in ALGORITHMS.items():
         if "categorical" not in make().kinds or name in SKIPPED:
@@ -67,9 +70,9 @@ def crowd_kit(path: str) -> dict[str, float]:
     claims = claims.select("source", entity=pl.concat_str("entity", "attribute"), value="value")
     truth = pl.read_parquet(Path(path).with_suffix(".truth"))
     truth = truth.select(entity=pl.concat_str("entity", "attribute"), true="value")
-    veracity.discover(claims.head(10_000))  # compiles
+    veracity.discover(claims.head(WARM), "ltd-rbm")  # loads what is compiled
     frame = claims.rename({"source": "worker", "entity": "task", "value": "label"}).to_pandas()
-    ours, seconds = timed(lambda: veracity.discover(claims))
+    ours, seconds = timed(lambda: veracity.discover(claims, "ltd-rbm"))
     theirs, their_seconds = timed(lambda: OneCoinDawidSkene(n_iter=10).fit_predict(frame))
     their_truths = pl.DataFrame({"entity": list(theirs.index), "value": list(theirs)})
 
@@ -95,8 +98,8 @@ def in_memory(path: str) -> dict[str, float]:
     import veracity
 
     claims = pl.read_csv(path, infer_schema=False)
-    veracity.discover(claims.head(10_000))  # compiles
-    return {"ours": timed(lambda: veracity.discover(claims))[1]}
+    veracity.discover(claims.head(WARM), "ltd-rbm")  # loads what is compiled
+    return {"ours": timed(lambda: veracity.discover(claims, "ltd-rbm"))[1]}
 
 
 def truthdiscovery(path: str) -> dict[str, float]:
