@@ -400,3 +400,15 @@ def test_every_kind_of_result_shows_itself_in_a_notebook(kind):
     html = discover(example(kind), algorithm, kind)._repr_html_()
     assert html.count("<table>") == html.count("</table>") == 2
     assert f"{algorithm} on " in html
+
+
+def test_an_attribute_without_a_name_is_not_spoken_of():
+    claims = pl.DataFrame(
+        {
+            "source": list("abcab"),
+            "entity": list("xxxyy"),
+            "attribute": [""] * 5,
+            "value": list("11233"),
+        }
+    )
+    assert "right only 1 time in 10" in str(veracity.discover(claims).why("x"))

@@ -121,7 +121,7 @@ def _versus(one: float, other: float) -> str:
 def _why_not(tables: Tables, item: Item, side: Side, other: Side) -> tuple[str, str]:
     """Why the other side is believed less, and what speaks for the first if it is no larger."""
     attribute = item.facts["attribute"][0] if "attribute" in item.facts.columns else None
-    about = "" if attribute is None else f" about {attribute}"
+    about = f" about {attribute}" if attribute else ""
     right, other_right = (_rightness(tables, s.sources, attribute) for s in (side, other))
     tenths, other_tenths = round(10 * right), round(10 * other_right)
     praise = ""
