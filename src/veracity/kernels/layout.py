@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from veracity.kernels.jit import kernel
 
 if TYPE_CHECKING:
     from veracity.arrays import IntArray
     from veracity.kernels import Numbers
 
 __all__ = ["find_voices", "lay_out", "number_names", "part_claims"]
-
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-"""How kernels are compiled: kept for the next time, beside other threads, x / 0 as in NumPy."""
 
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(0xFFFFFFFF00000000)

@@ -1,0 +1,405 @@
+"""LTD-RBM's pass of gradient ascent, compiled."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from veracity.arrays import Block
+from veracity.kernels import STEADY
+from veracity.kernels.jit import kernel, sigmoid
+from veracity.kernels.layout import longest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veracity.arrays import FloatArray, IntArray
+    from veracity.kernels import Machine, Pace
+
+__all__ = ["climb"]
+
+
+SMALL = 1.0 / 16.0
+"""Moves of log-odds up to which a short series is exact."""
+
+
+@kernel
+def climb(
+    block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, float]:
+    """See the reference; here the items are first brought into the order in which they are met."""
+    block = _reordered(block, order)
+    a, b = machine.visible_bias.copy(), machine.hidden_bias
+    high = a + machine.weight
+    notes = _begin(a, high)
+    plausible = np.empty(_most_facts(block))
+    item = 0
+    while item < len(order):
+        first = item
+        item = _end_of_batch(block.first_fact_of_item, first, pace.batch_size)
+        n_facts = block.first_fact_of_item[item] - block.first_fact_of_item[first]
+        rate = pace.rate * min(1.0, STEADY / n_facts)
+        db, n_touched = _study(block, first, item, b, pace, plausible, notes, rng)
+        beta_change = _step(a, high, machine.is_fixed, notes, n_touched, rate, pace)
+        if not pace.single_truth:
+            b = _clip(b + rate * db - beta_change, pace.limit)
+    return a, high - a, b
+
+
+@kernel
+def _end_of_batch(first_fact_of_item: IntArray, item: int, batch_size: int) -> int:
+    """Before which item a batch ends that begins with this one: when it has enough facts."""
+    first, item = first_fact_of_item[item], item + 1
+    while item < len(first_fact_of_item) - 1 and first_fact_of_item[item] - first < batch_size:
+        item += 1
+    return item
+
+
+@kernel
+def _study(
+    block: Block,
+    first_item: int,
+    last_item: int,
+    b: float,
+    pace: Pace,
+    plausible: FloatArray,
+    notes: Notes,
+    rng: np.random.Generator,
+) -> tuple[float, int]:
+    """Sum up a batch in the state; return the gradient of b, and how many sources are touched.
+
+    One loop, without calls for every item: these would cost more than the work itself.
+    """
+    first_fact_of_item, first_support_of_fact = (
+        block.first_fact_of_item,
+        block.first_support_of_fact,
+    )
+    source_of_support, source_of_voice = block.source_of_support, block.source_of_voice
+    first_voice_of_item, known_of_fact = block.first_voice_of_item, block.known_of_fact
+    state, touched = notes.state, notes.touched
+    prevalence, db, n_touched = sigmoid(b), 0.0, 0
+    for item in range(first_item, last_item):
+        first, last = first_fact_of_item[item], first_fact_of_item[item + 1]
+        first_voice, last_voice = first_voice_of_item[item], first_voice_of_item[item + 1]
+        base = b
+        for voice in range(first_voice, last_voice):
+            base += state[source_of_voice[voice], 3]
+        for fact in range(first, last):
+            score = 0.0
+            for i in range(first_support_of_fact[fact], first_support_of_fact[fact + 1]):
+                score += state[source_of_support[i], 0]
+            plausible[fact - first] = score
+        _activate(plausible[: last - first], base, pace.single_truth)
+        found = 0.0
+        for fact in range(first, last):
+            if known_of_fact[fact] >= 0:
+                plausible[fact - first] = known_of_fact[fact]
+            p = plausible[fact - first]
+            found += p
+            for i in range(first_support_of_fact[fact], first_support_of_fact[fact + 1]):
+                state[source_of_support[i], 4] += 1.0
+                state[source_of_support[i], 5] += p
+        k = float(last - first)
+        true = 1.0 if pace.single_truth else k * prevalence
+        if known_of_fact[first] >= 0:
+            true = found
+        for voice in range(first_voice, last_voice):
+            source = source_of_voice[voice]
+            if state[source, 6] == 0.0:
+                touched[n_touched] = source
+                n_touched += 1
+            state[source, 6] += k
+            state[source, 7] += true
+        if pace.gibbs_steps > 0:
+            true = _sampled(block, item, b, pace, plausible, state, rng)
+        db += found - true
+    return db, n_touched
+
+
+class Notes(NamedTuple):
+    """What a pass keeps of each source.
+
+    A row of `state` holds what is asked of a source at every claim, in one line of the cache: its
+    w, tpr, fpr and b_s; then, summed over the batch: its supports, these times their plausibility,
+    the facts it speaks on, and how many of them the model expects true. `move` and `rate` are room
+    for a step, and `touched` lists the sources of the batch.
+    """
+
+    state: FloatArray
+    move: FloatArray
+    rate: FloatArray
+    touched: IntArray
+
+
+@kernel
+def _begin(a: FloatArray, high: FloatArray) -> Notes:
+    n_sources = len(a)
+    state = np.zeros((n_sources, 8))
+    for source in range(n_sources):
+        _set_rates(state, source, a[source], high[source])
+    room = np.empty((2, n_sources)), np.empty((2, n_sources))
+    return Notes(state, room[0], room[1], np.empty(n_sources, np.int64))
+
+
+@kernel
+def _set_rates(state: FloatArray, source: int, a: float, high: float) -> None:
+    """W, tpr = sigmoid(a + w), fpr = sigmoid(a) and b_s = log(1 - tpr) - log(1 - fpr)."""
+    if_false, if_true = 1.0 + exp(-a), 1.0 + exp(-high)
+    state[source, 0] = high - a
+    state[source, 1] = 1.0 / if_true
+    state[source, 2] = 1.0 / if_false
+    state[source, 3] = a - high + log(if_false / if_true)
+
+
+@kernel
+def _reordered(block: Block, order: IntArray) -> Block:
+    """The same items in another order: then going through them is going through memory."""
+    facts = _bounds(block.first_fact_of_item, order)
+    supports = np.empty((len(order), 2), np.int64)
+    for turn in range(len(order)):
+        supports[turn, 0] = block.first_support_of_fact[facts[turn, 0]]
+        supports[turn, 1] = block.first_support_of_fact[facts[turn, 1]]
+    first_fact = _ends(facts)
+    first_support = np.empty(len(block.first_support_of_fact), np.int64)
+    known_of_fact = np.empty(len(block.known_of_fact), np.int8)
+    at, n_supports = 0, 0
+    for turn in range(len(order)):
+        shift = n_supports - supports[turn, 0]
+        for fact in range(facts[turn, 0], facts[turn, 1]):
+            first_support[at] = block.first_support_of_fact[fact] + shift
+            known_of_fact[at] = block.known_of_fact[fact]
+            at += 1
+        n_supports += supports[turn, 1] - supports[turn, 0]
+    first_support[at] = n_supports
+    source_of_support = _copied(block.source_of_support, supports)
+    if len(block.source_of_voice) == len(block.source_of_support):  # a support is a voice
+        first_voice, source_of_voice = _ends(supports), source_of_support
+    else:
+        voices = _bounds(block.first_voice_of_item, order)
+        first_voice, source_of_voice = _ends(voices), _copied(block.source_of_voice, voices)
+    return Block(
+        first_fact,
+        first_support,
+        source_of_support,
+        first_voice,
+        source_of_voice,
+        known_of_fact,
+        block.number_of_fact,
+    )
+
+
+@kernel
+def _bounds(first: IntArray, groups: IntArray) -> IntArray:
+    """Where each of some groups begins and ends."""
+    bounds = np.empty((len(groups), 2), np.int64)
+    for i in range(len(groups)):
+        bounds[i, 0] = first[groups[i]]
+        bounds[i, 1] = first[groups[i] + 1]
+    return bounds
+
+
+@kernel
+def _ends(bounds: IntArray) -> IntArray:
+    """Where the groups begin when they stand one behind the other, and where the last one ends."""
+    first = np.zeros(len(bounds) + 1, np.int64)
+    for i in range(len(bounds)):
+        first[i + 1] = first[i] + bounds[i, 1] - bounds[i, 0]
+    return first
+
+
+@kernel
+def _copied(values: IntArray, bounds: IntArray) -> IntArray:
+    """The values within bounds, one group behind the other."""
+    copied = np.empty(len(values), np.int32)
+    at = 0
+    for i in range(len(bounds)):
+        for j in range(bounds[i, 0], bounds[i, 1]):
+            copied[at] = values[j]
+            at += 1
+    return copied
+
+
+@kernel
+def _hold_known(block: Block, item: int, plausible: FloatArray) -> None:
+    """Put what is known of an item's facts in the place of what is thought of them."""
+    first = block.first_fact_of_item[item]
+    if block.known_of_fact[first] >= 0:
+        for fact in range(first, block.first_fact_of_item[item + 1]):
+            plausible[fact - first] = block.known_of_fact[fact]
+
+
+@kernel
+def _sampled(
+    block: Block,
+    item: int,
+    b: float,
+    pace: Pace,
+    plausible: FloatArray,
+    state: FloatArray,
+    rng: np.random.Generator,
+) -> float:
+    """Take off what is imagined in the place of the data; return how much of it is true."""
+    first, last = block.first_voice_of_item[item], block.first_voice_of_item[item + 1]
+    voices = block.source_of_voice[first:last]
+    k = block.first_fact_of_item[item + 1] - block.first_fact_of_item[item]
+    base = b
+    for source in voices:
+        base += state[source, 3]
+    claimed = np.empty((k, len(voices)), np.bool_)
+    for _ in range(pace.gibbs_steps):
+        _imagine(voices, state, base, pace.single_truth, plausible, claimed, rng)
+        _hold_known(block, item, plausible)
+    true = 0.0
+    for fact in range(k):
+        true += plausible[fact]
+        for i in range(len(voices)):
+            if claimed[fact, i]:
+                state[voices[i], 4] -= 1.0
+                state[voices[i], 5] -= plausible[fact]
+    return true
+
+
+@kernel
+def _imagine(
+    voices: IntArray,
+    state: FloatArray,
+    base: float,
+    single_truth: bool,
+    plausible: FloatArray,
+    claimed: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> None:
+    """One Gibbs step: draw truths, then claims; `plausible` becomes what the claims make of it."""
+    n_facts, n_voices = claimed.shape
+    is_true = np.empty(n_facts, np.bool_)
+    for fact in range(n_facts):
+        is_true[fact] = rng.random() < plausible[fact]
+    for fact in range(n_facts):
+        plausible[fact] = 0.0
+        column = 1 if is_true[fact] else 2
+        for i in range(n_voices):
+            claimed[fact, i] = rng.random() < state[voices[i], column]
+            if claimed[fact, i]:
+                plausible[fact] += state[voices[i], 0]
+    _activate(plausible[:n_facts], base, single_truth)
+
+
+@kernel
+def _activate(score: FloatArray, base: float, single_truth: bool) -> None:
+    """Turn the scores of one item into plausibilities, in place."""
+    if not single_truth:
+        for fact in range(len(score)):
+            score[fact] = sigmoid(base + score[fact])
+        return
+    highest = score[0]
+    for fact in range(1, len(score)):
+        highest = max(highest, score[fact])
+    total = 0.0
+    for fact in range(len(score)):
+        score[fact] = exp(score[fact] - highest)
+        total += score[fact]
+    for fact in range(len(score)):
+        score[fact] /= total
+
+
+@kernel
+def _step(
+    a: FloatArray,
+    high: FloatArray,
+    is_fixed: IntArray,
+    notes: Notes,
+    n_touched: int,
+    rate: float,
+    pace: Pace,
+) -> float:
+    """Move the touched sources in place, clear their sums, return the change of Σ b_s."""
+    state = notes.state
+    move_a, move_high = notes.move[0, :n_touched], notes.move[1, :n_touched]
+    fpr, tpr = notes.rate[0, :n_touched], notes.rate[1, :n_touched]
+    n_leaps = 0
+    for i in range(n_touched):
+        source = notes.touched[i]
+        da, dw = state[source, 4], state[source, 5]
+        if pace.gibbs_steps == 0:  # take off what the model expects, in closed form
+            true = state[source, 7]
+            met = true * state[source, 1]
+            da -= met + (state[source, 6] - true) * state[source, 2]
+            dw -= met
+        step = 0.0 if is_fixed[source] else rate
+        old_a, old_high = a[source], high[source]
+        high[source] = _clip(old_high + step * (da + dw), pace.limit)
+        a[source] = _clip(old_a + step * da, pace.limit)
+        move_a[i], move_high[i] = a[source] - old_a, high[source] - old_high
+        fpr[i], tpr[i] = state[source, 2], state[source, 1]
+        n_leaps += abs(move_a[i]) > SMALL or abs(move_high[i]) > SMALL
+        for column in range(4, 8):
+            state[source, column] = 0.0
+    if n_leaps > 0:
+        return _leap(a, high, notes, n_touched)
+    _move_rates(fpr, move_a)
+    _move_rates(tpr, move_high)
+    _subtract_logs(move_a, move_high)
+    beta_change = 0.0
+    for i in range(n_touched):
+        source = notes.touched[i]
+        state[source, 0] = high[source] - a[source]
+        state[source, 1], state[source, 2] = tpr[i], fpr[i]
+        state[source, 3] += move_a[i]
+        beta_change += move_a[i]
+    return beta_change
+
+
+@kernel
+def _leap(a: FloatArray, high: FloatArray, notes: Notes, n_touched: int) -> float:
+    """What follows from a move that is not small: all rates anew."""
+    beta_change = 0.0
+    for source in notes.touched[:n_touched]:
+        beta_change -= notes.state[source, 3]
+        _set_rates(notes.state, source, a[source], high[source])
+        beta_change += notes.state[source, 3]
+    return beta_change
+
+
+@kernel
+def _move_rates(rate: FloatArray, move: FloatArray) -> None:
+    """Rates whose log-odds have moved a little; `move` becomes the factor 1 / (1 - rate) grew by.
+
+    With m = exp(move) - 1, p becomes p (1 + m) / (1 + p m). The series of m, up to the eighth
+    power, is exact to rounding for small moves. No branch, no call: the processor takes four
+    sources at once, where exp and log would be most of the work of an epoch.
+    """
+    for i in range(len(rate)):
+        x = move[i]
+        m = x / 40320.0 + 1.0 / 5040.0
+        m = x * m + 1.0 / 720.0
+        m = x * m + 1.0 / 120.0
+        m = x * m + 1.0 / 24.0
+        m = x * m + 1.0 / 6.0
+        m = x * (x * (x * m + 0.5) + 1.0)
+        move[i] = 1.0 + rate[i] * m
+        rate[i] *= (1.0 + m) / move[i]
+
+
+@kernel
+def _subtract_logs(one: FloatArray, other: FloatArray) -> None:
+    """Write log(one / other) over the one, for ratios close to 1: 2 artanh z, as a series."""
+    for i in range(len(one)):
+        z = (one[i] - other[i]) / (one[i] + other[i])
+        square = z * z
+        series = square / 11.0 + 1.0 / 9.0
+        series = square * series + 1.0 / 7.0
+        series = square * series + 1.0 / 5.0
+        series = square * series + 1.0 / 3.0
+        one[i] = 2.0 * z * (square * series + 1.0)
+
+
+@kernel
+def _most_facts(block: Block) -> int:
+    return longest(block.first_fact_of_item)
+
+
+@kernel
+def _clip(x: float, limit: float) -> float:
+    return min(max(x, -limit), limit)
