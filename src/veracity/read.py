@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import itertools
 import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
-from veracity.csv_file import read_csv
-from veracity.errors import (
-    BadValue,
-    InputError,
-    MissingColumn,
-    NoClaims,
-    ParameterError,
-    UnreadableFile,
-    VeracityError,
-    first_line,
-)
-from veracity.memory import require_room
+from veracity.errors import BadValue, MissingColumn, NoClaims, ParameterError
 from veracity.normalise import Normalisation, Normalise
 from veracity.normalise import normalise as normalise_values
+from veracity.parts import (
+    Part,
+    as_polars,
+    batches_of,
+    first_batch,
+    name_of,
+    open_file,
+    paths_of,
+    reading_file,
+    reading_frame,
+)
 from veracity.schema import (
     CLAIM_COLUMNS,
     KINDS,
-    ROWS_PER_BATCH,
     ClaimsTable,
     FrameKind,
     Kind,
@@ -49,21 +45,10 @@ __all__ = [
     "read_truths_beside",
 ]
 
-PARQUET_SUFFIXES = (".parquet", ".pq")
-TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
 
 Columns = Mapping[str, str]
-
-
-class Part(NamedTuple):
-    """The wanted columns of one file, or of a frame, and where they come from."""
-
-    rows: pl.LazyFrame
-    origin: str
-    path: Path | None = None
 
 
 class ClaimsStream:
@@ -98,14 +83,14 @@ class ClaimsStream:
     @cached_property
     def n_rows(self) -> int:
         """How many rows there are; a Parquet file tells without being read."""
-        return sum(_first_batch(part, pl.len()).item() for part in self._parts)
+        return sum(first_batch(part, pl.len()).item() for part in self._parts)
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, some at a time."""
         n_kept = 0
         for part in self._parts:
             n_before = self.rows_read
-            for batch in self._timed(_batches_of(part)):
+            for batch in self._timed(batches_of(part)):
                 row = self.rows_read - n_before
                 self.rows_read += len(batch)
                 rows = self._checked(batch, part.origin, row)
@@ -273,13 +258,13 @@ def read_truths_beside(
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
     """Read any table, from a path or a frame, with all its columns."""
     if not isinstance(data, str | os.PathLike):
-        with _reading_frame(_name(data)):
-            return _as_polars(data)[0].collect()
+        with reading_frame(name_of(data)):
+            return as_polars(data)[0].collect()
     parts = []
-    for path in _paths(os.fspath(data)):
-        with _reading_file(path):
-            parts.append(Part(_read_file(path, encoding), str(path), path))
-    return pl.concat([rows for part in _alike(parts, []) for rows in _batches_of(part)])
+    for path in paths_of(os.fspath(data)):
+        with reading_file(path):
+            parts.append(Part(open_file(path, encoding), str(path), path))
+    return pl.concat([rows for part in _alike(parts, []) for rows in batches_of(part)])
 
 
 def _open(
@@ -288,32 +273,18 @@ def _open(
     """Find the wanted columns in each part of the data; also the origin, the kind, and notes."""
     notes: list[str] = []
     if not isinstance(data, str | os.PathLike):
-        name = _name(data)
-        with _reading_frame(name):
-            frame, frame_kind = _as_polars(data)
+        name = name_of(data)
+        with reading_frame(name):
+            frame, frame_kind = as_polars(data)
             rows = _choose(frame, wanted, given, name, notes).collect()
             part = Part(rows.lazy(), name)
         return name, frame_kind, [part], notes
     parts = []
-    for path in _paths(os.fspath(data)):
-        with _reading_file(path):
-            frame = _read_file(path, encoding)
+    for path in paths_of(os.fspath(data)):
+        with reading_file(path):
+            frame = open_file(path, encoding)
             parts.append(Part(_choose(frame, wanted, given, str(path), notes), str(path), path))
     return os.fspath(data), "polars", parts, notes
-
-
-def _batches_of(part: Part) -> Iterator[pl.DataFrame]:
-    """The rows of a part, at least one batch of them; errors say where they come from."""
-    with _reading_frame(part.origin) if part.path is None else _reading_file(part.path):
-        if part.path is None:
-            yield from part.rows.collect().iter_slices(ROWS_PER_BATCH)
-            return
-        n_batches = 0
-        for batch in part.rows.collect_batches(maintain_order=True):
-            n_batches += 1
-            yield batch
-        if not n_batches:
-            yield part.rows.head(0).collect()
 
 
 def _choose(
@@ -372,14 +343,10 @@ def _with_attributes(parts: list[Part]) -> list[Part]:
         return parts
     if dtype != pl.String:
         n_null = pl.col("attribute").null_count()
-        if not any(_first_batch(part, n_null).item() for part in parts):
+        if not any(first_batch(part, n_null).item() for part in parts):
             return parts
     as_text = pl.col("attribute").cast(pl.String).fill_null("")
     return [part._replace(rows=part.rows.with_columns(as_text)) for part in parts]
-
-
-def _first_batch(part: Part, expression: pl.Expr) -> pl.DataFrame:
-    return next(_batches_of(part._replace(rows=part.rows.select(expression))))
 
 
 def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
@@ -436,132 +403,3 @@ def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
             "values"
         )
     return is_true
-
-
-# --- frames --------------------------------------------------------------------------------------
-
-
-def _name(data: object) -> str:
-    return f"the {type(data).__module__.split('.')[0]} {type(data).__name__}"
-
-
-def _as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
-    """Any frame as a lazy polars frame, and the kind to give back."""
-    if isinstance(data, pl.LazyFrame | pl.DataFrame):
-        return data.lazy(), "polars"
-    if not hasattr(data, "__arrow_c_stream__"):
-        raise InputError(
-            f"{_name(data)} holds no claims that can be read; give a path, a frame, or an object "
-            "with an Arrow stream"
-        )
-    library = type(data).__module__.split(".")[0]
-    if library == "pandas":
-        return _from_pandas(data).lazy(), "pandas"
-    return pl.DataFrame(data).lazy(), "pyarrow" if library == "pyarrow" else "polars"
-
-
-def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
-    """A pandas frame; columns of mixed types are taken as text."""
-    if not hasattr(data, "columns"):
-        raise InputError(f"{_name(data)} is a single column; give a frame")
-    names = [str(name) for name in data.columns]
-    if len(set(names)) < len(names):
-        raise InputError(f"{_name(data)} has several columns of one name; rename them")
-    try:
-        columns = [_from_pandas_column(column) for _, column in data.items()]
-    except ImportError as error:
-        raise InputError(
-            "reading a pandas frame needs pyarrow: pip install 'veracity[pandas]'"
-        ) from error
-    return pl.DataFrame(dict(zip(names, columns, strict=True)))
-
-
-def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
-    try:
-        return pl.Series(column)
-    except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
-        is_missing = column.isna()
-        texts = [None if gone else str(cell) for cell, gone in zip(column, is_missing, strict=True)]
-        return pl.Series(texts, dtype=pl.String)
-
-
-# --- files ---------------------------------------------------------------------------------------
-
-
-def _paths(origin: str) -> list[Path]:
-    """The files that a path, a folder or a glob stands for, in sorted order."""
-    try:
-        origin.encode()
-    except UnicodeEncodeError:
-        raise UnreadableFile(f"{origin!r}: this name is no Unicode; rename the file") from None
-    path = Path(origin or "''")  # an empty name is no folder, though Path takes it for this one
-    with _reading_file(path):
-        if path.is_file():
-            return [path]
-        if path.is_dir():
-            paths, hint = _tables_in(path), "no CSV or Parquet file is in this folder"
-        elif glob.has_magic(origin):
-            matches = map(Path, glob.glob(origin, recursive=True))  # noqa: PTH207 - Path's are weaker
-            paths, hint = [match for match in matches if match.is_file()], "no file matches"
-        else:
-            paths, hint = [], "this is no file" if path.exists() else "there is no such file"
-    if not paths:
-        raise UnreadableFile(f"{path}: {hint}; check the path")
-    return sorted(paths)
-
-
-def _tables_in(folder: Path) -> list[Path]:
-    """The tables in a folder and below; what begins with a dot or underline is not for readers."""
-    return [
-        path
-        for path in folder.rglob("*")
-        if path.name.lower().endswith(PARQUET_SUFFIXES + TEXT_SUFFIXES)
-        and path.is_file()
-        and not any(name.startswith((".", "_")) for name in path.relative_to(folder).parts)
-    ]
-
-
-def _read_file(path: Path, encoding: str) -> pl.LazyFrame:
-    with path.open("rb") as file:
-        head = file.read(4)
-    if not head:
-        raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
-    if head == b"PAR1":
-        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
-    if path.name.lower().endswith(PARQUET_SUFFIXES):
-        raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
-    require_room(path.stat().st_size, f"{path}: its rows")
-    return read_csv(path, encoding).lazy()
-
-
-@contextlib.contextmanager
-def _reading_file(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or first_line(error)
-        raise UnreadableFile(
-            f"{path}: cannot be read ({reason}); check the path and its permissions"
-        ) from error
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise UnreadableFile(
-            f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
-        ) from error
-
-
-@contextlib.contextmanager
-def _reading_frame(name: str) -> Iterator[None]:
-    try:
-        yield
-    except VeracityError:
-        raise
-    except (
-        OSError,
-        TypeError,
-        ValueError,
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-    ) as error:
-        raise InputError(
-            f"{name} cannot be read ({first_line(error)}); check how it is made"
-        ) from error
