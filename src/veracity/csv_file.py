@@ -81,7 +81,9 @@ def read_csv(path: Path, encoding: str = "utf-8") -> pl.DataFrame:
         for _ in _rows(file):  # raises where a row is wrong
             pass
     frame.columns = _distinct(names)
-    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    if all(column.null_count() for column in frame):  # else no row is without text
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    return frame
 
 
 def _recognise(path: Path, codec: str) -> CsvFile:
