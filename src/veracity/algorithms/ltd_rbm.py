@@ -41,7 +41,7 @@ __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 LIMIT = float(logit(np.array(1.0 - 1e-6)))
 """How sure of a source one may become, in log-odds."""
 
-PLENTY, PLENTY_OF_SOURCE = 1_000_000, 2_000
+PLENTY, PLENTY_OF_SOURCE = 1_000_000, 1_500
 """Claims, in all and of a source, that one round was made for. Where there are more, it is worth
 more than one."""
 
@@ -89,7 +89,7 @@ class LTDRBM(Algorithm[Training]):
     learning_rate, decay
         A step in round n, from 0, is ``learning_rate * exp(-decay * n)`` times the gradient, which
         is summed, not averaged, over the batch. From a million claims on, more is learned in a
-        round, so steps shrink faster: by ``decay`` for every million, or for every 2,000 claims of
+        round, so steps shrink faster: by ``decay`` for every million, or for every 1,500 claims of
         the median source if that is less, up to six times as fast.
     batch_size
         Facts in a mini-batch, at least: all facts of an item stay together.
