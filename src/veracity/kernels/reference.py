@@ -84,13 +84,9 @@ def sum_confusions(
 
     Every support counts as far as it weighs.
     """
-    score = np.zeros((len(block.first_fact_of_item) - 1, log_confusion.shape[1]))
-    for item in range(len(score)):
-        for fact in range(*block.first_fact_of_item[item : item + 2]):
-            supports = slice(*block.first_support_of_fact[fact : fact + 2])
-            said = log_confusion[block.source_of_support[supports], :, label_of_fact[fact]]
-            score[item] += weight_of_support[supports] @ said
-    return score
+    said = np.repeat(label_of_fact, np.diff(block.first_support_of_fact))
+    words = weight_of_support[:, None] * log_confusion[block.source_of_support, :, said]
+    return _sum_by(words, block.first_support_of_fact[block.first_fact_of_item])
 
 
 def count_pairs(
@@ -100,19 +96,30 @@ def count_pairs(
 
     Sources without a slot (-1) are left out; facts count as much as they weigh.
     """
-    n_slots = int(slot_of_source.max()) + 1
-    both, same = np.zeros((n_slots, n_slots)), np.zeros((n_slots, n_slots))
-    for item in items:
-        _add_pairs(both, slot_of_source[_voices(block, item)], 1.0)
-        first = block.first_fact_of_item[item]
-        for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
-            _add_pairs(same, slot_of_source[sources], weight_of_fact[fact])
-    return both, same
+    n_slots, n_items = int(slot_of_source.max()) + 1, len(block.first_fact_of_item) - 1
+    n_voices, n_supports = np.diff(block.first_voice_of_item), np.diff(block.first_support_of_fact)
+    if not n_slots:
+        return np.zeros((0, 0)), np.zeros((0, 0))
+    speaks = _table(n_voices, slot_of_source[block.source_of_voice], n_slots)
+    supports = _table(n_supports, slot_of_source[block.source_of_support], n_slots)
+    is_meant = np.bincount(items, minlength=n_items) > 0
+    weight = weight_of_fact * is_meant[block.item_of_fact]
+    return _pairs(speaks, is_meant.astype(np.float64)), _pairs(supports, weight)
 
 
-def _add_pairs(counts: FloatArray, slots: IntArray, weight: float) -> None:
-    slots = slots[slots >= 0]
-    counts[np.ix_(slots, slots)] += weight * (1.0 - np.eye(len(slots)))
+def _table(n_of_row: IntArray, slots: IntArray, n_slots: int) -> FloatArray:
+    """Rows of ones and zeros: which slots stand in each row; -1 is none."""
+    row = np.repeat(np.arange(len(n_of_row)), n_of_row)
+    table = np.zeros((len(n_of_row), n_slots))
+    table[row[slots >= 0], slots[slots >= 0]] = 1.0
+    return table
+
+
+def _pairs(table: FloatArray, weight: FloatArray) -> FloatArray:
+    """For each two slots, the weight of the rows both stand in; none for a slot with itself."""
+    weighed = weight[:, None] * table
+    pairs = np.array([weighed[column > 0.0].sum(axis=0) for column in table.T])
+    return np.asarray(pairs * (1.0 - np.eye(len(pairs))))
 
 
 def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
@@ -120,26 +127,25 @@ def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> Fl
 
     1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters).
     """
-    weight = np.ones(len(block.source_of_support))
-    for fact in range(len(block.first_support_of_fact) - 1):
-        supports = np.arange(*block.first_support_of_fact[fact : fact + 2])
-        slots = slot_of_source[block.source_of_support[supports]]
-        supports, slots = supports[slots >= 0], slots[slots >= 0]
-        among = copied[np.ix_(slots, slots)] * (1.0 - np.eye(len(slots)))
-        weight[supports] = 1.0 / (1.0 + among.sum(axis=1))
-    return weight
+    slot = slot_of_source[block.source_of_support]
+    of_others = np.pad(copied.T * (1.0 - np.eye(len(copied))), (0, 1))  # the last: who has no slot
+    of_fact = _sum_by(of_others[slot], block.first_support_of_fact)
+    fact = np.repeat(np.arange(len(of_fact)), np.diff(block.first_support_of_fact))
+    return np.asarray(1.0 / (1.0 + of_fact[fact, slot]))
 
 
 def count_confusions(
     block: Block, label_of_fact: IntArray, label: FloatArray, n_sources: int
 ) -> FloatArray:
     """Count [source, true label, label said]; label k of item i is true to ``label[i, k]``."""
-    counts = np.zeros((n_sources, label.shape[1], label.shape[1]))
-    for item in range(len(label)):
-        first = block.first_fact_of_item[item]
-        for fact, sources in enumerate(_supporters_of_facts(block, item), start=first):
-            counts[sources, :, label_of_fact[fact]] += label[item]
-    return counts
+    n_labels, n_supports = label.shape[1], np.diff(block.first_support_of_fact)
+    said, item = np.repeat(label_of_fact, n_supports), np.repeat(block.item_of_fact, n_supports)
+    cells = np.ravel_multi_index(
+        (block.source_of_support[:, None], np.arange(n_labels), said[:, None]),
+        (n_sources, n_labels, n_labels),
+    )
+    counts = np.bincount(cells.ravel(), label[item].ravel(), n_sources * n_labels**2)
+    return np.asarray(counts.reshape(n_sources, n_labels, n_labels), dtype=np.float64)
 
 
 def climb(
@@ -329,7 +335,7 @@ def _supporters_of_facts(block: Block, item: int) -> list[IntArray]:
 
 def _sum_by(values: FloatArray, first_of_group: IntArray) -> FloatArray:
     """Sum of each group of neighbouring values; an empty group sums to zero."""
-    sums = np.zeros(len(first_of_group) - 1)
+    sums = np.zeros((len(first_of_group) - 1, *values.shape[1:]))
     is_filled = np.diff(first_of_group) > 0
     if len(values):
         sums[is_filled] = np.add.reduceat(values, first_of_group[:-1][is_filled])
