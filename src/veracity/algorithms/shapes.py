@@ -357,7 +357,7 @@ def _dispersion(
     said = np.add.reduceat(weight, block.first_support_of_fact[:-1])
     first_support = block.first_support_of_fact[block.first_fact_of_item[:-1]]
     expected = np.add.reduceat(weight * expected_right, first_support)
-    variance = np.add.reduceat(weight**2 * expected_right * (1.0 - expected_right), first_support)
+    variance = np.add.reduceat(weight * expected_right * (1.0 - expected_right), first_support)
     n_facts = np.diff(block.first_fact_of_item)
     first_fact = block.first_fact_of_item[:-1]
     missed = plausibility * (said - np.repeat(expected, n_facts)) ** 2
