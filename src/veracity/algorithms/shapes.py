@@ -54,7 +54,9 @@ class Values(NamedTuple):
         lone, said_once = (
             _supports(block, items, len(counts)) for items in (is_lone, is_said_once)
         )
-        dispersed = _dispersion(block, plausibility, self.disputed, self.weight_of_support)
+        dispersed = _dispersion(
+            block, plausibility, self.disputed, self.weight_of_support, contested=True
+        )
         return counts - lone[:, None], *dispersed, counts - said_once[:, None]
 
     def learn(self, tally: Tally) -> Values:
@@ -136,7 +138,9 @@ class Labels(NamedTuple):
         label = self._judge(block, label_of_fact, 1.0)
         counts = kernels.count_confusions(block, label_of_fact, label, len(self.accuracy))
         plausibility = label[block.item_of_fact, label_of_fact]
-        dispersed = _dispersion(block, plausibility, self.accuracy, self.weight_of_support)
+        dispersed = _dispersion(
+            block, plausibility, self.accuracy, self.weight_of_support, contested=False
+        )
         return counts, *dispersed, label.sum(axis=0)
 
     def learn(self, tally: Tally) -> Labels:
@@ -346,7 +350,12 @@ def _better_strength(counts: FloatArray, plain: FloatArray, strength: float) -> 
 
 
 def _dispersion(
-    block: Block, plausibility: FloatArray, accuracy: FloatArray, weight: FloatArray
+    block: Block,
+    plausibility: FloatArray,
+    accuracy: FloatArray,
+    weight: FloatArray,
+    *,
+    contested: bool,
 ) -> tuple[float, float]:
     """How much the number of right claims varies, against what independent sources' would.
 
@@ -364,7 +373,7 @@ def _dispersion(
     rest = np.maximum(1.0 - np.add.reduceat(plausibility, first_fact), 0.0)
     square = np.add.reduceat(missed, first_fact) + rest * expected**2
     is_open = np.diff(np.append(first_support, len(weight))) > 1
-    if len(n_facts) and (n_facts > 1).any():
+    if contested and (n_facts > 1).any():
         is_open &= n_facts > 1
     return float((square / variance)[is_open].sum()), float(is_open.sum())
 
