@@ -168,7 +168,7 @@ def test_of_values_with_plausibility_p_a_share_p_is_true(labels):
         said, truth, _ = crowd(seed, [0.6] * 6, n_values=4, answers=0.6)
         claims, known = tables(said, truth, labels)
         found.append(accuracy(claims, known).calibration_error)
-    assert np.mean(found) < (0.08 if labels else 0.12)  # values: on the safe side, where few speak
+    assert np.mean(found) < (0.08 if labels else 0.15)  # values: too modest where few speak
 
 
 def test_a_lone_claim_is_as_plausible_as_its_source_is_right():
@@ -209,8 +209,8 @@ def test_many_voices_leave_a_rest_of_doubt_and_a_lone_one_is_not_tempered():
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     algorithm = replace(fixed(**rates), temper=True)
     many, one = veracity.discover(claims, algorithm).facts["plausibility"]
-    # Five voices that err alike to a degree of 0.1 count as 5 / (1 + 4 · 0.1).
-    assert many / (1 - many) == pytest.approx(4.0 ** (5 / 1.4))
+    # Five voices that err alike to a degree of 0.15 count as 5 / (1 + 4 · 0.15).
+    assert many / (1 - many) == pytest.approx(4.0 ** (5 / 1.6))
     assert one == pytest.approx(0.8)
 
 

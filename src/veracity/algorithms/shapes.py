@@ -25,11 +25,11 @@ SUREST = 1e-3
 STRENGTHS = (1.0, 1024.0)
 """How little and how much a source's accuracy may weigh against its own confusions, in claims."""
 
-CORRELATIONS = (0.025, 0.05, 0.1, 0.2, 0.4)
+CORRELATIONS = (0.0375, 0.075, 0.15, 0.3, 0.6)
 PRIOR_OF_CORRELATIONS = (0.1, 0.2, 0.4, 0.2, 0.1)
 """How alike sources err on an item for reasons of its own, and how likely that is beforehand."""
 
-USUAL_CORRELATION = 0.1
+USUAL_CORRELATION = 0.15
 
 NOTHING_KNOWN = np.zeros(len(CORRELATIONS))
 
