@@ -35,7 +35,7 @@ SLACK = 0.03
 SUSPECT = 1.5
 """Standard errors beyond which a pair no longer tells of the accuracies."""
 
-ROUNDS = 30
+ROUNDS = 60
 
 MOST_COPIES = 10_000
 """How many pairs are told of, at most."""

@@ -2,8 +2,8 @@
 
 Four ingredients, none of them new by itself: a model of the sources that fits the shape of the
 claims (`shapes`), empirical-Bayes shrinkage towards what holds for all sources, mirrors found by
-their agreement and counted once (`mirrors`), and plausibilities tempered by how much more the
-claims vary than those of independent sources would.
+their agreement and counted once (`mirrors`), and plausibilities tempered because voices on one item
+err alike.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Veracity(Algorithm[Belief]):
     mirrors
         Look for sources that mirror each other, and count their word once.
     temper
-        Temper the plausibilities by how much more the claims vary than they should.
+        Temper the plausibilities: voices on one item err alike, so many are no proof.
     max_rounds, tolerance
         It stops when a round moves the accuracies by less than `tolerance` on average.
     """
