@@ -67,7 +67,8 @@ class Values(NamedTuple):
         lone, said_once = (
             _supports(block, items, len(counts)) for items in (is_lone, is_said_once)
         )
-        known = _log_known(block, lambda correlation: self._judge(block, correlation, none=True))
+        settled = self.settle(self.prior)
+        known = _log_known(block, lambda correlation: settled._judge(block, correlation, none=True))
         return counts - lone[:, None], known, counts - said_once[:, None]
 
     def learn(self, tally: Tally) -> Values:
@@ -152,7 +153,7 @@ class Labels(NamedTuple):
         label = self._judge(block, label_of_fact, 0.0)
         counts = kernels.count_confusions(block, label_of_fact, label, len(self.accuracy))
         place = (block.item_of_fact, label_of_fact)
-        known = _log_known(
+        known = _log_known(  # not settled: confusions would fit what is known too well
             block,
             lambda correlation: _normal(self._log_joint(block, label_of_fact, correlation))[place],
         )
