@@ -145,9 +145,8 @@ def _excess(both: FloatArray, same: FloatArray, chance: float) -> FloatArray:
     usual, most = np.sqrt(mean), np.sqrt(1.0 - chance)
     u = np.full(len(both), usual)
     for _ in range(ROUNDS):
-        believed = weight / (
-            1.0 + (np.maximum(_errors(agreement, u, both, chance), 0) / SUSPECT) ** 4
-        )
+        suspicion = np.square(np.maximum(_errors(agreement, u, both, chance), 0.0) / SUSPECT)
+        believed = weight / (1.0 + np.square(suspicion))
         pull = (believed * agreement) @ u + 2.0 * usual**3
         move = 0.5 * (pull / (believed @ u**2 + 2.0 * usual**2) - u)
         u = np.clip(u + move, -most, most)

@@ -7,6 +7,7 @@ own: sources that say little are neither believed nor damned too soon.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,13 +17,21 @@ from veracity.algorithms.base import Tally, Weights, hold_known, kernels, logit,
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.encode import UNKNOWN, Block, FloatArray, IntArray
 
-__all__ = ["Facts", "Labels", "Shape", "Values"]
+__all__ = ["Facts", "Labels", "Shape", "Values", "count_named", "count_voices", "plain_confusion"]
 
 SUREST = 1e-3
 """No rate comes closer to zero or one than this: typing errors happen to the best."""
 
 STRENGTHS = (1.0, 1024.0)
 """How little and how much a source's accuracy may weigh against its own confusions, in claims."""
+
+CORRELATIONS = (0.0375, 0.075, 0.15, 0.3, 0.6)
+PRIOR_OF_CORRELATIONS = (0.1, 0.2, 0.4, 0.2, 0.1)
+"""How alike sources err on an item for reasons of its own, and how likely that is beforehand."""
+
+USUAL_CORRELATION = 0.15
+
+NOTHING_KNOWN = np.zeros(len(CORRELATIONS))
 
 CELLS = 10_000
 """Cells of confusion matrices from which the strength is learned: of the sources that say most."""
@@ -32,30 +41,35 @@ class Values(NamedTuple):
     """One accuracy a source; an error is any other value of the item, claimed or one more, alike.
 
     So of an item with K claimed values, K are false, and a source that names one outweighs one that
-    does not by ``log(K accuracy / (1 - accuracy))``. Where there is a choice sources err more often
-    than elsewhere, so there are two accuracies: where values differ, and on all that several speak
-    of. The second one is for items of which a single value is claimed.
+    does not by ``log(K accuracy / (1 - accuracy))``. One that names m of them is right if the truth
+    is among them: each has ``log((K - m + 1) / m accuracy / (1 - accuracy))``. Where there is a
+    choice sources err more often than elsewhere, so there are two accuracies: where values differ,
+    and on all that several speak of. The second one is for items of which a single value is
+    claimed.
     """
 
     disputed: FloatArray
     accuracy: FloatArray
     weight_of_support: FloatArray
+    n_named: IntArray
+    """How many values of the item the supporter names, this one included; one a support."""
     prior: PriorRates
     strength: float
-    dispersion: float = 1.0
+    correlation: float = USUAL_CORRELATION
 
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
-        """How often the sources are right where there is a choice, and the dispersion."""
-        plausibility = hold_known(self._judge(block, 1.0, none=False), block)
-        counts = kernels.count_votes(block, plausibility, len(self.accuracy))[:, :2]
+        """How often the sources are right where there is a choice, and how likely the known is."""
+        plausibility = hold_known(self._judge(block, 0.0, none=False), block)
+        counts = count_voices(block, plausibility, len(self.accuracy))
         is_unknown = block.known_of_fact[block.first_fact_of_item[:-1]] == UNKNOWN
         is_lone = is_unknown & (np.diff(block.first_fact_of_item) == 1)
         is_said_once = is_lone & (np.diff(block.first_voice_of_item) == 1)
         lone, said_once = (
             _supports(block, items, len(counts)) for items in (is_lone, is_said_once)
         )
-        dispersed = _dispersion(block, plausibility, self.disputed, self.weight_of_support)
-        return counts - lone[:, None], *dispersed, counts - said_once[:, None]
+        settled = self.settle(self.prior)
+        known = _log_known(block, lambda correlation: settled._judge(block, correlation, none=True))
+        return counts - lone[:, None], known, counts - said_once[:, None]
 
     def learn(self, tally: Tally) -> Values:
         """Shares of right claims, with the mean of all as a few claims more."""
@@ -63,8 +77,8 @@ class Values(NamedTuple):
             _shrunk(counts[:, 0], counts[:, 1], self.prior, self.strength)
             for counts in (tally[0], tally[-1])
         )
-        dispersion = _mean_dispersion(tally)
-        return self._replace(disputed=disputed, accuracy=everywhere, dispersion=dispersion)
+        correlation = _correlation(tally[1])
+        return self._replace(disputed=disputed, accuracy=everywhere, correlation=correlation)
 
     def settle(self, prior: PriorRates) -> Values:
         """Correct the accuracies by the known truths."""
@@ -79,34 +93,37 @@ class Values(NamedTuple):
 
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
         """Plausibilities; what is missing to one is that no claimed value is true."""
-        return self._judge(block, self.dispersion if temper else 1.0, none=True)
+        return self._judge(block, self.correlation if temper else 0.0, none=True)
 
     def weights(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> Weights:
-        """What each claim is worth, copies and dispersion counted in; that none is true has 0."""
-        dispersion = self.dispersion if temper else 1.0
+        """What each claim is worth, copies and doubt counted in; that none is true has 0."""
         return Weights(
-            logit(self.disputed) / dispersion,
+            logit(self.disputed),
             np.zeros(len(self.disputed)),
             "softmax",
-            of_claim=self._words(block, none=True) / dispersion,
+            of_claim=self._words(block, self.correlation if temper else 0.0, none=True),
             unclaimed=np.zeros(len(block.first_fact_of_item) - 1),
         )
 
-    def _words(self, block: Block, *, none: bool) -> FloatArray:
-        """What each claim adds to the score of its fact, before it is tempered."""
+    def _words(self, block: Block, correlation: float, *, none: bool) -> FloatArray:
+        """What each claim adds to the score of its fact."""
         n_facts = np.diff(block.first_fact_of_item)
         n_supports = np.diff(block.first_support_of_fact)
         words = logit(self.disputed)[block.source_of_support]
         if none:
             is_lone = np.repeat(np.repeat(n_facts == 1, n_facts), n_supports)
             words[is_lone] = logit(self.accuracy)[block.source_of_support[is_lone]]
-        words += np.repeat(np.repeat(np.log(n_facts), n_facts), n_supports)
-        return np.asarray(words * self.weight_of_support)
+        n_values = np.repeat(np.repeat(n_facts, n_facts), n_supports)
+        words += np.log((n_values - self.n_named + 1) / self.n_named)
+        effect = design_effect(block, self.weight_of_support, correlation)
+        return np.asarray(
+            words * self.weight_of_support / np.repeat(np.repeat(effect, n_facts), n_supports)
+        )
 
-    def _judge(self, block: Block, dispersion: float, *, none: bool) -> FloatArray:
+    def _judge(self, block: Block, correlation: float, *, none: bool) -> FloatArray:
         n_facts = np.diff(block.first_fact_of_item)
-        words = self._words(block, none=none)
-        score = np.add.reduceat(words, block.first_support_of_fact[:-1]) / dispersion
+        words = self._words(block, correlation, none=none)
+        score = np.add.reduceat(words, block.first_support_of_fact[:-1])
         if not none:
             return np.asarray(kernels.normalise_log(score, block.first_fact_of_item))
         log_claimed = np.logaddexp.reduceat(score, block.first_fact_of_item[:-1])
@@ -128,16 +145,19 @@ class Labels(NamedTuple):
     known_counts: FloatArray
     prior: PriorRates
     strength: float
-    dispersion: float = 1.0
+    correlation: float = USUAL_CORRELATION
     plain_strength: float = 1.0
 
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
-        """What the sources said of which label, and the dispersion."""
-        label = self._judge(block, label_of_fact, 1.0)
+        """What the sources said of which label, and how likely the known ones are."""
+        label = self._judge(block, label_of_fact, 0.0)
         counts = kernels.count_confusions(block, label_of_fact, label, len(self.accuracy))
-        plausibility = label[block.item_of_fact, label_of_fact]
-        dispersed = _dispersion(block, plausibility, self.accuracy, self.weight_of_support)
-        return counts, *dispersed, label.sum(axis=0)
+        place = (block.item_of_fact, label_of_fact)
+        known = _log_known(  # not settled: confusions would fit what is known too well
+            block,
+            lambda correlation: _normal(self._log_joint(block, label_of_fact, correlation))[place],
+        )
+        return counts, known, label.sum(axis=0)
 
     def learn(self, tally: Tally) -> Labels:
         """Confusions, with those that the accuracy alone would say as more claims."""
@@ -147,13 +167,15 @@ class Labels(NamedTuple):
         plain = plain_confusion(accuracy, len(share))
         plain_strength = _better_strength(counts, plain, self.plain_strength)
         free = counts + plain_strength * plain
+        doubt, usual = _doubt(accuracy) if len(share) == 2 else (0.0, 0.5)
+        alike = plain_confusion(np.full(len(accuracy), usual), len(share))
+        learned = (1.0 - doubt) * free / free.sum(axis=2, keepdims=True) + doubt * alike
         is_fixed = (self.prior.is_fixed == 1)[:, None, None]
-        confusion = np.where(is_fixed, plain, free / free.sum(axis=2, keepdims=True))
         return self._replace(
             accuracy=accuracy,
-            confusion=confusion,
+            confusion=np.where(is_fixed, plain, learned),
             share=share / share.sum(),
-            dispersion=_mean_dispersion(tally),
+            correlation=_correlation(tally[1]),
             plain_strength=plain_strength,
         )
 
@@ -172,36 +194,37 @@ class Labels(NamedTuple):
 
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
         """Plausibilities; what is missing to one belongs to labels that nobody claims."""
-        label = self._judge(block, label_of_fact, self.dispersion if temper else 1.0)
+        label = self._judge(block, label_of_fact, self.correlation if temper else 0.0)
         return np.asarray(label[block.item_of_fact, label_of_fact])
 
     def weights(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> Weights:
-        """Log P(what a source says, given what is true), copies and dispersion counted in."""
-        dispersion = self.dispersion if temper else 1.0
-        log_joint = self._log_joint(block, label_of_fact, dispersion)
+        """Log P(what a source says, given what is true), copies and doubt counted in."""
+        correlation = self.correlation if temper else 0.0
+        log_joint = self._log_joint(block, label_of_fact, correlation)
         log_joint[block.item_of_fact, label_of_fact] = -np.inf
         nothing = np.zeros(len(self.accuracy))  # it is all in the confusions
+        effect = design_effect(block, self.weight_of_support, correlation)
+        n_supports = np.add.reduceat(
+            np.diff(block.first_support_of_fact), block.first_fact_of_item[:-1]
+        )
         return Weights(
             nothing,
             nothing,
             "softmax",
-            prior=np.log(self.share)[label_of_fact],
-            of_claim=self.weight_of_support,
-            confusion=np.log(self.confusion) / dispersion,
+            prior=np.log(self.share)[label_of_fact] / effect[block.item_of_fact],
+            of_claim=self.weight_of_support / np.repeat(effect, n_supports),
+            confusion=np.log(self.confusion),
             unclaimed=np.logaddexp.reduce(log_joint, axis=1),
         )
 
-    def _log_joint(self, block: Block, label_of_fact: IntArray, dispersion: float) -> FloatArray:
-        said = kernels.sum_confusions(
-            block, label_of_fact, np.log(self.confusion), self.weight_of_support
-        )
-        return np.asarray(np.log(self.share) + said / dispersion)
+    def _log_joint(self, block: Block, label_of_fact: IntArray, correlation: float) -> FloatArray:
+        weight = self.weight_of_support
+        said = kernels.sum_confusions(block, label_of_fact, np.log(self.confusion), weight)
+        effect = design_effect(block, weight, correlation)
+        return np.asarray((np.log(self.share) + said) / effect[:, None])
 
-    def _judge(self, block: Block, label_of_fact: IntArray, dispersion: float) -> FloatArray:
-        log_joint = self._log_joint(block, label_of_fact, dispersion)
-        label: FloatArray = np.exp(
-            log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
-        )
+    def _judge(self, block: Block, label_of_fact: IntArray, correlation: float) -> FloatArray:
+        label = _normal(self._log_joint(block, label_of_fact, correlation))
         is_known = block.known_of_fact != UNKNOWN
         if is_known.any():
             label[block.item_of_fact[block.known_of_fact == 1]] = 0.0
@@ -345,30 +368,58 @@ def _better_strength(counts: FloatArray, plain: FloatArray, strength: float) -> 
     return max(nearby, key=log_likelihood)
 
 
-def _dispersion(
-    block: Block, plausibility: FloatArray, accuracy: FloatArray, weight: FloatArray
-) -> tuple[float, float]:
-    """How much the number of right claims varies, against what independent sources' would.
+def design_effect(block: Block, weight: FloatArray, correlation: float) -> FloatArray:
+    """By how much the scores of an item shrink because its voices err alike: 1 + (n - 1) r.
 
-    The mean, over items with a choice, of (right claims - expected)² / variance: as the sum and the
-    number of items. Above one where errors come together: hard items, hidden copies.
+    n voices then tell no more than n / (1 + (n - 1) r) would that err each by itself (Kish): a
+    rest of doubt stays, however many speak.
     """
-    expected_right = accuracy[block.source_of_support]
-    said = np.add.reduceat(weight, block.first_support_of_fact[:-1])
     first_support = block.first_support_of_fact[block.first_fact_of_item[:-1]]
-    expected = np.add.reduceat(weight * expected_right, first_support)
-    variance = np.add.reduceat(weight**2 * expected_right * (1.0 - expected_right), first_support)
-    n_facts = np.diff(block.first_fact_of_item)
-    first_fact = block.first_fact_of_item[:-1]
-    missed = plausibility * (said - np.repeat(expected, n_facts)) ** 2
-    rest = np.maximum(1.0 - np.add.reduceat(plausibility, first_fact), 0.0)
-    square = np.add.reduceat(missed, first_fact) + rest * expected**2
-    is_open = np.diff(np.append(first_support, len(weight))) > 1
-    if len(n_facts) and (n_facts > 1).any():
-        is_open &= n_facts > 1
-    return float((square / variance)[is_open].sum()), float(is_open.sum())
+    n_voices = np.add.reduceat(weight, first_support)
+    return np.asarray(1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
 
 
-def _mean_dispersion(tally: Tally) -> float:
-    """At least one: claims that vary less than they might are a matter of luck."""
-    return max(1.0, float(tally[1]) / max(float(tally[2]), 1.0))
+def count_voices(block: Block, plausibility: FloatArray, n_sources: int) -> FloatArray:
+    """How often each source names the truth, and on how many items it speaks."""
+    right = kernels.count_votes(block, plausibility, n_sources)[:, 0]
+    return np.stack([right, np.bincount(block.source_of_voice, minlength=n_sources)], axis=1)
+
+
+def count_named(block: Block, n_sources: int) -> IntArray:
+    """For each support, how many values of the item its source names."""
+    if len(block.source_of_support) == len(block.source_of_voice):
+        return np.ones(len(block.source_of_support), dtype=np.int64)
+    item = np.repeat(block.item_of_fact, np.diff(block.first_support_of_fact)).astype(np.int64)
+    _, voice, n_named = np.unique(
+        item * n_sources + block.source_of_support, return_inverse=True, return_counts=True
+    )
+    return np.asarray(n_named[voice], dtype=np.int64)
+
+
+def _normal(log_joint: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)))
+
+
+def _doubt(accuracy: FloatArray) -> tuple[float, float]:
+    """How likely, at most, the average source is wrong more often than right; and how good it is.
+
+    Cantelli's inequality: 1 / (1 + z²), for a mean that is z standard errors above one half.
+    """
+    mean, error = float(accuracy.mean()), float(accuracy.std()) / np.sqrt(len(accuracy))
+    above = max(mean - 0.5, 0.0)
+    return error**2 / max(error**2 + above**2, SUREST**2), max(mean, 0.5 + SUREST)
+
+
+def _log_known(block: Block, judge: Callable[[float], FloatArray]) -> FloatArray:
+    """How likely the known truths are, in logs, if sources err as much alike as they may."""
+    is_true = block.known_of_fact == 1
+    if not is_true.any():
+        return NOTHING_KNOWN
+    return np.array([np.log(np.maximum(judge(x)[is_true], SUREST)).sum() for x in CORRELATIONS])
+
+
+def _correlation(log_known: FloatArray) -> float:
+    """The correlation to expect, as a geometric mean: the usual one if no truth is known."""
+    log_joint = log_known + np.log(PRIOR_OF_CORRELATIONS)
+    probability = np.exp(log_joint - np.logaddexp.reduce(log_joint))
+    return float(np.exp(probability @ np.log(CORRELATIONS)))

@@ -2,8 +2,8 @@
 
 Four ingredients, none of them new by itself: a model of the sources that fits the shape of the
 claims (`shapes`), empirical-Bayes shrinkage towards what holds for all sources, mirrors found by
-their agreement and counted once (`mirrors`), and plausibilities tempered by how much more the
-claims vary than those of independent sources would.
+their agreement and counted once (`mirrors`), and plausibilities tempered because voices on one item
+err alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,16 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.mirrors import Mirrors, find_mirrors
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.algorithms.shapes import Facts, Labels, Shape, Values, plain_confusion
+from veracity.algorithms.shapes import (
+    NOTHING_KNOWN,
+    Facts,
+    Labels,
+    Shape,
+    Values,
+    count_named,
+    count_voices,
+    plain_confusion,
+)
 from veracity.encode import Block, Claims, FloatArray, IntArray
 
 __all__ = ["Veracity"]
@@ -64,7 +73,7 @@ class Veracity(Algorithm[Belief]):
     mirrors
         Look for sources that mirror each other, and count their word once.
     temper
-        Temper the plausibilities by how much more the claims vary than they should.
+        Temper the plausibilities: voices on one item err alike, so many are no proof.
     max_rounds, tolerance
         It stops when a round moves the accuracies by less than `tolerance` on average.
     """
@@ -163,9 +172,10 @@ class Veracity(Algorithm[Belief]):
         self, claims: Claims, prior: PriorRates, vote: FloatArray, weight: FloatArray
     ) -> Values:
         """Accuracies against the vote."""
-        counts = kernels.count_votes(claims.all, vote, claims.n_sources)[:, :2]
-        values = Values(prior.tpr, prior.tpr, weight, prior, self.strength)
-        return values.learn((counts, 0.0, 0.0, counts))
+        counts = count_voices(claims.all, vote, claims.n_sources)
+        n_named = count_named(claims.all, claims.n_sources)
+        values = Values(prior.tpr, prior.tpr, weight, n_named, prior, self.strength)
+        return values.learn((counts, NOTHING_KNOWN, counts))
 
     def _confused(
         self,
@@ -186,7 +196,7 @@ class Veracity(Algorithm[Belief]):
         plain = plain_confusion(prior.tpr, n_labels)
         share = np.full(n_labels, 1.0 / n_labels)
         empty = Labels(prior.tpr, plain, share, weight, known_counts, prior, self.strength)
-        return empty.learn((counts, 0.0, 0.0, label.sum(axis=0)))
+        return empty.learn((counts, NOTHING_KNOWN, label.sum(axis=0)))
 
     def _facts(self, claims: Claims, prior: PriorRates) -> Facts:
         """Rates against the vote."""
