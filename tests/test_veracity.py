@@ -337,3 +337,10 @@ def test_workers_who_share_a_bias_do_not_outvote_those_without():
 def plain(accuracy):
     """Errors that are all alike."""
     return np.full((3, 3), (1.0 - accuracy) / 2.0) + np.eye(3) * (1.5 * accuracy - 0.5)
+
+
+def test_sources_that_agree_on_all_of_many_values_are_no_reason_to_warn():
+    rows = [(source, f"e{i}", f"v{i}") for source in "abc" for i in range(30)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    truths = veracity.discover(claims).truths
+    assert truths["value"].to_list() == [f"v{entity[1:]}" for entity in truths["entity"]]

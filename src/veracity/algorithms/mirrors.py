@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Copies, kernels
+from veracity.algorithms.base import Copies, kernels, share_of_item
 from veracity.encode import Block, FloatArray, IntArray
 
 __all__ = ["Mirrors", "find_mirrors"]
@@ -78,7 +78,7 @@ class Mirrors(NamedTuple):
 
 
 def find_mirrors(
-    block: Block, n_sources: int, n_labels: int | None, run: float
+    block: Block, n_sources: int, n_labels: float | None, run: float
 ) -> tuple[Mirrors, FloatArray]:
     """Find the mirrors, and how much each support weighs when their word counts once.
 
@@ -87,25 +87,18 @@ def find_mirrors(
     """
     slot_of_source = _slots(block, n_sources)
     n_slots = int(slot_of_source.max()) + 1
-    if n_slots < 3:
-        nothing = np.zeros((n_slots, n_slots))
-        nobody = Mirrors(slot_of_source, nothing, nothing, nothing, nothing)
-        return nobody, np.ones(len(block.source_of_support))
     items = _items(block, contested=n_labels is None, slot_of_source=slot_of_source)
-    both, same = kernels.count_pairs(
-        block, items, slot_of_source, np.ones(len(block.first_support_of_fact) - 1)
-    )
-    n_values = np.diff(block.first_fact_of_item)[items]
-    chance = 1.0 / n_labels if n_labels is not None else 1.0 / (1.0 + n_values.mean())
-    copied = _excess(both, same, chance) if len(items) else np.zeros_like(both)
-    weight = kernels.count_once(block, slot_of_source, copied**run)
-    vote = np.add.reduceat(weight, block.first_support_of_fact[:-1])
-    total = np.add.reduceat(vote, block.first_fact_of_item[:-1])
-    share = vote / np.repeat(total, np.diff(block.first_fact_of_item))
+    both = same = copied = same_true = np.zeros((n_slots, n_slots))
+    if n_slots > 2 and len(items):
+        each = np.ones(len(block.first_support_of_fact) - 1)
+        both, same = kernels.count_pairs(block, items, slot_of_source, each)
+        n_labels = n_labels or 1.0 + np.diff(block.first_fact_of_item)[items].mean()
+        copied = _excess(both, same, chance=1.0 / n_labels)
+    weight = np.ones(len(block.source_of_support))
     if copied.any():
-        _, same_true = kernels.count_pairs(block, items, slot_of_source, share)
-    else:
-        same_true = np.zeros_like(same)
+        weight = kernels.count_once(block, slot_of_source, copied**run)
+        vote = np.add.reduceat(weight, block.first_support_of_fact[:-1])
+        _, same_true = kernels.count_pairs(block, items, slot_of_source, share_of_item(vote, block))
     return Mirrors(slot_of_source, copied, both, same, same_true), weight
 
 
