@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -344,3 +345,57 @@ def test_sources_that_agree_on_all_of_many_values_are_no_reason_to_warn():
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     truths = veracity.discover(claims).truths
     assert truths["value"].to_list() == [f"v{entity[1:]}" for entity in truths["entity"]]
+
+
+# --- reliability by attribute ---------------------------------------------------------------------
+
+
+def drawn_by_attribute(seed, spread, n_entities=150):
+    """Twelve sources on four attributes; with a spread, each is better on some than on others."""
+    rng = np.random.default_rng(seed)
+    accuracy = np.clip(rng.beta(4, 3, (12, 1)) + rng.normal(0, spread, (12, 4)), 0.05, 0.97)
+    rows, truths = [], []
+    for entity, attribute in itertools.product(range(n_entities), range(4)):
+        name, false = (f"e{entity}", f"a{attribute}"), rng.integers(100, 200, 3)
+        truths.append((*name, "v0"))
+        for source in np.flatnonzero(rng.random(12) < 0.6):
+            is_right = rng.random() < accuracy[source, attribute]
+            rows.append((f"s{source}", *name, "v0" if is_right else f"v{rng.choice(false)}"))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    truth = pl.DataFrame(truths, schema=["entity", "attribute", "value"], orient="row")
+    return claims, truth
+
+
+def test_sources_that_are_good_at_some_attributes_are_believed_there():
+    gains = []
+    for seed in range(5):
+        claims, truth = drawn_by_attribute(seed, spread=0.3)
+        one_each, by_attribute = (
+            veracity.evaluate(veracity.discover(claims, Veracity(attributes=a)), truth).accuracy
+            for a in (False, True)
+        )
+        gains.append(by_attribute - one_each)
+    assert np.mean(gains) > 0.02
+    assert min(gains) >= 0.0
+
+
+def test_where_attributes_do_not_matter_they_change_nothing():
+    for seed in range(5):
+        claims, _ = drawn_by_attribute(seed, spread=0.0)
+        one_each, by_attribute = (
+            veracity.discover(claims, Veracity(attributes=a)).truths for a in (False, True)
+        )
+        assert (one_each["value"] == by_attribute["value"]).mean() > 0.995
+
+
+def test_a_fixed_source_is_the_same_on_all_attributes():
+    claims, _ = drawn_by_attribute(0, spread=0.3, n_entities=40)
+    prior = veracity.Prior(of_source={"s0": veracity.Rate(tpr=0.7, fpr=0.1, fixed=True)})
+    result = veracity.discover(claims, Veracity(prior=prior, mirrors=False, temper=False))
+    for entity, attribute, n_values in result.truths.select(
+        "entity", "attribute", "values"
+    ).iter_rows():
+        rows = result.why(entity, attribute).rows
+        own = rows.filter((pl.col("source") == "s0") & (pl.col("value") == pl.col("claimed")))
+        if n_values > 1:
+            assert_allclose(own["weight"], np.log(n_values * 0.7 / 0.3), rtol=1e-9)

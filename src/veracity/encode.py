@@ -47,6 +47,8 @@ class Claims:
     """What each fact says of its item; None for binary facts, which are true or false."""
     label_of_fact: IntArray | None = None
     """The number of that value, the same in all items however it is spelt there."""
+    attribute_of_item: IntArray | None = None
+    """The number of each item's attribute; None where there are no attributes."""
 
     @property
     def n_items(self) -> int:
@@ -248,8 +250,8 @@ class Numbered:
                 names = self.item_parts.setdefault(column.name, Names())
                 names.add(column.gather(new_row), own.at(new_row))
 
-    def items_sorted(self) -> tuple[pl.DataFrame, IntArray]:
-        """The items in order of entity, then attribute, and the place there of each number."""
+    def items_sorted(self) -> tuple[pl.DataFrame, IntArray, IntArray | None]:
+        """The items by entity, then attribute; the place there of each number; their attributes."""
         key: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
         parts = []
         for name, part in self.item_parts.items():
@@ -259,7 +261,8 @@ class Numbered:
             parts.append((names.alias(name), number))
         order = np.argsort(key)
         items = pl.DataFrame([names.gather(number[order]) for names, number in parts])
-        return items, _places(order)
+        attribute = parts[1][1][order] if len(parts) > 1 else None
+        return items, _places(order), attribute
 
 
 def _mixed(one: IntArray, other: IntArray) -> NDArray[np.uint64]:
@@ -287,7 +290,7 @@ def _places(order: IntArray) -> IntArray:
 
 def _encode_values(numbered: Numbered, kind: Kind, pool: ThreadPoolExecutor) -> Encoded:
     sources, source_place = numbered.sources.sorted()
-    items, item_place = numbered.items_sorted()
+    items, item_place, attribute = numbered.items_sorted()
     spellings, spelling_place = numbered.values.sorted()
     value_of_spelling = _values_of(spellings)
     n_values = int(value_of_spelling.max()) + 1
@@ -307,7 +310,7 @@ def _encode_values(numbered: Numbered, kind: Kind, pool: ThreadPoolExecutor) -> 
         block = block._replace(number_of_fact=values.cast(pl.Float64).to_numpy(writable=True))
     note = f"values are numbers and compared as such: {merged:,} spellings are merged"
     label_of_fact = value_of_spelling[spelling_of_fact].astype(np.int64)
-    claims = Claims(block, kind, len(sources), values, label_of_fact)
+    claims = Claims(block, kind, len(sources), values, label_of_fact, attribute)
     return Encoded(claims, sources, items, (note,) if merged else ())
 
 
@@ -369,7 +372,7 @@ def _joined(firsts: Iterable[IntArray]) -> IntArray:
 
 def _encode_binary(numbered: Numbered, origin: str) -> Encoded:
     sources, source_place = numbered.sources.sorted()
-    facts, fact_place = numbered.items_sorted()
+    facts, fact_place, _ = numbered.items_sorted()
     rows = pl.DataFrame(
         {
             "fact": numbered.items.renumbered(fact_place),

@@ -32,6 +32,7 @@ from veracity.algorithms.shapes import (
     NOTHING_KNOWN,
     Facts,
     Labels,
+    Parts,
     Shape,
     Values,
     count_named,
@@ -48,7 +49,8 @@ MOST_LABELS = 20
 ITEMS_PER_LABEL = 5
 
 MOST_CELLS = 20_000_000
-"""Cells of all confusion matrices beyond which sources have an accuracy only."""
+"""Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
+accuracy only."""
 
 RUN_OF_LABELS, RUN_OF_VALUES = 8.0, 32.0
 """Claims in a row that must be copied. Where any value may be named, accurate sources agree on
@@ -70,6 +72,8 @@ class Veracity(Algorithm[Belief]):
         How many claims of its own what holds for all sources weighs in what is learned of one.
     confusions
         Where items share a few labels, learn which ones a source mistakes for which.
+    attributes
+        Where they do not share labels, learn on which attributes a source is better than on others.
     mirrors
         Look for sources that mirror each other, and count their word once.
     temper
@@ -84,6 +88,7 @@ class Veracity(Algorithm[Belief]):
     prior: Prior = NO_PRIOR
     strength: float = 8.0
     confusions: bool = True
+    attributes: bool = True
     mirrors: bool = True
     temper: bool = True
     max_rounds: int = 100
@@ -119,8 +124,15 @@ class Veracity(Algorithm[Belief]):
         return memory, reliability[0].study(block, memory[0])
 
     def learn(self, reliability: Belief, tally: Tally) -> Belief:
-        """Take in the counts."""
-        return reliability[0].learn(tally), reliability[1]
+        """Take in the counts; when accuracies move no more, let them differ by attribute."""
+        shape, mirrors = reliability
+        learned = shape.learn(tally)
+        if (
+            isinstance(learned, Values)
+            and self.change(reliability, (learned, None)) < self.tolerance
+        ):
+            learned = learned.by_attribute()
+        return learned, mirrors
 
     def change(self, before: Belief, after: Belief) -> float:
         """By how much a round moved the accuracies, on average."""
@@ -174,8 +186,19 @@ class Veracity(Algorithm[Belief]):
         """Accuracies against the vote."""
         counts = count_voices(claims.all, vote, claims.n_sources)
         n_named = count_named(claims.all, claims.n_sources)
-        values = Values(prior.tpr, prior.tpr, weight, n_named, prior, self.strength)
-        return values.learn((counts, NOTHING_KNOWN, counts))
+        parts = self._parts(claims, n_named)
+        values = Values(prior.tpr, prior.tpr, weight, n_named, prior, self.strength, parts)
+        return values.learn((counts, NOTHING_KNOWN, None, counts))
+
+    def _parts(self, claims: Claims, n_named: IntArray) -> Parts | None:
+        """What sources say by attribute; None where that is not to matter, or is too much."""
+        attribute = claims.attribute_of_item
+        if attribute is None or not self.attributes:
+            return None
+        n_cells = claims.n_sources * (int(attribute.max()) + 1)
+        if not claims.n_sources < n_cells <= MOST_CELLS:
+            return None
+        return Parts.of(claims.all, attribute, claims.n_sources, n_named)
 
     def _confused(
         self,

@@ -31,6 +31,7 @@ ABLATIONS: dict[str, Algorithm[Any]] = {
     "veracity": Veracity(),
     "without mirrors": Veracity(mirrors=False),
     "without confusions": Veracity(confusions=False),
+    "without attributes": Veracity(attributes=False),
     "without shrinkage": Veracity(strength=0.01),
     "without tempering": Veracity(temper=False),
 }
