@@ -108,7 +108,8 @@ class Veracity(Algorithm[Belief]):
         if self.mirrors:
             run = RUN_OF_VALUES if n_labels is None else RUN_OF_LABELS
             mirrors, weight = find_mirrors(block, claims.n_sources, n_labels, run)
-        words = np.maximum(logit(prior.tpr) - logit(prior.fpr), 0.0)[block.source_of_support]
+        tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
+        words = np.maximum(logit(tpr) - logit(fpr), 0.0)[block.source_of_support]
         said = np.add.reduceat(words * weight, block.first_support_of_fact[:-1])
         vote = hold_known(share_of_item(said, block), block)
         if n_labels is None:
@@ -188,7 +189,7 @@ class Veracity(Algorithm[Belief]):
         n_named = count_named(claims.all, claims.n_sources)
         parts = self._parts(claims, n_named)
         values = Values(prior.tpr, prior.tpr, weight, n_named, prior, self.strength, parts)
-        return values.learn((counts, NOTHING_KNOWN, None, counts))
+        return values.learn((NOTHING_KNOWN, counts, counts))
 
     def _parts(self, claims: Claims, n_named: IntArray) -> Parts | None:
         """What sources say by attribute; None where that is not to matter, or is too much."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.algorithms.base import Tally, Weights, hold_known, kernels, logit, sigmoid
-from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.algorithms.shapes.pooling import (
     USUAL_CORRELATION,
     correlation_of,
@@ -29,11 +29,14 @@ ATTRIBUTE_STRENGTHS = tuple(2.0**n for n in range(14))
 class Parts(NamedTuple):
     """What sources say, parted by attribute: a cell for each source and attribute.
 
-    `spoken` is [source, attribute]: of how many items with a choice the source speaks.
+    All else is [source, attribute]: of how many items with a choice the source speaks, and how
+    often it is right and wrong where the truth is known.
     """
 
     cell_of_support: IntArray
     spoken: FloatArray
+    known_right: FloatArray
+    known_wrong: FloatArray
 
     @classmethod
     def of(
@@ -44,9 +47,16 @@ class Parts(NamedTuple):
         n_supports = np.diff(block.first_support_of_fact)
         attribute = np.repeat(attribute_of_item[block.item_of_fact], n_supports)
         cell = block.source_of_support.astype(np.int64) * n_attributes + attribute
-        is_open = np.repeat(~is_lone(block)[block.item_of_fact], n_supports)
-        spoken: FloatArray = np.bincount(cell, is_open / named, n_sources * n_attributes)  # type: ignore[assignment]
-        return cls(cell, spoken.reshape(n_sources, n_attributes))
+
+        def count(weight_of_fact: NDArray[np.bool_], share: FloatArray | float = 1.0) -> FloatArray:
+            weight = np.repeat(weight_of_fact, n_supports) * share
+            counts = np.bincount(cell, weight, n_sources * n_attributes)
+            return np.asarray(counts.reshape(n_sources, n_attributes), dtype=np.float64)
+
+        spoken = count(~is_lone(block)[block.item_of_fact], 1.0 / named)
+        right = count(block.known_of_fact == 1)
+        wrong = count(block.known_of_fact != UNKNOWN, 1.0 / named) - right
+        return cls(cell, spoken, right, np.maximum(wrong, 0.0))
 
     def counts(self, block: Block, plausibility: FloatArray) -> FloatArray:
         """[source, attribute, outcome]: how often right where there is a choice, and wrong."""
@@ -55,6 +65,10 @@ class Parts(NamedTuple):
         right = np.bincount(self.cell_of_support, of_support, self.spoken.size)
         right = right.reshape(self.spoken.shape)
         return np.stack([right, np.maximum(self.spoken - right, 0.0)], axis=2)
+
+    def weigh_known(self, accuracy: FloatArray) -> FloatArray:
+        """Accuracies as the known truths correct them: see `PriorRates.weigh_known`."""
+        return pooled(self.known_right, self.known_right + self.known_wrong, accuracy, UNLEARNED)
 
 
 class Values(NamedTuple):
@@ -87,27 +101,26 @@ class Values(NamedTuple):
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """How often the sources are right where there is a choice, and how likely the known is."""
         plausibility = hold_known(self._judge(block, 0.0, none=False), block)
+        settled = self.settle(self.prior)
+        known = log_known(block, lambda correlation: settled._judge(block, correlation, none=True))
+        if self.parts is not None and self.of_attribute is not None:
+            return known, self.parts.counts(block, plausibility)
         counts = count_voices(block, plausibility, len(self.accuracy))
         is_said_once = is_lone(block) & (np.diff(block.first_voice_of_item) == 1)
         lone, said_once = (
             _supports(block, items, len(counts)) for items in (is_lone(block), is_said_once)
         )
-        settled = self.settle(self.prior)
-        known = log_known(block, lambda correlation: settled._judge(block, correlation, none=True))
-        by_attribute = None
-        if self.parts is not None and self.of_attribute is not None:
-            by_attribute = self.parts.counts(block, plausibility)
-        return counts - lone[:, None], known, by_attribute, counts - said_once[:, None]
+        return known, counts - lone[:, None], counts - said_once[:, None]
 
     def learn(self, tally: Tally) -> Values:
         """Shares of right claims, with the mean of all as a few claims more."""
-        correlation = correlation_of(tally[1])
+        known, *counted = tally
+        correlation = correlation_of(known)
         if self.of_attribute is not None:
-            of_attribute = self._pooled_by_attribute(tally[2])
+            of_attribute = self._pooled_by_attribute(*counted)
             return self._replace(of_attribute=of_attribute, correlation=correlation)
         disputed, everywhere = (
-            shrunk(counts[:, 0], counts[:, 1], self.prior, self.strength)
-            for counts in (tally[0], tally[-1])
+            shrunk(counts[:, 0], counts[:, 1], self.prior, self.strength) for counts in counted
         )
         return self._replace(disputed=disputed, accuracy=everywhere, correlation=correlation)
 
@@ -130,9 +143,10 @@ class Values(NamedTuple):
         """Correct the accuracies by the known truths."""
         disputed = prior.weigh_known_accuracy(self.disputed)
         of_attribute = self.of_attribute
-        if of_attribute is not None:
+        if self.parts is not None and of_attribute is not None:
             move = (logit(disputed) - logit(self.disputed))[:, None]
-            of_attribute = sigmoid(logit(of_attribute) + move)
+            known = self.parts.weigh_known(sigmoid(logit(of_attribute) + move))
+            of_attribute = np.where((prior.is_fixed == 1)[:, None], of_attribute, known)
         return self._replace(
             disputed=disputed,
             accuracy=prior.weigh_known_accuracy(self.accuracy),
