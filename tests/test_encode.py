@@ -11,6 +11,7 @@ import veracity
 from claims import as_claims, value_rows
 from veracity import memory
 from veracity.encode import Hashes, encode
+from veracity.read import open_claims, read_claims
 from veracity.schema import ClaimsTable
 
 
@@ -170,3 +171,17 @@ def test_free_memory_is_told_or_unknown(monkeypatch, tmp_path):
     assert memory.free_memory() == 7168
     (tmp_path / "MEMINFO").unlink()
     assert memory.free_memory() is None
+
+
+def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch):
+    rows = veracity.synthetic.Synthetic(items=60).draw(seed=2).claims
+    whole = encode(read_claims(rows))
+    for number, part in enumerate(rows.iter_slices(37)):
+        part.write_parquet(tmp_path / f"{number:03}.parquet")
+    for few in (10_000, 10):
+        monkeypatch.setattr("veracity.encode.FEW", few)
+        monkeypatch.setattr("veracity.kernels.loading.FEW", few)
+        parts = encode(open_claims(tmp_path))
+        assert parts.sources.equals(whole.sources)
+        assert parts.facts.equals(whole.facts)
+        assert (parts.claims.all.source_of_support == whole.claims.all.source_of_support).all()

@@ -416,3 +416,80 @@ def test_known_truths_tell_on_which_attributes_a_source_is_right():
         gains.append(by_attribute - one_each)
     assert np.mean(gains) > 0.04
     assert min(gains) > 0.0
+
+
+def test_known_truths_of_one_attribute_leave_the_others_as_they_are():
+    rng = np.random.default_rng(0)
+    accuracy = {"a": [0.15] * 3 + [0.9] * 5, "b": [0.95] * 3 + [0.45] * 5}
+    rows = []
+    for entity, attribute in itertools.product(range(200), "ab"):
+        for source, share in enumerate(accuracy[attribute]):
+            said = "true" if rng.random() < share else f"v{rng.integers(0, 4)}"
+            rows.append((f"s{source}", f"e{entity}", attribute, f"{said} of {entity}"))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    truths = [(f"e{entity}", f"true of {entity}") for entity in range(200)]
+    truth = pl.DataFrame(truths, schema=["entity", "value"], orient="row")
+    of_a, of_b = (truth.with_columns(attribute=pl.lit(name)) for name in "ab")
+    without, with_known = (
+        veracity.evaluate(veracity.discover(claims, known=known), of_b) for known in (None, of_a)
+    )
+    assert with_known.accuracy >= without.accuracy
+    assert with_known.calibration_error <= without.calibration_error + 0.005
+
+
+def test_known_truths_do_not_count_several_values_of_an_item_as_errors():
+    rng = np.random.default_rng(0)
+    rows = []
+    for entity in range(200):
+        rows += [("careful", f"e{entity}", "true"), ("careful", f"e{entity}", f"f{entity % 3}")]
+        for source in range(5):
+            is_right = rng.random() < 0.7
+            false = f"f{rng.integers(3)}"
+            rows.append((f"s{source}", f"e{entity}", "true" if is_right else false))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    claims = claims.with_columns(value=pl.concat_str("entity", "value"))  # no labels
+    known = pl.DataFrame({"entity": [f"e{i}" for i in range(100)]}).with_columns(
+        value=pl.concat_str("entity", pl.lit("true"))
+    )
+    result = veracity.discover(claims, known=known)
+    trust = dict(result.sources.select("source", "trust").iter_rows())
+    assert trust["careful"] > 0.95
+
+
+def test_a_lone_voice_that_names_two_values_is_not_tempered():
+    claims = pl.DataFrame({"source": ["a", "a"], "entity": ["x", "x"], "value": ["1", "2"]})
+    prior = veracity.Prior(of_source={"a": veracity.Rate(tpr=0.9, fpr=0.1, fixed=True)})
+    tempered, plain = (
+        veracity.discover(claims, Veracity(prior=prior, temper=t)).facts["plausibility"]
+        for t in (True, False)
+    )
+    assert_allclose(tempered, plain)
+
+
+def test_a_source_that_is_fixed_tells_two_labels_apart():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, 300)
+        rows = [
+            ("expert", q, t if rng.random() < 0.98 else 1 - t) for q, t in enumerate(truth[:150])
+        ]
+        for source in range(9):
+            is_right = rng.random(300) < 0.3
+            rows += [
+                (f"s{source}", q, t if r else 1 - t)
+                for q, (t, r) in enumerate(zip(truth, is_right, strict=True))
+            ]
+        claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+        prior = veracity.Prior(of_source={"expert": veracity.Rate(tpr=0.98, fpr=0.02, fixed=True)})
+        result = veracity.discover(claims, Veracity(prior=prior))
+        known = pl.DataFrame({"entity": range(300), "value": truth})
+        assert veracity.evaluate(result, known).accuracy > 0.85
+
+
+def test_a_fixed_source_does_not_tell_how_much_attributes_differ():
+    claims, _ = drawn_by_attribute(1, spread=0.0)
+    prior = veracity.Prior(of_source={"s0": veracity.Rate(tpr=0.2, fpr=0.1, fixed=True)})
+    one_each, by_attribute = (
+        veracity.discover(claims, Veracity(prior=prior, attributes=a)).truths for a in (False, True)
+    )
+    assert (one_each["value"] == by_attribute["value"]).mean() > 0.995

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from veracity.arrays import UNKNOWN, Block, FloatArray, IntArray
 from veracity.errors import NoClaims
 from veracity.kernels import Numbers
-from veracity.kernels.loading import kernels
+from veracity.kernels.loading import FEW, kernels, kernels_for
 from veracity.memory import BYTES_PER_CLAIM, require_room
 from veracity.read import ClaimsStream
 from veracity.schema import ClaimsTable, Kind, numbers_in
@@ -133,8 +133,12 @@ def encode(
     claims = f"{table.origin}: {table.n_rows:,} claims"
     require_room(BYTES_PER_CLAIM * table.n_rows, claims)
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        numbered = Numbered()
-        for rows in table.batches():
+        numbered = Numbered(table.n_rows)
+        batches = table.batches()
+        if table.n_rows <= FEW:  # a batch costs the reference as much as all names before it
+            whole = list(batches)
+            batches = iter([pl.concat(whole)] if whole else [])
+        for rows in batches:
             if tell is not None:
                 tell("encoding", numbered.n_claims, table.n_rows)
             if len(rows):
@@ -176,15 +180,18 @@ class Names:
     names, the chance that any two others do is less than one in ten million million.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_claims: int) -> None:
         self.numbers: list[IntArray] = []
+        self._kernels = kernels_for(n_claims)
         self._names: list[pl.Series] = []
         self._slots: IntArray = np.zeros((1 << 10, 2), dtype=np.uint64)
         self._n_names = 0
 
     def number(self, hashes: Hashes) -> IntArray:
         """Number a batch; return the rows that brought new names."""
-        self._slots, number, new_row = kernels.number_names(self._slots, self._n_names, *hashes)
+        self._slots, number, new_row = self._kernels.number_names(
+            self._slots, self._n_names, *hashes
+        )
         self._n_names += len(new_row)
         self.numbers.append(number)
         return np.asarray(new_row)
@@ -221,9 +228,10 @@ class Names:
 class Numbered:
     """The names of all columns, numbered; an item is a pair of entity and attribute, or a fact."""
 
-    def __init__(self) -> None:
-        self.sources, self.items, self.values = Names(), Names(), Names()
+    def __init__(self, n_claims: int) -> None:
+        self.sources, self.items, self.values = (Names(n_claims) for _ in range(3))
         self.item_parts: dict[str, Names] = {}
+        self._n_claims = n_claims
         self.claims: list[pl.Series] = []
         self.n_claims = 0
 
@@ -247,7 +255,7 @@ class Numbered:
         new_row = self.items.number(of_item)
         for column, own in zip(columns, hashes, strict=True):
             if len(new_row):
-                names = self.item_parts.setdefault(column.name, Names())
+                names = self.item_parts.setdefault(column.name, Names(self._n_claims))
                 names.add(column.gather(new_row), own.at(new_row))
 
     def items_sorted(self) -> tuple[pl.DataFrame, IntArray, IntArray | None]:

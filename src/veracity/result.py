@@ -119,6 +119,8 @@ class Result:
                     progress("writing", n_written, n_rows)
                 table.write_parquet(unfinished / f"{name}.parquet", compression_level=1)
                 n_written += len(table)
+            if progress is not None:
+                progress("writing", n_rows, n_rows)
             saved = {
                 "veracity": __version__,
                 "saved": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -30,9 +30,9 @@ from veracity.algorithms.mirrors import Mirrors, find_mirrors
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.shapes import (
     NOTHING_KNOWN,
+    Cells,
     Facts,
     Labels,
-    Parts,
     Shape,
     Values,
     count_named,
@@ -132,7 +132,7 @@ class Veracity(Algorithm[Belief]):
             isinstance(learned, Values)
             and self.change(reliability, (learned, None)) < self.tolerance
         ):
-            learned = learned.by_attribute()
+            learned = learned.tell_apart()
         return learned, mirrors
 
     def change(self, before: Belief, after: Belief) -> float:
@@ -187,11 +187,14 @@ class Veracity(Algorithm[Belief]):
         """Accuracies against the vote."""
         counts = count_voices(claims.all, vote, claims.n_sources)
         n_named = count_named(claims.all, claims.n_sources)
-        parts = self._parts(claims, n_named)
-        values = Values(prior.tpr, prior.tpr, weight, n_named, prior, self.strength, parts)
+        sources = Cells.by_source(claims.all, n_named, claims.n_sources)
+        attributes = self._attributes(claims, n_named)
+        values = Values(
+            prior.tpr, prior.tpr, weight, n_named, prior, self.strength, sources, attributes
+        )
         return values.learn((NOTHING_KNOWN, counts, counts))
 
-    def _parts(self, claims: Claims, n_named: IntArray) -> Parts | None:
+    def _attributes(self, claims: Claims, n_named: IntArray) -> Cells | None:
         """What sources say by attribute; None where that is not to matter, or is too much."""
         attribute = claims.attribute_of_item
         if attribute is None or not self.attributes:
@@ -199,7 +202,7 @@ class Veracity(Algorithm[Belief]):
         n_cells = claims.n_sources * (int(attribute.max()) + 1)
         if not claims.n_sources < n_cells <= MOST_CELLS:
             return None
-        return Parts.of(claims.all, attribute, claims.n_sources, n_named)
+        return Cells.by_attribute(claims.all, n_named, attribute, claims.n_sources)
 
     def _confused(
         self,
@@ -219,7 +222,8 @@ class Veracity(Algorithm[Belief]):
         counts = kernels.count_confusions(block, label_of_fact, label, n_sources)
         plain = plain_confusion(prior.tpr, n_labels)
         share = np.full(n_labels, 1.0 / n_labels)
-        empty = Labels(prior.tpr, plain, share, weight, known_counts, prior, self.strength)
+        n_named = count_named(block, n_sources)
+        empty = Labels(prior.tpr, plain, share, weight, n_named, known_counts, prior, self.strength)
         return empty.learn((counts, NOTHING_KNOWN, label.sum(axis=0)))
 
     def _facts(self, claims: Claims, prior: PriorRates) -> Facts:

@@ -14,13 +14,18 @@ from typing import Any
 
 from veracity.kernels import reference
 
-__all__ = ["kernels"]
+__all__ = ["FEW", "kernels", "kernels_for"]
 
 FEW = 10_000
 """Claims up to which loading Numba, and compiling on the first run, takes longer than the work."""
 
 ALWAYS_COMPILED = ("climb", "gibbs")
 """Their reference goes from fact to fact, round after round: too slow even for few claims."""
+
+
+def kernels_for(n_claims: int) -> ModuleType:
+    """The kernels for so many claims, where what one of them is given does not tell."""
+    return reference if n_claims <= FEW else _compiled()
 
 
 class _Kernels:
@@ -34,7 +39,8 @@ class _Kernels:
             raise AttributeError(name)
 
         def either(*arguments: Any) -> Any:  # noqa: ANN401 - as the kernel's own
-            is_small = name not in ALWAYS_COMPILED and max(map(_size, arguments)) <= FEW
+            # arrays that tell where groups begin have one entry more than there are claims
+            is_small = name not in ALWAYS_COMPILED and max(map(_size, arguments)) <= FEW + 1
             return getattr(reference if is_small else _compiled(), name)(*arguments)
 
         self.__dict__[name] = either

@@ -10,13 +10,13 @@ from __future__ import annotations
 from veracity.algorithms.shapes.facts import Facts
 from veracity.algorithms.shapes.labels import Labels, plain_confusion
 from veracity.algorithms.shapes.pooling import NOTHING_KNOWN
-from veracity.algorithms.shapes.values import Parts, Values, count_named, count_voices
+from veracity.algorithms.shapes.values import Cells, Values, count_named, count_voices
 
 __all__ = [
     "NOTHING_KNOWN",
+    "Cells",
     "Facts",
     "Labels",
-    "Parts",
     "Shape",
     "Values",
     "count_named",

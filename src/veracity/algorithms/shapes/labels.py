@@ -15,6 +15,7 @@ from veracity.algorithms.shapes.pooling import (
     design_effect,
     likeliest_strength,
     log_known,
+    says_most,
     shrunk,
 )
 from veracity.encode import UNKNOWN, Block, FloatArray, IntArray
@@ -37,6 +38,8 @@ class Labels(NamedTuple):
     confusion: FloatArray
     share: FloatArray
     weight_of_support: FloatArray
+    n_named: IntArray
+    """How many labels of the item the supporter names, this one included; one a support."""
     known_counts: FloatArray
     prior: PriorRates
     strength: float
@@ -63,9 +66,12 @@ class Labels(NamedTuple):
         least, most = STRENGTHS
         nearby = self.plain_strength * np.array([1.0, 0.5, 2.0])
         nearby = nearby[(nearby >= least) & (nearby <= most)]
-        plain_strength = likeliest_strength(counts, plain, nearby)
+        tells = (self.prior.is_fixed == 0) & says_most(counts.sum(axis=(1, 2)), counts[0].size)
+        said, usual_said = (rows[tells].reshape(-1, len(share)) for rows in (counts, plain))
+        plain_strength = likeliest_strength(said, usual_said, nearby)
         free = counts + plain_strength * plain
-        doubt, usual = _doubt(accuracy) if len(share) == 2 else (0.0, 0.5)
+        is_open = len(share) == 2 and not (self.prior.is_fixed == 1).any()
+        doubt, usual = _doubt(accuracy) if is_open else (0.0, 0.5)
         alike = plain_confusion(np.full(len(accuracy), usual), len(share))
         learned = (1.0 - doubt) * free / free.sum(axis=2, keepdims=True) + doubt * alike
         is_fixed = (self.prior.is_fixed == 1)[:, None, None]
@@ -101,7 +107,7 @@ class Labels(NamedTuple):
         log_joint = self._log_joint(block, label_of_fact, correlation)
         log_joint[block.item_of_fact, label_of_fact] = -np.inf
         nothing = np.zeros(len(self.accuracy))  # it is all in the confusions
-        effect = design_effect(block, self.weight_of_support, correlation)
+        effect = design_effect(block, self.weight_of_support / self.n_named, correlation)
         n_supports = np.add.reduceat(
             np.diff(block.first_support_of_fact), block.first_fact_of_item[:-1]
         )
@@ -118,7 +124,7 @@ class Labels(NamedTuple):
     def _log_joint(self, block: Block, label_of_fact: IntArray, correlation: float) -> FloatArray:
         weight = self.weight_of_support
         said = kernels.sum_confusions(block, label_of_fact, np.log(self.confusion), weight)
-        effect = design_effect(block, weight, correlation)
+        effect = design_effect(block, weight / self.n_named, correlation)
         return np.asarray((np.log(self.share) + said) / effect[:, None])
 
     def _judge(self, block: Block, label_of_fact: IntArray, correlation: float) -> FloatArray:

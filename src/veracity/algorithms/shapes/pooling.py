@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veracity.algorithms.base import logit, sigmoid
 from veracity.algorithms.prior import PriorRates
@@ -20,6 +21,7 @@ __all__ = [
     "likeliest_strength",
     "log_known",
     "pooled",
+    "says_most",
     "shrunk",
 ]
 
@@ -36,7 +38,7 @@ USUAL_CORRELATION = 0.15
 NOTHING_KNOWN = np.zeros(len(CORRELATIONS))
 
 CELLS = 10_000
-"""Cells of confusion matrices from which the strength is learned: of the sources that say most."""
+"""Cells of counts from which a strength is learned: of the sources that say most."""
 
 
 def shrunk(right: FloatArray, total: FloatArray, prior: PriorRates, strength: float) -> FloatArray:
@@ -62,20 +64,22 @@ def pooled(
     return np.asarray(np.clip(share, SUREST, 1.0 - SUREST))
 
 
+def says_most(n_claims: FloatArray, n_cells: int) -> NDArray[np.bool_]:
+    """Who says most: as many as have `CELLS` cells together, of those that say as much all."""
+    n_claims, n_most = np.round(n_claims, 6), max(CELLS // n_cells, 1)
+    if len(n_claims) <= n_most:
+        return np.ones(len(n_claims), dtype=np.bool_)
+    return np.asarray(n_claims >= np.partition(n_claims, -n_most)[-n_most])
+
+
 def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterable[float]) -> float:
     """The strength of what is plain under which what is counted is most likely.
 
-    The counts [source, case, outcome] are taken for Dirichlet-multinomial draws, and those of the
-    sources that say most will do.
+    Rows of counts, one for each outcome, are taken for Dirichlet-multinomial draws.
     """
     from scipy.special import gammaln  # noqa: PLC0415 - takes its time to load
 
-    n_claims = np.round(counts.sum(axis=(1, 2)), 6)
-    n_sources = max(CELLS // counts[0].size, 1)
-    if len(counts) > n_sources:
-        least = np.partition(n_claims, -n_sources)[-n_sources]
-        counts, plain = counts[n_claims >= least], plain[n_claims >= least]
-    of_row = counts.sum(axis=2)
+    of_row = counts.sum(axis=1)
 
     def log_likelihood(strength: float) -> float:
         start = strength * plain
@@ -88,6 +92,7 @@ def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterabl
 def design_effect(block: Block, weight: FloatArray, correlation: float) -> FloatArray:
     """By how much the scores of an item shrink because its voices err alike: 1 + (n - 1) r.
 
+    Each support weighs; one of m by the same voice, an m-th.
     n voices then tell no more than n / (1 + (n - 1) r) would that err each by itself (Kish): a
     rest of doubt stays, however many speak.
     """

@@ -16,59 +16,77 @@ from veracity.algorithms.shapes.pooling import (
     likeliest_strength,
     log_known,
     pooled,
+    says_most,
     shrunk,
 )
 from veracity.encode import UNKNOWN, Block, FloatArray, IntArray
 
-__all__ = ["Parts", "Values", "count_named", "count_voices"]
+__all__ = ["Cells", "Values", "count_named", "count_voices"]
 
 ATTRIBUTE_STRENGTHS = tuple(2.0**n for n in range(14))
 """How little and how much a source's accuracy may weigh against that on an attribute, in claims."""
 
 
-class Parts(NamedTuple):
-    """What sources say, parted by attribute: a cell for each source and attribute.
+class Cells(NamedTuple):
+    """What sources say, in cells: a cell is a source, or a source on one attribute.
 
-    All else is [source, attribute]: of how many items with a choice the source speaks, and how
-    often it is right and wrong where the truth is known.
+    A source that names several values of an item speaks of it once. `spoken` tells of how many
+    items with a choice; `known`, [cell, outcome], how often it is right, and wrong, where the truth
+    is known.
     """
 
     cell_of_support: IntArray
+    source_of_cell: IntArray
     spoken: FloatArray
-    known_right: FloatArray
-    known_wrong: FloatArray
+    known: FloatArray
 
     @classmethod
-    def of(
-        cls, block: Block, attribute_of_item: IntArray, n_sources: int, named: IntArray
-    ) -> Parts:
-        """The cells of supports; who names several values of an item still speaks of one."""
+    def by_source(cls, block: Block, n_named: IntArray, n_sources: int) -> Cells:
+        """A cell for each source."""
+        return cls._counted(block, n_named, block.source_of_support, np.arange(n_sources))
+
+    @classmethod
+    def by_attribute(
+        cls, block: Block, n_named: IntArray, attribute_of_item: IntArray, n_sources: int
+    ) -> Cells:
+        """A cell for each source and attribute it speaks of."""
         n_attributes = int(attribute_of_item.max()) + 1
         n_supports = np.diff(block.first_support_of_fact)
         attribute = np.repeat(attribute_of_item[block.item_of_fact], n_supports)
-        cell = block.source_of_support.astype(np.int64) * n_attributes + attribute
+        place = block.source_of_support.astype(np.int64) * n_attributes + attribute
+        is_filled = np.zeros(n_sources * n_attributes, dtype=np.bool_)
+        is_filled[place] = True
+        cell_of_place = np.cumsum(is_filled, dtype=np.int32) - np.int32(1)
+        source_of_cell = np.flatnonzero(is_filled) // n_attributes
+        return cls._counted(block, n_named, cell_of_place[place], source_of_cell)
 
-        def count(weight_of_fact: NDArray[np.bool_], share: FloatArray | float = 1.0) -> FloatArray:
-            weight = np.repeat(weight_of_fact, n_supports) * share
-            counts = np.bincount(cell, weight, n_sources * n_attributes)
-            return np.asarray(counts.reshape(n_sources, n_attributes), dtype=np.float64)
+    @classmethod
+    def _counted(
+        cls, block: Block, n_named: IntArray, cell_of_support: IntArray, source_of_cell: IntArray
+    ) -> Cells:
+        """The cells with what is spoken in them."""
+        n_supports = np.diff(block.first_support_of_fact)
 
-        spoken = count(~is_lone(block)[block.item_of_fact], 1.0 / named)
-        right = count(block.known_of_fact == 1)
-        wrong = count(block.known_of_fact != UNKNOWN, 1.0 / named) - right
-        return cls(cell, spoken, right, np.maximum(wrong, 0.0))
+        def count(is_meant: NDArray[np.bool_], share: FloatArray | float) -> FloatArray:
+            weight = np.repeat(is_meant, n_supports) * share
+            return np.bincount(cell_of_support, weight, len(source_of_cell)).astype(np.float64)
 
-    def counts(self, block: Block, plausibility: FloatArray) -> FloatArray:
-        """[source, attribute, outcome]: how often right where there is a choice, and wrong."""
+        spoken = count(~is_lone(block)[block.item_of_fact], 1.0 / n_named)
+        right = count(block.known_of_fact == 1, 1.0)
+        wrong = np.maximum(count(block.known_of_fact != UNKNOWN, 1.0 / n_named) - right, 0.0)
+        return cls(cell_of_support, source_of_cell, spoken, np.stack([right, wrong], axis=1))
+
+    def outcomes(self, block: Block, plausibility: FloatArray) -> FloatArray:
+        """[cell, outcome]: how often right where there is a choice, and wrong."""
         of_open = plausibility * ~is_lone(block)[block.item_of_fact]
         of_support = np.repeat(of_open, np.diff(block.first_support_of_fact))
-        right = np.bincount(self.cell_of_support, of_support, self.spoken.size)
-        right = right.reshape(self.spoken.shape)
-        return np.stack([right, np.maximum(self.spoken - right, 0.0)], axis=2)
+        right = np.bincount(self.cell_of_support, of_support, len(self.spoken))
+        return np.stack([right, np.maximum(self.spoken - right, 0.0)], axis=1)
 
-    def weigh_known(self, accuracy: FloatArray) -> FloatArray:
+    def weigh_known(self, accuracy: FloatArray, prior: PriorRates) -> FloatArray:
         """Accuracies as the known truths correct them: see `PriorRates.weigh_known`."""
-        return pooled(self.known_right, self.known_right + self.known_wrong, accuracy, UNLEARNED)
+        known = pooled(self.known[:, 0], self.known.sum(axis=1), accuracy, UNLEARNED)
+        return np.where(prior.is_fixed[self.source_of_cell] == 1, accuracy, known)
 
 
 class Values(NamedTuple):
@@ -92,19 +110,20 @@ class Values(NamedTuple):
     """How many values of the item the supporter names, this one included; one a support."""
     prior: PriorRates
     strength: float
-    parts: Parts | None = None
+    sources: Cells
+    attributes: Cells | None = None
     """None where reliability is not to differ by attribute."""
     correlation: float = USUAL_CORRELATION
-    of_attribute: FloatArray | None = None
-    """[source, attribute], where values differ; None before it is looked at."""
+    by_attribute: FloatArray | None = None
+    """One a cell of `attributes`, where values differ; None before they begin to differ."""
 
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """How often the sources are right where there is a choice, and how likely the known is."""
         plausibility = hold_known(self._judge(block, 0.0, none=False), block)
         settled = self.settle(self.prior)
         known = log_known(block, lambda correlation: settled._judge(block, correlation, none=True))
-        if self.parts is not None and self.of_attribute is not None:
-            return known, self.parts.counts(block, plausibility)
+        if self.attributes is not None and self.by_attribute is not None:
+            return known, self.attributes.outcomes(block, plausibility)
         counts = count_voices(block, plausibility, len(self.accuracy))
         is_said_once = is_lone(block) & (np.diff(block.first_voice_of_item) == 1)
         lone, said_once = (
@@ -116,50 +135,63 @@ class Values(NamedTuple):
         """Shares of right claims, with the mean of all as a few claims more."""
         known, *counted = tally
         correlation = correlation_of(known)
-        if self.of_attribute is not None:
-            of_attribute = self._pooled_by_attribute(*counted)
-            return self._replace(of_attribute=of_attribute, correlation=correlation)
+        if self.attributes is not None and self.by_attribute is not None:
+            by_attribute = self._pooled_by_attribute(self.attributes, *counted)
+            return self._replace(by_attribute=by_attribute, correlation=correlation)
         disputed, everywhere = (
             shrunk(counts[:, 0], counts[:, 1], self.prior, self.strength) for counts in counted
         )
         return self._replace(disputed=disputed, accuracy=everywhere, correlation=correlation)
 
-    def by_attribute(self) -> Values:
+    def tell_apart(self) -> Values:
         """Let the accuracies differ by attribute from now on, if they are to and do not yet."""
-        if self.parts is None or self.of_attribute is not None:
+        if self.attributes is None or self.by_attribute is not None:
             return self
-        n_attributes = self.parts.spoken.shape[1]
-        return self._replace(of_attribute=np.tile(self.disputed[:, None], n_attributes))
+        return self._replace(by_attribute=self.disputed[self.attributes.source_of_cell])
 
-    def _pooled_by_attribute(self, counts: FloatArray) -> FloatArray:
+    def _pooled_by_attribute(self, attributes: Cells, outcomes: FloatArray) -> FloatArray:
         """Accuracies by attribute, with the source's own as more claims: how many, is learned."""
-        expected = np.tile(self.disputed[:, None], counts.shape[1])
-        plain = np.stack([expected, 1.0 - expected], axis=2)
-        strength = likeliest_strength(counts, plain, ATTRIBUTE_STRENGTHS)
-        learned = pooled(counts[:, :, 0], counts.sum(axis=2), expected, strength)
-        return np.where((self.prior.is_fixed == 1)[:, None], expected, learned)
+        expected = self.disputed[attributes.source_of_cell]
+        is_free = self.prior.is_fixed[attributes.source_of_cell] == 0
+        tells = is_free & says_most(np.where(is_free, attributes.spoken, 0.0), 2)
+        plain = np.stack([expected, 1.0 - expected], axis=1)
+        strength = likeliest_strength(outcomes[tells], plain[tells], ATTRIBUTE_STRENGTHS)
+        learned = pooled(outcomes[:, 0], outcomes.sum(axis=1), expected, strength)
+        return np.where(is_free, learned, expected)
 
     def settle(self, prior: PriorRates) -> Values:
         """Correct the accuracies by the known truths."""
-        disputed = prior.weigh_known_accuracy(self.disputed)
-        of_attribute = self.of_attribute
-        if self.parts is not None and of_attribute is not None:
-            move = (logit(disputed) - logit(self.disputed))[:, None]
-            known = self.parts.weigh_known(sigmoid(logit(of_attribute) + move))
-            of_attribute = np.where((prior.is_fixed == 1)[:, None], of_attribute, known)
+        by_attribute = self.by_attribute
+        if self.attributes is not None and by_attribute is not None:
+            by_attribute = self._settled_by_attribute(self.attributes, by_attribute, prior)
         return self._replace(
-            disputed=disputed,
-            accuracy=prior.weigh_known_accuracy(self.accuracy),
-            of_attribute=of_attribute,
+            disputed=self.sources.weigh_known(self.disputed, prior),
+            accuracy=self.sources.weigh_known(self.accuracy, prior),
+            by_attribute=by_attribute,
         )
+
+    def _settled_by_attribute(
+        self, attributes: Cells, by_attribute: FloatArray, prior: PriorRates
+    ) -> FloatArray:
+        """All of a source move as it does on what is known, against what was to be expected there.
+
+        Then each is corrected by what is known of its own attribute.
+        """
+        of_known = attributes.known.sum(axis=1) * by_attribute
+        n_known = self.sources.known.sum(axis=1)
+        summed = np.bincount(attributes.source_of_cell, of_known, len(n_known))
+        expected = np.where(n_known > 0.0, summed / np.maximum(n_known, 1.0), self.disputed)
+        move = logit(self.sources.weigh_known(expected, prior)) - logit(expected)
+        moved = sigmoid(logit(by_attribute) + move[attributes.source_of_cell])
+        return attributes.weigh_known(moved, prior)
 
     def change(self, after: Values) -> float:
         """By how much the accuracies moved, on average."""
-        if after.of_attribute is None:
+        if after.by_attribute is None:
             return float(np.abs(after.disputed - self.disputed).mean())
-        if self.of_attribute is None:  # they have only begun to differ
+        if self.by_attribute is None:  # they have only begun to differ
             return np.inf
-        return float(np.abs(after.of_attribute - self.of_attribute).mean())
+        return float(np.abs(after.by_attribute - self.by_attribute).mean())
 
     def judge(self, block: Block, label_of_fact: IntArray, *, temper: bool) -> FloatArray:
         """Plausibilities; what is missing to one is that no claimed value is true."""
@@ -179,16 +211,16 @@ class Values(NamedTuple):
         """What each claim adds to the score of its fact."""
         n_facts = np.diff(block.first_fact_of_item)
         n_supports = np.diff(block.first_support_of_fact)
-        if self.parts is None or self.of_attribute is None:
+        if self.attributes is None or self.by_attribute is None:
             words = logit(self.disputed)[block.source_of_support]
         else:
-            words = logit(self.of_attribute).ravel()[self.parts.cell_of_support]
+            words = logit(self.by_attribute)[self.attributes.cell_of_support]
         if none:
-            is_lone = np.repeat(np.repeat(n_facts == 1, n_facts), n_supports)
-            words[is_lone] = logit(self.accuracy)[block.source_of_support[is_lone]]
+            is_single = np.repeat(np.repeat(n_facts == 1, n_facts), n_supports)
+            words[is_single] = logit(self.accuracy)[block.source_of_support[is_single]]
         n_values = np.repeat(np.repeat(n_facts, n_facts), n_supports)
         words += np.log((n_values - self.n_named + 1) / self.n_named)
-        effect = design_effect(block, self.weight_of_support, correlation)
+        effect = design_effect(block, self.weight_of_support / self.n_named, correlation)
         return np.asarray(
             words * self.weight_of_support / np.repeat(np.repeat(effect, n_facts), n_supports)
         )
