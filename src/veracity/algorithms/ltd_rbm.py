@@ -221,7 +221,7 @@ class LTDRBM(Algorithm[Training]):
 
 def _haste(claims: Claims) -> float:
     """How many rounds a round is worth."""
-    of_source = np.bincount(claims.all.source_of_support, minlength=claims.n_sources)
+    of_source = np.bincount(claims.all.source_of_voice, minlength=claims.n_sources)
     worth = min(of_source.sum() / PLENTY, np.median(of_source) / PLENTY_OF_SOURCE)
     return float(np.clip(worth, 1.0, MOST_HASTE))
 

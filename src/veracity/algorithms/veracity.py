@@ -1,9 +1,9 @@
 """Veracity: the default. Reliabilities learned with caution, mirrors counted once, doubt told.
 
-Four ingredients, none of them new by itself: a model of the sources that fits the shape of the
-claims (`shapes`), empirical-Bayes shrinkage towards what holds for all sources, mirrors found by
-their agreement and counted once (`mirrors`), and plausibilities tempered because voices on one item
-err alike.
+Five ingredients, none of them new by itself: a model of the sources that fits the shape of the
+claims (`shapes`), empirical-Bayes shrinkage towards what holds for all sources, accuracies that
+come to differ by attribute where the claims show it, mirrors found by their agreement and counted
+once (`mirrors`), and plausibilities tempered because voices on one item err alike.
 """
 
 from __future__ import annotations
