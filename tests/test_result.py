@@ -204,3 +204,27 @@ def test_saving_tells_how_far_it_is(tmp_path, two_against_one):
     assert [phase for phase, _, _ in told] == ["writing"] * (len(rows) + 1)
     assert [done for _, done, _ in told] == [sum(rows[:i]) for i in range(len(rows) + 1)]
     assert {total for _, _, total in told} == {sum(rows)}
+
+
+def test_sources_by_attribute_tell_how_often_a_source_is_right_there(tmp_path):
+    rows = [
+        ("a", "x", "gate", "1"), ("b", "x", "gate", "1"), ("c", "x", "gate", "2"),
+        ("a", "x", "time", "3"), ("b", "x", "time", "3"), ("c", "y", "gate", "1"),
+    ]  # fmt: skip
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    result = veracity.discover(claims, "majority-vote")
+    expected = [
+        ("a", "gate", 2 / 3, 1), ("a", "time", 1.0, 1), ("b", "gate", 2 / 3, 1),
+        ("b", "time", 1.0, 1), ("c", "gate", (1 / 3 + 1.0) / 2, 2),
+    ]  # fmt: skip
+    for table in (result, veracity.load(result.save(tmp_path / "run"))):
+        for row, told in zip(table.sources_by_attribute.rows(), expected, strict=True):
+            assert row == (*told[:2], pytest.approx(told[2]), told[3])
+
+
+@pytest.mark.parametrize("kind", ["binary", "numeric", "categorical"])
+def test_without_attributes_nothing_is_told_of_them(kind):
+    claims = {"source": ["a", "b"], "fact": ["f", "f"], "claim": [True, False]}
+    if kind != "binary":
+        claims = {"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]}
+    assert veracity.discover(pl.DataFrame(claims), kind=kind).sources_by_attribute is None

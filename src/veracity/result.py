@@ -19,7 +19,7 @@ from veracity.errors import UnreadableFile
 from veracity.explain import Why, explain
 from veracity.notebook import summary_html
 from veracity.schema import FrameKind, Kind
-from veracity.tables import Tables, hand_back
+from veracity.tables import Tables, hand_back, sources_by_attribute
 from veracity.write import check_target, finished_folder
 
 __all__ = ["RUN_FILE", "Result", "describe_parameters", "hand_back", "load"]
@@ -55,6 +55,15 @@ class Result:
     def sources(self) -> Any:  # noqa: ANN401
         """One row a source: its tpr, fpr and accuracy, with 90 % intervals; claims and items."""
         return hand_back(self.tables.sources, self.frame_kind)
+
+    @property
+    def sources_by_attribute(self) -> Any:  # noqa: ANN401
+        """One row a source and attribute: how often it is right there, and on how many claims.
+
+        A claim is right as far as it is plausible. None where there are no attributes.
+        """
+        table = sources_by_attribute(self.tables)
+        return None if table is None else hand_back(table, self.frame_kind)
 
     @property
     def copies(self) -> Any:  # noqa: ANN401

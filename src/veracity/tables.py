@@ -17,7 +17,7 @@ from veracity.intervals import ranges_of
 from veracity.kernels.loading import kernels
 from veracity.schema import FrameKind
 
-__all__ = ["SAME", "Fit", "Tables", "hand_back", "tabulate"]
+__all__ = ["SAME", "Fit", "Tables", "hand_back", "sources_by_attribute", "tabulate"]
 
 SAME = 9
 """Plausibilities that agree to this many decimals are tied."""
@@ -67,6 +67,19 @@ def tabulate(encoded: Encoded, found: Fit, min_plausibility: float | None) -> Ta
     """Put the names back on what was found."""
     evidence = evidence_of(encoded.claims, found.weights)
     return replace(_findings(encoded, found, min_plausibility), **evidence._asdict())
+
+
+def sources_by_attribute(tables: Tables) -> pl.DataFrame | None:
+    """How often each source is right on each attribute; None where that cannot be told."""
+    facts, claims = tables.facts, tables.claims
+    if claims is None or not {"attribute", "plausibility"} <= set(facts.columns):
+        return None
+    said = facts.select("attribute", "plausibility")[claims["fact"]]
+    said = said.insert_column(0, tables.sources["source"].gather(claims["source"]))
+    by_attribute = said.group_by("source", "attribute").agg(
+        accuracy=pl.col("plausibility").mean(), claims=pl.len().cast(pl.Int64)
+    )
+    return by_attribute.sort("source", "attribute")
 
 
 def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:  # noqa: ANN401
