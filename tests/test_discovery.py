@@ -14,7 +14,7 @@ def test_discover_needs_no_more_than_claims(two_against_one):
 
 
 def test_converged_means_the_last_change_is_below_the_tolerance(flights):
-    result = veracity.discover(flights.claims)
+    result = veracity.discover(flights.claims, "ltd-rbm")
     trace = result.trace
     assert result.converged
     assert trace["change"][-1] < 1e-3 <= trace["change"][-2]

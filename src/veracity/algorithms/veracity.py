@@ -194,7 +194,7 @@ class Veracity(Algorithm[Belief]):
         )
         return values.learn((NOTHING_KNOWN, counts, counts))
 
-    def _attributes(self, claims: Claims, n_named: IntArray) -> Cells | None:
+    def _attributes(self, claims: Claims, n_named: IntArray | None) -> Cells | None:
         """What sources say by attribute; None where that is not to matter, or is too much."""
         attribute = claims.attribute_of_item
         if attribute is None or not self.attributes:

@@ -15,6 +15,7 @@ from veracity.algorithms.shapes.pooling import (
     design_effect,
     likeliest_strength,
     log_known,
+    of_voices,
     says_most,
     shrunk,
 )
@@ -38,8 +39,8 @@ class Labels(NamedTuple):
     confusion: FloatArray
     share: FloatArray
     weight_of_support: FloatArray
-    n_named: IntArray
-    """How many labels of the item the supporter names, this one included; one a support."""
+    n_named: IntArray | None
+    """For each support, how many labels of the item its source names; None if all name one."""
     known_counts: FloatArray
     prior: PriorRates
     strength: float
@@ -107,7 +108,8 @@ class Labels(NamedTuple):
         log_joint = self._log_joint(block, label_of_fact, correlation)
         log_joint[block.item_of_fact, label_of_fact] = -np.inf
         nothing = np.zeros(len(self.accuracy))  # it is all in the confusions
-        effect = design_effect(block, self.weight_of_support / self.n_named, correlation)
+        weight = of_voices(self.weight_of_support, self.n_named)
+        effect = design_effect(block, weight, correlation)
         n_supports = np.add.reduceat(
             np.diff(block.first_support_of_fact), block.first_fact_of_item[:-1]
         )
@@ -124,7 +126,7 @@ class Labels(NamedTuple):
     def _log_joint(self, block: Block, label_of_fact: IntArray, correlation: float) -> FloatArray:
         weight = self.weight_of_support
         said = kernels.sum_confusions(block, label_of_fact, np.log(self.confusion), weight)
-        effect = design_effect(block, weight / self.n_named, correlation)
+        effect = design_effect(block, of_voices(weight, self.n_named), correlation)
         return np.asarray((np.log(self.share) + said) / effect[:, None])
 
     def _judge(self, block: Block, label_of_fact: IntArray, correlation: float) -> FloatArray:

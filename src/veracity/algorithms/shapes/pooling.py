@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import logit, sigmoid
 from veracity.algorithms.prior import PriorRates
-from veracity.encode import Block, FloatArray
+from veracity.encode import Block, FloatArray, IntArray
 
 __all__ = [
     "NOTHING_KNOWN",
@@ -20,6 +20,7 @@ __all__ = [
     "expected_of",
     "likeliest_strength",
     "log_known",
+    "of_voices",
     "pooled",
     "says_most",
     "shrunk",
@@ -89,10 +90,14 @@ def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterabl
     return float(max(strengths, key=log_likelihood))
 
 
+def of_voices(weight_of_support: FloatArray, n_named: IntArray | None) -> FloatArray:
+    """What supports weigh as voices: one of m by the same voice, an m-th."""
+    return weight_of_support if n_named is None else weight_of_support / n_named
+
+
 def design_effect(block: Block, weight: FloatArray, correlation: float) -> FloatArray:
     """By how much the scores of an item shrink because its voices err alike: 1 + (n - 1) r.
 
-    Each support weighs; one of m by the same voice, an m-th.
     n voices then tell no more than n / (1 + (n - 1) r) would that err each by itself (Kish): a
     rest of doubt stays, however many speak.
     """

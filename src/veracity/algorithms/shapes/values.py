@@ -15,6 +15,7 @@ from veracity.algorithms.shapes.pooling import (
     design_effect,
     likeliest_strength,
     log_known,
+    of_voices,
     pooled,
     says_most,
     shrunk,
@@ -41,13 +42,13 @@ class Cells(NamedTuple):
     known: FloatArray
 
     @classmethod
-    def by_source(cls, block: Block, n_named: IntArray, n_sources: int) -> Cells:
+    def by_source(cls, block: Block, n_named: IntArray | None, n_sources: int) -> Cells:
         """A cell for each source."""
         return cls._counted(block, n_named, block.source_of_support, np.arange(n_sources))
 
     @classmethod
     def by_attribute(
-        cls, block: Block, n_named: IntArray, attribute_of_item: IntArray, n_sources: int
+        cls, block: Block, n_named: IntArray | None, attribute_of_item: IntArray, n_sources: int
     ) -> Cells:
         """A cell for each source and attribute it speaks of."""
         n_attributes = int(attribute_of_item.max()) + 1
@@ -62,18 +63,24 @@ class Cells(NamedTuple):
 
     @classmethod
     def _counted(
-        cls, block: Block, n_named: IntArray, cell_of_support: IntArray, source_of_cell: IntArray
+        cls,
+        block: Block,
+        n_named: IntArray | None,
+        cell_of_support: IntArray,
+        source_of_cell: IntArray,
     ) -> Cells:
         """The cells with what is spoken in them."""
         n_supports = np.diff(block.first_support_of_fact)
 
-        def count(is_meant: NDArray[np.bool_], share: FloatArray | float) -> FloatArray:
-            weight = np.repeat(is_meant, n_supports) * share
+        def count(is_meant: NDArray[np.bool_], n_named: IntArray | None) -> FloatArray:
+            if not is_meant.any():
+                return np.zeros(len(source_of_cell))
+            weight = of_voices(np.repeat(is_meant.astype(np.float64), n_supports), n_named)
             return np.bincount(cell_of_support, weight, len(source_of_cell)).astype(np.float64)
 
-        spoken = count(~is_lone(block)[block.item_of_fact], 1.0 / n_named)
-        right = count(block.known_of_fact == 1, 1.0)
-        wrong = np.maximum(count(block.known_of_fact != UNKNOWN, 1.0 / n_named) - right, 0.0)
+        spoken = count(~is_lone(block)[block.item_of_fact], n_named)
+        right = count(block.known_of_fact == 1, None)
+        wrong = np.maximum(count(block.known_of_fact != UNKNOWN, n_named) - right, 0.0)
         return cls(cell_of_support, source_of_cell, spoken, np.stack([right, wrong], axis=1))
 
     def outcomes(self, block: Block, plausibility: FloatArray) -> FloatArray:
@@ -106,8 +113,8 @@ class Values(NamedTuple):
     disputed: FloatArray
     accuracy: FloatArray
     weight_of_support: FloatArray
-    n_named: IntArray
-    """How many values of the item the supporter names, this one included; one a support."""
+    n_named: IntArray | None
+    """For each support, how many values of the item its source names; None if all name one."""
     prior: PriorRates
     strength: float
     sources: Cells
@@ -210,20 +217,23 @@ class Values(NamedTuple):
     def _words(self, block: Block, correlation: float, *, none: bool) -> FloatArray:
         """What each claim adds to the score of its fact."""
         n_facts = np.diff(block.first_fact_of_item)
-        n_supports = np.diff(block.first_support_of_fact)
+        n_supports = np.diff(block.first_support_of_fact[block.first_fact_of_item])  # of an item
         if self.attributes is None or self.by_attribute is None:
             words = logit(self.disputed)[block.source_of_support]
         else:
             words = logit(self.by_attribute)[self.attributes.cell_of_support]
         if none:
-            is_single = np.repeat(np.repeat(n_facts == 1, n_facts), n_supports)
+            is_single = np.repeat(n_facts == 1, n_supports)
             words[is_single] = logit(self.accuracy)[block.source_of_support[is_single]]
-        n_values = np.repeat(np.repeat(n_facts, n_facts), n_supports)
-        words += np.log((n_values - self.n_named + 1) / self.n_named)
-        effect = design_effect(block, self.weight_of_support / self.n_named, correlation)
-        return np.asarray(
-            words * self.weight_of_support / np.repeat(np.repeat(effect, n_facts), n_supports)
-        )
+        if self.n_named is None:
+            words += np.repeat(np.log(n_facts), n_supports)
+        else:
+            words += np.log((np.repeat(n_facts, n_supports) - self.n_named + 1) / self.n_named)
+        words *= self.weight_of_support
+        if correlation > 0.0:
+            weight = of_voices(self.weight_of_support, self.n_named)
+            words /= np.repeat(design_effect(block, weight, correlation), n_supports)
+        return words
 
     def _judge(self, block: Block, correlation: float, *, none: bool) -> FloatArray:
         n_facts = np.diff(block.first_fact_of_item)
@@ -255,10 +265,10 @@ def count_voices(block: Block, plausibility: FloatArray, n_sources: int) -> Floa
     return np.stack([right, np.bincount(block.source_of_voice, minlength=n_sources)], axis=1)
 
 
-def count_named(block: Block, n_sources: int) -> IntArray:
-    """For each support, how many values of the item its source names."""
+def count_named(block: Block, n_sources: int) -> IntArray | None:
+    """For each support, how many values of the item its source names; None if all name one."""
     if len(block.source_of_support) == len(block.source_of_voice):
-        return np.ones(len(block.source_of_support), dtype=np.int32)
+        return None
     item = np.repeat(block.item_of_fact, np.diff(block.first_support_of_fact)).astype(np.int64)
     _, voice, n_named = np.unique(
         item * n_sources + block.source_of_support, return_inverse=True, return_counts=True
