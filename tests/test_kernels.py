@@ -63,6 +63,7 @@ def arguments_of(name, claims, seed):
             ),
             int(rng.integers(1, 9)),
         ),
+        "count_named": (block, n),
         "sum_votes": (block, rng.normal(size=n), rng.normal(size=n)),
         "normalise_log": (rng.normal(0, 50, claims.n_facts), block.first_fact_of_item),
         "count_votes": (block, rng.random(claims.n_facts), n),

@@ -19,6 +19,7 @@ __all__ = [
     "best_two",
     "climb",
     "count_confusions",
+    "count_named",
     "count_once",
     "count_pairs",
     "count_votes",
@@ -201,6 +202,23 @@ def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> Fl
                         among += copied[own, slots[j]]
                 weight[i] = 1.0 / among
     return weight
+
+
+@kernel
+def count_named(block: Block, n_sources: int) -> IntArray:
+    """See the reference."""
+    n_named = np.empty(len(block.source_of_support), np.int32)
+    of_source = np.zeros(n_sources, np.int32)
+    for item in range(len(block.first_fact_of_item) - 1):
+        first = block.first_support_of_fact[block.first_fact_of_item[item]]
+        last = block.first_support_of_fact[block.first_fact_of_item[item + 1]]
+        for i in range(first, last):
+            of_source[block.source_of_support[i]] += 1
+        for i in range(first, last):
+            n_named[i] = of_source[block.source_of_support[i]]
+        for i in range(first, last):
+            of_source[block.source_of_support[i]] = 0
+    return n_named
 
 
 @kernel

@@ -21,6 +21,7 @@ __all__ = [
     "best_two",
     "climb",
     "count_confusions",
+    "count_named",
     "count_once",
     "count_pairs",
     "count_votes",
@@ -132,6 +133,15 @@ def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> Fl
     of_fact = _sum_by(of_others[slot], block.first_support_of_fact)
     fact = np.repeat(np.arange(len(of_fact)), np.diff(block.first_support_of_fact))
     return np.asarray(1.0 / (1.0 + of_fact[fact, slot]))
+
+
+def count_named(block: Block, n_sources: int) -> IntArray:
+    """For each support, how many values of its item the source names."""
+    item = np.repeat(block.item_of_fact, np.diff(block.first_support_of_fact))
+    _, voice, n_named = np.unique(
+        item * n_sources + block.source_of_support, return_inverse=True, return_counts=True
+    )
+    return np.asarray(n_named[voice], dtype=np.int32)
 
 
 def count_confusions(

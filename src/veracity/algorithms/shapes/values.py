@@ -54,7 +54,7 @@ class Cells(NamedTuple):
         n_attributes = int(attribute_of_item.max()) + 1
         n_supports = np.diff(block.first_support_of_fact)
         attribute = np.repeat(attribute_of_item[block.item_of_fact], n_supports)
-        place = block.source_of_support.astype(np.int64) * n_attributes + attribute
+        place = block.source_of_support * np.int32(n_attributes) + attribute  # cells are few enough
         is_filled = np.zeros(n_sources * n_attributes, dtype=np.bool_)
         is_filled[place] = True
         cell_of_place = np.cumsum(is_filled, dtype=np.int32) - np.int32(1)
@@ -269,8 +269,4 @@ def count_named(block: Block, n_sources: int) -> IntArray | None:
     """For each support, how many values of the item its source names; None if all name one."""
     if len(block.source_of_support) == len(block.source_of_voice):
         return None
-    item = np.repeat(block.item_of_fact, np.diff(block.first_support_of_fact)).astype(np.int64)
-    _, voice, n_named = np.unique(
-        item * n_sources + block.source_of_support, return_inverse=True, return_counts=True
-    )
-    return np.asarray(n_named[voice], dtype=np.int32)
+    return np.asarray(kernels.count_named(block, n_sources))
