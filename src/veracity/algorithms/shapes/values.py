@@ -127,14 +127,14 @@ class Values(NamedTuple):
     def study(self, block: Block, label_of_fact: IntArray) -> Tally:
         """How often the sources are right where there is a choice, and how likely the known is."""
         plausibility = hold_known(self._judge(block, 0.0, none=False), block)
-        settled = self.settle(self.prior)
-        known = log_known(block, lambda correlation: settled._judge(block, correlation, none=True))
+        known = log_known(block, lambda rho: self.settle(self.prior)._judge(block, rho, none=True))
         if self.attributes is not None and self.by_attribute is not None:
             return known, self.attributes.outcomes(block, plausibility)
         counts = count_voices(block, plausibility, len(self.accuracy))
-        is_said_once = is_lone(block) & (np.diff(block.first_voice_of_item) == 1)
+        of_one_value = is_lone(block)
+        of_one_claim = of_one_value & (np.diff(block.first_voice_of_item) == 1)
         lone, said_once = (
-            _supports(block, items, len(counts)) for items in (is_lone(block), is_said_once)
+            _supports(block, items, len(counts)) for items in (of_one_value, of_one_claim)
         )
         return known, counts - lone[:, None], counts - said_once[:, None]
 
