@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 from hypothesis import strategies as st
 
-from veracity.encode import Claims, encode
-from veracity.schema import ClaimsTable
+from veracity.claims.encode import Claims, encode
+from veracity.claims.schema import ClaimsTable
 
 names = st.sampled_from("abcdefgh")
 VALUE_SCHEMA = {"source": pl.String, "entity": pl.String, "value": pl.String}

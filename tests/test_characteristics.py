@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from veracity.characteristics import accuracy_of_source, entropy_of_item, profile
-from veracity.encode import UNKNOWN, encode
+from veracity.inspect.profiling import accuracy_of_source, entropy_of_item, profile
+from veracity.claims.encode import UNKNOWN, encode
 from veracity.errors import ParameterError
-from veracity.read import read_claims
+from veracity.claims.read import read_claims
 
 
 def table(rows, columns=("source", "entity", "value")):

@@ -19,8 +19,8 @@ import veracity
 from veracity.algorithms import ALGORITHMS
 from veracity.cli import main
 from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES
-from veracity.schema import KINDS
-from veracity.terminal import print_json, show_table
+from veracity.claims.schema import KINDS
+from veracity.show.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
 BINARY = "source,fact,claim\na,f,yes\nb,f,no\nc,f,no\n"
@@ -520,7 +520,7 @@ def test_too_little_memory_gets_one_sentence(monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("veracity.read.open_claims", fail)
+    monkeypatch.setattr("veracity.claims.read.open_claims", fail)
     assert_refused(run("discover", "claims.csv", code=1), "out of memory")
 
 

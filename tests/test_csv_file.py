@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from veracity.csv_file import DELIMITERS, read_csv
+from veracity.io.csv_file import DELIMITERS, read_csv
 from veracity.errors import ParameterError, RaggedRows, UnreadableFile, WrongEncoding
 
 HEADER = "source,entity,value\n"

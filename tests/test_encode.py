@@ -10,9 +10,9 @@ from numpy.testing import assert_array_equal
 import veracity
 from claims import as_claims, value_rows
 from veracity import memory
-from veracity.encode import Hashes, encode
-from veracity.read import open_claims, read_claims
-from veracity.schema import ClaimsTable
+from veracity.claims.encode import Hashes, encode
+from veracity.claims.read import open_claims, read_claims
+from veracity.claims.schema import ClaimsTable
 
 
 def encoded(columns, kind="categorical"):
@@ -45,7 +45,7 @@ def test_every_claim_is_a_support_and_every_source_of_an_item_a_voice(rows):
 def test_blocks_put_together_are_all_claims(rows, size):
     claims = as_claims(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("veracity.encode.CLAIMS_PER_BLOCK", size)
+        patch.setattr("veracity.claims.encode.CLAIMS_PER_BLOCK", size)
         assert sum(len(b.source_of_support) for b in claims.blocks) == len(
             claims.all.source_of_support
         )
@@ -122,8 +122,8 @@ def test_two_spellings_of_one_number_are_one_label_in_all_items():
 def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
     at_once = encode(ClaimsTable(rows, "multiple", "a test"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("veracity.encode.CLAIMS_PER_PART", size)
-        patch.setattr("veracity.schema.ROWS_PER_BATCH", size)
+        patch.setattr("veracity.claims.encode.CLAIMS_PER_PART", size)
+        patch.setattr("veracity.claims.schema.ROWS_PER_BATCH", size)
         in_parts = encode(ClaimsTable(rows, "multiple", "a test"))
     for one, other in zip(at_once.claims.all, in_parts.claims.all, strict=True):
         assert_array_equal(one, other)
@@ -156,7 +156,7 @@ def test_names_whose_first_hashes_agree_are_still_two(monkeypatch):
 
 
 def test_claims_that_cannot_fit_in_memory_are_refused_with_the_number(monkeypatch):
-    monkeypatch.setattr("veracity.memory.free_memory", lambda: 100)
+    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 100)
     with pytest.raises(veracity.errors.TooLarge, match=r"3 claims need about .* GB are free"):
         encoded({"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1"] * 3})
 
@@ -179,7 +179,7 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
     for number, part in enumerate(rows.iter_slices(37)):
         part.write_parquet(tmp_path / f"{number:03}.parquet")
     for few in (10_000, 10):
-        monkeypatch.setattr("veracity.encode.FEW", few)
+        monkeypatch.setattr("veracity.claims.encode.FEW", few)
         monkeypatch.setattr("veracity.kernels.loading.FEW", few)
         parts = encode(open_claims(tmp_path))
         assert parts.sources.equals(whole.sources)

@@ -18,7 +18,7 @@ from claims import binary_rows, value_rows
 from veracity.algorithms import ALGORITHMS
 from veracity.cli import main
 from veracity.explain import MOST_ROWS
-from veracity.weighing import Weighing, cut_items, plausibilities
+from veracity.explain.contributions import Weighing, cut_items, plausibilities
 
 KINDS = ("categorical", "multiple", "binary", "numeric")
 WITHOUT_WEIGHTS = {"three-estimates"}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import veracity
 from claims import binary_rows, value_rows
-from veracity.concerns import ADVICE
+from veracity.inspect.warnings import ADVICE
 from veracity.errors import ParameterError
-from veracity.health import check
+from veracity.inspect.checking import check
 from veracity.synthetic import Synthetic
 
 PAGE = Path(__file__).parents[1] / "docs" / "checking.md"

@@ -15,7 +15,7 @@ from scipy.stats import beta
 import veracity
 from claims import binary_rows, value_rows
 from veracity.algorithms import ALGORITHMS
-from veracity.intervals import beta_range
+from veracity.result.intervals import beta_range
 from veracity.synthetic import Synthetic
 
 RATES = ("tpr", "fpr", "accuracy")

@@ -306,7 +306,7 @@ def test_training_beats_the_vote_on_the_flights(flights, negative_phase, single_
 
 
 def test_two_threads_give_the_very_same_answer_as_one(monkeypatch):
-    monkeypatch.setattr("veracity.encode.CLAIMS_PER_BLOCK", 1000)
+    monkeypatch.setattr("veracity.claims.encode.CLAIMS_PER_BLOCK", 1000)
     claims = veracity.synthetic.Synthetic(items=2000).draw(seed=5).claims
     assert len(as_claims(claims).blocks) > 5
     one, two = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import veracity
 from veracity.errors import ParameterError
-from veracity.normalise import Normalisation, detect, normalise
+from veracity.claims.normalise import Normalisation, detect, normalise
 
 few = settings(max_examples=25)  # each example is a frame or more, of some 30 milliseconds
 

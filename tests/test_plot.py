@@ -14,8 +14,8 @@ from veracity import plot
 from veracity.cli import main
 from veracity.cli.plotting import FIGURE_NAMES
 from veracity.errors import ParameterError
-from veracity.plot.measures import share_interval
-from veracity.plot.sources import Window
+from veracity.show.plot.measures import share_interval
+from veracity.show.plot.sources import Window
 
 THEMES = ("light", "dark")
 
@@ -185,7 +185,7 @@ def test_runs_without_intervals_have_points_without_bars(of_kind, tmp_path):
 
 
 def test_names_beside_points_do_not_overlap():
-    from veracity.plot.sources import place_names
+    from veracity.show.plot.sources import place_names
 
     places = place_names(["one", "two", "three", "four", "five"], [100] * 5, [100] * 5)
     assert [name for name, _, _ in places] == ["one", "two", "three", "four"]  # on all four sides

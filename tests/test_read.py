@@ -24,7 +24,7 @@ from veracity.errors import (
     UnreadableFile,
     VeracityError,
 )
-from veracity.read import read_claims, read_table, read_truth
+from veracity.claims.read import read_claims, read_table, read_truth
 
 SOURCES, ENTITIES = ["a", "b", "c"], ["x", "x", "x"]
 

@@ -13,13 +13,13 @@ import veracity
 from veracity.algorithms import ALGORITHMS
 from veracity.cli import main
 from veracity.errors import OutputError
-from veracity.report.copying import shared_mistakes
-from veracity.report.gather import claims_of, gather
-from veracity.report.making import command, python_call
-from veracity.report.rightness import wrong_items
-from veracity.report.sources import MOST_SOURCES
-from veracity.report.worth import MOST_EXPLAINED, MOST_ITEMS, worth_of_items
-from veracity.write import check_target
+from veracity.show.report.copying import shared_mistakes
+from veracity.show.report.gather import claims_of, gather
+from veracity.show.report.making import command, python_call
+from veracity.show.report.rightness import wrong_items
+from veracity.show.report.sources import MOST_SOURCES
+from veracity.show.report.worth import MOST_EXPLAINED, MOST_ITEMS, worth_of_items
+from veracity.io.folders import check_target
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 VOID = {"meta", "link", "br", "input", "img", "hr", "rect", "path", "circle"}

@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 import veracity
 from veracity.algorithms import ALGORITHMS
 from veracity.errors import OutputError, ParameterError, StudyError
-from veracity.plot import altair
+from veracity.show.plot import altair
 from veracity.study import RuntimeStudy, Study, SyntheticStudy, carry_out, publish, work
 from veracity.study.page import _apart
 from veracity.synthetic import Ranges

@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 
 import veracity
 from veracity.algorithms import Veracity
-from veracity.algorithms.mirrors import find_mirrors
-from veracity.encode import encode
-from veracity.schema import ClaimsTable
+from veracity.dependence.agreement import find_mirrors
+from veracity.claims.encode import encode
+from veracity.claims.schema import ClaimsTable
 
 N_ITEMS = 300
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from veracity.errors import OutputError
-from veracity.write import check_target, finished_folder
+from veracity.io.folders import check_target, finished_folder
 
 MARKER = "run.json"
 

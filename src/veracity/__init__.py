@@ -43,14 +43,14 @@ if TYPE_CHECKING:
         TwoEstimates,
         Veracity,
     )
-    from veracity.characteristics import Profile, profile
-    from veracity.comparison import Comparison, compare
+    from veracity.inspect.profiling import Profile, profile
+    from veracity.inspect.comparison import Comparison, compare
     from veracity.discovery import discover
     from veracity.engines import Local
-    from veracity.evaluation import Evaluation, evaluate
-    from veracity.health import Health, check
-    from veracity.read import read_claims
-    from veracity.report import write_report
+    from veracity.inspect.evaluation import Evaluation, evaluate
+    from veracity.inspect.checking import Health, check
+    from veracity.claims.read import read_claims
+    from veracity.show.report import write_report
     from veracity.result import Result, load
 
 __all__ = [
@@ -104,11 +104,11 @@ _HOME = {
     "AverageLog": "veracity.algorithms",
     "CATD": "veracity.algorithms",
     "CRH": "veracity.algorithms",
-    "Comparison": "veracity.comparison",
+    "Comparison": "veracity.inspect.comparison",
     "DawidSkene": "veracity.algorithms",
-    "Evaluation": "veracity.evaluation",
+    "Evaluation": "veracity.inspect.evaluation",
     "GTM": "veracity.algorithms",
-    "Health": "veracity.health",
+    "Health": "veracity.inspect.checking",
     "Investment": "veracity.algorithms",
     "LTDRBM": "veracity.algorithms",
     "LTM": "veracity.algorithms",
@@ -118,7 +118,7 @@ _HOME = {
     "OneCoin": "veracity.algorithms",
     "PooledInvestment": "veracity.algorithms",
     "Prior": "veracity.algorithms",
-    "Profile": "veracity.characteristics",
+    "Profile": "veracity.inspect.profiling",
     "Rate": "veracity.algorithms",
     "Result": "veracity.result",
     "SimpleLCA": "veracity.algorithms",
@@ -127,14 +127,14 @@ _HOME = {
     "TruthFinder": "veracity.algorithms",
     "TwoEstimates": "veracity.algorithms",
     "Veracity": "veracity.algorithms",
-    "check": "veracity.health",
-    "compare": "veracity.comparison",
+    "check": "veracity.inspect.checking",
+    "compare": "veracity.inspect.comparison",
     "discover": "veracity.discovery",
-    "evaluate": "veracity.evaluation",
+    "evaluate": "veracity.inspect.evaluation",
     "load": "veracity.result",
-    "profile": "veracity.characteristics",
-    "read_claims": "veracity.read",
-    "write_report": "veracity.report",
+    "profile": "veracity.inspect.profiling",
+    "read_claims": "veracity.claims.read",
+    "write_report": "veracity.show.report",
 }
 """Where each public name lives; it is loaded when first asked for."""
 

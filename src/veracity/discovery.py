@@ -1,43 +1,30 @@
-"""`discover`: from claims to a `Result`. The only loop over rounds lives here."""
+"""`discover`: from claims to a `Result`; and `judge` and `update`, with what was learned before."""
 
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-
-from veracity.algorithms import Algorithm, PriorRates, algorithm_named
-from veracity.algorithms.base import Memory, Turn, hold_known, kernels
-from veracity.encode import UNKNOWN, Block, Claims, Encoded, FloatArray, encode
+from veracity.algorithms import Algorithm, algorithm_named
+from veracity.claims.encode import Encoded, encode
+from veracity.claims.known import with_known
+from veracity.claims.normalise import Normalise
+from veracity.claims.read import ClaimsStream, open_claims, read_truths_beside
+from veracity.claims.schema import ClaimsTable, Kind
 from veracity.engines import Engine, Local
-from veracity.errors import NotConverged, ParameterError
-from veracity.evidence import describe_weights
-from veracity.normalise import Normalise
-from veracity.notes import not_converged, notes_on
-from veracity.read import ClaimsStream, open_claims, read_truths_beside
-from veracity.result import Result, describe_parameters
-from veracity.schema import ClaimsTable, Kind
-from veracity.tables import Fit, tabulate
-from veracity.truths import known_of_fact
+from veracity.errors import ParameterError
+from veracity.fit.fitted import Fitted
+from veracity.fit.judging import Judged, judge_all
+from veracity.fit.loop import Kept, Learned, learn, survey_of
+from veracity.progress import Progress, say_nothing
+from veracity.result import Result
+from veracity.result.run import Input, Run, describe_parameters
+from veracity.result.tables import tabulate
+from veracity.result.warnings import notes_on_fit
 
-__all__ = [
-    "Prepared",
-    "Progress",
-    "answer",
-    "chosen_algorithm",
-    "discover",
-    "fit",
-    "prepare",
-    "say_nothing",
-]
-
-Progress = Callable[[str, int, int], None]
-"""Told of each step: the phase, how much of it is done, and of how much."""
-
+__all__ = ["Prepared", "answer", "chosen_algorithm", "discover", "judge", "prepare", "update"]
 
 USUAL_ALGORITHM: dict[Kind, str] = {
     "categorical": "veracity",
@@ -46,8 +33,6 @@ USUAL_ALGORITHM: dict[Kind, str] = {
     "numeric": "gtm",
 }
 """What answers where no algorithm is named."""
-
-
 def discover(
     claims: object,
     algorithm: Algorithm[Any] | str | None = None,
@@ -105,12 +90,18 @@ def discover(
     _check_min_plausibility(min_plausibility)
     tell = progress or say_nothing
     prepared = prepare(
-        claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell
+        claims,
+        columns=columns,
+        kind=kind,
+        known=known,
+        normalise=normalise,
+        tell=tell,
+        engine=engine,
     )
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
         raise ParameterError("discover: min_plausibility is not for numeric claims")
-    return answer(prepared, chosen, engine or Local(), tell, min_plausibility)
+    return answer(prepared, chosen, engine, tell, min_plausibility)
 
 
 @dataclass(frozen=True)
@@ -130,14 +121,20 @@ def prepare(
     kind: Kind | None = None,
     known: object | None = None,
     normalise: Normalise = False,
-    tell: Progress,
+    tell: Progress = say_nothing,
+    engine: Engine | None = None,
 ) -> Prepared:
     """Read and encode claims, once for any number of algorithms."""
     clock = _Clock()
     tell("reading", 0, 1)
     table = _as_table(claims, columns, kind, normalise)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
-    encoded, known_notes = _with_known(table, encode(table, tell), known)
+    encoded = encode(table, tell, (engine or Local()).claims_per_block)
+    known_notes: list[str] = []
+    if known is not None:
+        truths, read_notes = read_truths_beside(table, known)
+        encoded, notes = with_known(encoded, truths)
+        known_notes = [f"known: {note}" for note in (*read_notes, *notes)]
     clock.lap("encode")
     clock.laps = {
         "read": round(table.seconds, 4),
@@ -149,187 +146,148 @@ def prepare(
 def answer(
     prepared: Prepared,
     algorithm: Algorithm[Any],
-    engine: Engine,
-    tell: Progress,
+    engine: Engine | None = None,
+    tell: Progress = say_nothing,
     min_plausibility: float | None = None,
+    kept: Kept | None = None,
 ) -> Result:
-    """Let one algorithm answer."""
-    table, encoded, claims = prepared.table, prepared.encoded, prepared.encoded.claims
-    if claims.kind not in algorithm.kinds:
+    """Let one algorithm answer; with what was kept of earlier claims, go on from there."""
+    encoded = prepared.encoded
+    if encoded.kind not in algorithm.kinds:
         raise ParameterError(
-            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {claims.kind} ones"
+            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
+            "ones"
         )
-    clock = _Clock()
-    prior = algorithm.prior.rates(encoded.sources.to_list(), _met_by_known(claims))
-    found = fit(claims, algorithm, prior, engine, tell)
+    clock, names = _Clock(), encoded.names
+    with (engine or Local()).hold(encoded.blocks) as held:
+        survey = survey_of(held, encoded.kind, names, kept)
+        prior = algorithm.prior.rates(names.sources.to_list(), survey.counted.known_of_source)
+        learned = learn(held, survey, algorithm, prior, tell, kept)
+        tell("judging", 0, 1)
+        judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
     clock.lap("learn")
-    tables = replace(tabulate(encoded, found, min_plausibility), changes=table.changes)
-    clock.lap("tabulate")
-    run = {
-        "algorithm": algorithm.name,
-        "parameters": describe_parameters(algorithm),
-        "kind": table.kind,
-        "min_plausibility": min_plausibility,
-        "normalisation": table.normalisation,
-        "input": {
-            "origin": table.origin,
-            "columns": dict(table.columns),
-            "rows": table.rows_read,
-            "claims": claims.n_claims,
-            "sources": claims.n_sources,
-            "items": claims.n_items,
-            "facts": claims.n_facts,
-            "known": claims.n_known,
-        },
-        "prevalence": None if found.rates is None else found.rates.prevalence,
-        "weights": describe_weights(found.weights),
-        "rounds": len(found.trace),
-        "converged": found.converged,
-        "trace": found.trace,
-        "seconds": prepared.seconds | clock.laps,
-        "notes": [*prepared.notes, *notes_on(encoded, algorithm, found)],
-    }
-    return Result(tables, run, table.frame_kind)
+    fitted = Fitted(
+        algorithm=algorithm,
+        state=learned.state,
+        names=names,
+        kind=encoded.kind,
+        counted=survey.counted,
+        totals=learned.totals,
+        rounds=len(learned.trace) + learned.kept_rounds,
+        normalisation=prepared.table.normalisation,
+    )
+    return _told(prepared, fitted, judged, learned, min_plausibility, clock)
 
 
-def fit(
-    claims: Claims, algorithm: Algorithm[Any], prior: PriorRates, engine: Engine, tell: Progress
-) -> Fit:
-    """Run an algorithm to its end: the loop over rounds that all algorithms share."""
-    memory, reliability = algorithm.start(claims, prior)
-    memory = tuple(array.copy() for array in memory)
-    trace: list[dict[str, float | None]] = []
-    converged = algorithm.is_settled(reliability)
-    for round_number in range(1, algorithm.max_rounds + 1):
-        if converged:
-            break
-        tell("learning", round_number - 1, algorithm.max_rounds)
-        began = time.perf_counter()
-        before = reliability
-        reliability = _one_round(claims, algorithm, memory, reliability, round_number, engine)
-        change = algorithm.change(before, reliability)
-        seconds = time.perf_counter() - began
-        told = change if np.isfinite(change) else None
-        trace.append({"round": round_number, "change": told, "seconds": round(seconds, 6)})
-        converged = round_number >= algorithm.min_rounds and change < algorithm.tolerance
-    if not converged:
-        warnings.warn(not_converged(algorithm, trace), NotConverged, stacklevel=3)
-    tell("judging", 0, 1)
-    reliability = algorithm.settle(reliability, prior)
-    trust = algorithm.trust(reliability)
-    weights = algorithm.weights(claims, memory, reliability)
-    if claims.kind == "numeric":
-        estimate = _estimate(claims, algorithm, memory, reliability)
-        return Fit(
-            trust=trust, trace=trace, converged=converged, estimate=estimate, weights=weights
+def judge(
+    fitted: Fitted,
+    claims: object,
+    columns: Mapping[str, str] | None,
+    min_plausibility: float | None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """`Fitted.judge`: an answer without learning."""
+    tell = progress or say_nothing
+    prepared = _prepare_for(fitted, claims, columns, engine, tell)
+    clock, encoded, algorithm = _Clock(), prepared.encoded, fitted.algorithm
+    state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
+    with (engine or Local()).hold(encoded.blocks) as held:
+        survey = survey_of(held, encoded.kind, names)
+        tell("judging", 0, 1)
+        judged = judge_all(held, algorithm, state, encoded.kind, names.n_sources)
+    clock.lap("learn")
+    learned = Learned(survey=survey, state=state, totals={}, trace=[], converged=True)
+    again = replace(fitted, state=state, names=names)
+    return _told(prepared, again, judged, learned, min_plausibility, clock)
+
+
+def update(
+    fitted: Fitted,
+    claims: object,
+    columns: Mapping[str, str] | None,
+    min_plausibility: float | None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """`Fitted.update`: go on learning from new claims."""
+    tell = progress or say_nothing
+    prepared = _prepare_for(fitted, claims, columns, engine, tell)
+    return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
+
+
+def _prepare_for(
+    fitted: Fitted,
+    claims: object,
+    columns: Mapping[str, str] | None,
+    engine: Engine | None,
+    tell: Progress,
+) -> Prepared:
+    """New claims, normalised as the old ones were, and numbered as they are."""
+    if not isinstance(claims, ClaimsTable | ClaimsStream):
+        claims = open_claims(
+            claims,
+            columns=columns,
+            kind=fitted.kind,
+            normalisation=fitted.normalisation,
+            like=fitted.values,
         )
-    plausibility, counts = _judge(claims, algorithm, memory, reliability, engine)
-    rates = algorithm.rates(reliability, counts)
-    return Fit(
-        trust=trust,
-        trace=trace,
-        converged=converged,
-        plausibility=plausibility,
-        counts=counts,
-        rates=rates,
-        copies=algorithm.copies(reliability),
-        weights=weights,
-        is_fixed=prior.is_fixed,
+    elif claims.kind != fitted.kind:
+        raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
+    prepared = prepare(claims, tell=tell, engine=engine)
+    encoded = prepared.encoded.numbered_as(fitted.names)
+    n_met, n_all = len(fitted.names.sources), len(encoded.names.sources)
+    notes = prepared.notes
+    if n_all > n_met:
+        many = n_all - n_met
+        new = "1 source was" if many == 1 else f"{many:,} sources were"
+        notes = (*notes, f"{new} never met before: nothing is known of them but the mean of all")
+    return replace(prepared, encoded=encoded, notes=notes)
+
+
+def _told(
+    prepared: Prepared,
+    fitted: Fitted,
+    judged: Judged,
+    learned: Learned,
+    min_plausibility: float | None,
+    clock: _Clock,
+) -> Result:
+    """What was found, as tables, with all that a user should know of it."""
+    table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
+    is_fixed = algorithm.prior.rates(encoded.names.sources.to_list()).is_fixed
+    told = (algorithm, fitted.state)
+    tables = replace(
+        tabulate(encoded, judged, told, is_fixed, min_plausibility), changes=table.changes
     )
-
-
-def _one_round(
-    claims: Claims,
-    algorithm: Algorithm[Any],
-    memory: Memory,
-    reliability: Any,  # noqa: ANN401 - each algorithm has its own
-    round_number: int,
-    engine: Engine,
-) -> Any:  # noqa: ANN401
-    """Study every block once; learn after each block, or once at the end."""
-    parts = claims.cut(whole=algorithm.learns_from == "all")
-    numbers = range(len(parts))
-    groups = [[n] for n in numbers] if algorithm.learns_from == "block" else [list(numbers)]
-    for group in groups:
-        held = reliability
-
-        def study(number: int, held: Any = held) -> tuple[Memory, Any]:  # noqa: ANN401
-            block, facts = parts[number]
-            rng = np.random.default_rng([algorithm.seed, round_number, number])
-            part = tuple(array[facts] for array in memory)
-            return algorithm.study(block, part, held, Turn(round_number, rng))
-
-        total: tuple[Any, ...] | None = None
-        for number, (part, tally) in zip(group, engine.map(study, group), strict=True):
-            for array, new in zip(memory, part, strict=True):
-                array[parts[number][1]] = new
-            total = tally if total is None else tuple(map(np.add, total, tally))
-        reliability = algorithm.learn(reliability, total or ())
-    return reliability
-
-
-def _judge(
-    claims: Claims,
-    algorithm: Algorithm[Any],
-    memory: Memory,
-    reliability: Any,  # noqa: ANN401
-    engine: Engine,
-) -> tuple[FloatArray, FloatArray]:
-    """Plausibility of every fact, and how each source's word met them."""
-    single_truth = claims.kind == "categorical"
-
-    def judge(part: tuple[Block, slice]) -> tuple[FloatArray, FloatArray]:
-        block, facts = part
-        own = tuple(array[facts] for array in memory)
-        plausibility = algorithm.judge(block, own, reliability, single_truth)
-        plausibility = hold_known(plausibility, block)
-        return plausibility, kernels.count_votes(block, plausibility, claims.n_sources)
-
-    answers = list(engine.map(judge, claims.cut(whole=algorithm.learns_from == "all")))
-    return np.concatenate([p for p, _ in answers]), sum(
-        (counts for _, counts in answers), start=np.zeros((claims.n_sources, 4))
+    clock.lap("tabulate")
+    rates = None if judged.met is None else algorithm.rates(fitted.state, judged.met.counts)
+    run = Run(
+        algorithm=algorithm.name,
+        parameters=describe_parameters(algorithm),
+        kind=table.kind,
+        min_plausibility=min_plausibility,
+        normalisation=table.normalisation,
+        input=Input(
+            origin=table.origin,
+            columns=dict(table.columns),
+            rows=table.rows_read,
+            claims=encoded.n_claims,
+            sources=encoded.names.n_sources,
+            items=encoded.n_items,
+            facts=encoded.n_facts,
+            known=sum(int(block.is_known.sum()) for block in encoded.blocks),
+        ),
+        prevalence=None if rates is None else rates.prevalence,
+        rounds=len(learned.trace),
+        converged=learned.converged,
+        trace=learned.trace,
+        seconds={**prepared.seconds, **clock.laps},
+        notes=[*prepared.notes, *notes_on_fit(fitted, learned, judged)],
     )
-
-
-def _estimate(
-    claims: Claims,
-    algorithm: Algorithm[Any],
-    memory: Memory,
-    reliability: Any,  # noqa: ANN401
-) -> tuple[FloatArray, FloatArray]:
-    """The number each item is estimated at, and its standard error."""
-    parts = claims.cut(whole=algorithm.learns_from == "all")
-    answers = [
-        algorithm.estimate(block, tuple(array[facts] for array in memory), reliability)
-        for block, facts in parts
-    ]
-    return np.concatenate([a for a, _ in answers]), np.concatenate([b for _, b in answers])
-
-
-def _with_known(
-    table: ClaimsTable | ClaimsStream, encoded: Encoded, known: object | None
-) -> tuple[Encoded, list[str]]:
-    """The claims with what is known of their facts beforehand."""
-    if known is None:
-        return encoded, []
-    claims = encoded.claims
-    if claims.kind == "numeric":
-        raise ParameterError("known truths are held for values and facts, not for numbers")
-    truths, read_notes = read_truths_beside(table, known)
-    known_facts, notes = known_of_fact(encoded, truths)
-    claims = replace(claims, all=claims.all._replace(known_of_fact=known_facts))
-    return replace(encoded, claims=claims), [f"known: {note}" for note in (*read_notes, *notes)]
-
-
-def _met_by_known(claims: Claims) -> FloatArray | None:
-    """`count_votes` of the items whose truth is known."""
-    known = claims.all.known_of_fact
-    if (known == UNKNOWN).all():
-        return None
-    is_true, is_known = (known == 1).astype(np.float64), (known != UNKNOWN).astype(np.float64)
-    of_true = kernels.count_votes(claims.all, is_true, claims.n_sources)
-    of_known = kernels.count_votes(claims.all, is_known, claims.n_sources)
-    return np.stack([of_true[:, 0], of_known[:, 0], of_true[:, 2], of_known[:, 2]], axis=1)
+    return Result(tables, run, table.frame_kind, fitted=fitted, encoded=encoded)
 
 
 def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -> Algorithm[Any]:
@@ -358,10 +316,6 @@ def _check_min_plausibility(min_plausibility: float | None) -> None:
         )
 
 
-def say_nothing(phase: str, done: int, total: int) -> None:
-    """Progress nobody asked for."""
-
-
 class _Clock:
     """Seconds spent in each phase."""
 
@@ -369,7 +323,7 @@ class _Clock:
         self.laps: dict[str, float] = {}
         self._last = time.perf_counter()
 
-    def lap(self, phase: str, took: float | None = None) -> None:
+    def lap(self, phase: str) -> None:
         now = time.perf_counter()
-        self.laps[phase] = round(now - self._last if took is None else took, 4)
+        self.laps[phase] = round(now - self._last, 4)
         self._last = now

@@ -16,10 +16,10 @@ from claims import as_claims, value_rows
 from veracity.algorithms.accu import Accu
 from veracity.algorithms.accu_copy import AccuCopy, log_dependence
 from veracity.algorithms.base import Turn
-from veracity.encode import encode
+from veracity.claims.encode import encode
 from veracity.errors import ParameterError
-from veracity.kernels.copying import PairRule, find_shared
-from veracity.read import read_claims
+from veracity.dependence.pairs import PairRule, find_shared
+from veracity.claims.read import read_claims
 
 MIRRORS = [
     {"flightview", "allegiantair", "foxbusiness", "panynj"},

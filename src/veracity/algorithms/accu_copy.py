@@ -12,23 +12,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.accu import Accuracies, share_with_unclaimed
+from veracity.algorithms.accu import Accuracies
 from veracity.algorithms.base import (
     Algorithm,
+    BySource,
     Copies,
     Memory,
+    Phase,
+    Step,
     Tally,
     Turn,
-    Weights,
-    hold_known,
-    kernels,
-    sigmoid,
+    clamp_known,
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.encode import Block, Claims, FloatArray, IntArray
+from veracity.algorithms.rules import Weights, plausibilities, sigmoid
+from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.claims.survey import Survey
+from veracity.dependence.pairs import (
+    Links,
+    PairRule,
+    Pairs,
+    choose_pairs,
+    count_shared,
+    links_of,
+    nameless_rank,
+    signature_of_source,
+)
 from veracity.errors import ParameterError
-from veracity.kernels.copying import PairRule, Shared, find_shared, nameless_rank
+from veracity.kernels.loading import kernels
 
 __all__ = ["AccuCopy", "Copying", "log_dependence"]
 
@@ -46,12 +58,18 @@ SAME = 9
 
 
 class Copying(NamedTuple):
-    """The accuracies, what pairs of sources share, and how much of it is true."""
+    """The accuracies, the pairs that are looked at, and what these share: how much of it is true.
+
+    `claims` and `rank` of the sources need not use their names.
+    """
 
     accuracies: Accuracies
-    shared: Shared
+    claims: BySource
+    rank: BySource
+    pairs: Pairs
+    n_shared: FloatArray
+    different: FloatArray
     shared_true: FloatArray
-    rank: IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +98,7 @@ class AccuCopy(Algorithm[Copying]):
 
     name = "accu-copy"
     kinds = ("categorical",)
-    learns_from = "all"
+    state_type = Copying
 
     prior: Prior = NO_PRIOR
     n_false_values: float = 100.0
@@ -101,110 +119,156 @@ class AccuCopy(Algorithm[Copying]):
         require_at_least(self, 1, min_shared=self.min_shared, most_partners=self.most_partners)
         require_at_least(self, 2, most_supporters=self.most_supporters)
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Copying]:
-        """Start from a vote of sources as accurate as the prior says, mirrors left out.
+    @property
+    def rule(self) -> PairRule:
+        """Which pairs are looked at."""
+        return PairRule(self.min_shared, self.most_supporters, self.most_partners)
+
+    def start(self, survey: Survey, prior: PriorRates) -> Copying:
+        """Accuracies as in Accu; no pair has been looked at."""
+        accuracies = Accuracies.at_start(survey, prior, self.n_false_values)
+        claims = survey.counted.supports_of_source
+        nobody, nothing = Pairs(*np.zeros((2, 0), np.int64)), np.zeros(0)
+        return Copying(accuracies, claims, np.zeros_like(claims), nobody, nothing, nothing, nothing)
+
+    def phases(self, state: Copying) -> tuple[Phase[Copying], ...]:
+        """Find the pairs, count what they share, learn from a first vote; then rounds."""
+        pairs = (
+            Step(self.tally_pairs, self.learn_pairs),
+            Step(self.tally_links, self.learn_links, self.links),
+            Step(self.tally_vote, self.learn, self.links),
+        )
+        rounds = (Step(self.tally, self.learn, self.links),)
+        return Phase("pairs", pairs), Phase("rounds", rounds, self.change)
+
+    def tally_pairs(self, block: Block, state: Copying, turn: Turn) -> Tally:
+        """Who shares what few others say."""
+        is_able = state.claims >= self.min_shared  # all others share too little with anybody
+        shared = count_shared(block, is_able, self.rule)
+        return shared, signature_of_source(block, len(state.claims))
+
+    def learn_pairs(self, state: Copying, total: Tally) -> Copying:
+        """The pairs that will be looked at."""
+        shared, signature = total
+        rank = nameless_rank(state.claims, signature)
+        return state._replace(rank=rank, pairs=choose_pairs(shared, rank, self.rule))
+
+    def links(self, block: Block, state: Copying) -> Links:
+        """What the pairs share."""
+        return links_of(block, state.pairs, len(state.claims))
+
+    def tally_links(self, block: Block, state: Copying, turn: Turn) -> Tally:
+        """How much each pair shares, and how often it differs."""
+        links: Links = turn.memory
+        return links.n_links.astype(np.float64), links.different
+
+    def learn_links(self, state: Copying, total: Tally) -> Copying:
+        """At first all that is shared is taken to be true."""
+        n_shared, different = total
+        return state._replace(n_shared=n_shared, different=different, shared_true=n_shared)
+
+    def tally_vote(self, block: Block, state: Copying, turn: Turn) -> Tally:
+        """A vote of sources as accurate as the prior says, those that hardly differ left out.
 
         Who copies is not asked of an ordinary vote: a crowd of mirrors may win it, and then all
         that the others share would seem to be mistakes. So at first all sources are taken to be
         excellent, and all they share to be true: then only those are suspect that hardly differ.
         """
-        rule = PairRule(self.min_shared, self.most_supporters, self.most_partners)
-        shared = find_shared(claims.all, claims.n_sources, rule)
-        accuracies = Accuracies.at_start(claims, prior, self.n_false_values)
-        rank = nameless_rank(claims.all, claims.n_sources)
-        all_shared = np.diff(shared.first_link_of_pair).astype(np.float64)
-        first = Copying(accuracies, shared, all_shared, rank)
-        excellent = accuracies._replace(accuracy=np.full(claims.n_sources, EXCELLENT))
-        independence = self._independence(claims.all, first._replace(accuracies=excellent))
-        return (), self.learn(first, _tally(claims.all, first, independence))
+        excellent = np.full(len(state.claims), EXCELLENT)
+        accuracies = state.accuracies._replace(accuracy=excellent)
+        suspects = state._replace(accuracies=accuracies)
+        independence = self._independence(block, suspects, turn.memory)
+        return self._tally(block, state, turn.memory, independence)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: Copying, turn: Turn
-    ) -> tuple[Memory, Tally]:
+    def tally(self, block: Block, state: Copying, turn: Turn) -> Tally:
         """Judge the facts; count how sources met them, and the true ones that pairs share."""
-        return memory, _tally(block, reliability, self._independence(block, reliability))
+        independence = self._independence(block, state, turn.memory)
+        return self._tally(block, state, turn.memory, independence)
 
-    def learn(self, reliability: Copying, tally: Tally) -> Copying:
+    def _tally(
+        self, block: Block, state: Copying, links: Links, independence: FloatArray
+    ) -> Tally:
+        weights = _weights(block, state, independence)
+        plausibility = clamp_known(plausibilities(block, weights), block)
+        counts = kernels.count_votes(block, plausibility, len(state.claims))
+        of_support = np.repeat(plausibility, block.n_supports_of_fact)
+        of_link = of_support[links.support_of_source]
+        return counts, np.bincount(links.pair_of_link, of_link, len(state.pairs.source))
+
+    def learn(self, state: Copying, total: Tally) -> Copying:
         """A_s = mean plausibility of the values it names."""
-        counts, shared_true = tally
-        accuracies = reliability.accuracies.learn(counts)
-        return reliability._replace(accuracies=accuracies, shared_true=shared_true)
+        counts, shared_true = total
+        accuracies = state.accuracies.learn(counts)
+        return state._replace(accuracies=accuracies, shared_true=shared_true)
 
     def change(self, before: Copying, after: Copying) -> float:
         """The largest move of any accuracy."""
         return before.accuracies.change(after.accuracies)
 
-    def trust(self, reliability: Copying) -> FloatArray:
+    def trust(self, state: Copying) -> FloatArray:
         """The accuracy."""
-        return reliability.accuracies.accuracy
+        return state.accuracies.accuracy
 
-    def settle(self, reliability: Copying, prior: PriorRates) -> Copying:
+    def calibrate(self, state: Copying, prior: PriorRates) -> Copying:
         """Correct the accuracies by the known truths."""
-        return reliability._replace(accuracies=reliability.accuracies.settled())
+        return state._replace(accuracies=state.accuracies.calibrated())
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: Copying, single_truth: bool
-    ) -> FloatArray:
-        """C(c) = Σ_s ln(n A_s / (1 - A_s)) I_s(c), with I the probability that it is no copy."""
-        return _plausibility(block, reliability, self._independence(block, reliability))
+    def weigh(self, block: Block, state: Copying, memory: Memory = None) -> Weights:
+        """A source's vote, ln(n A_s / (1 - A_s)), times the probability that it is no copy."""
+        links = memory or self.links(block, state)
+        return _weights(block, state, self._independence(block, state, links))
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Copying) -> Weights:
-        """A source's vote times, claim by claim, the probability that it is no copy."""
-        votes = _votes(claims.all, reliability, self._independence(claims.all, reliability))
-        return reliability.accuracies.weights(claims)._replace(of_claim=votes)
-
-    def copies(self, reliability: Copying) -> Copies:
+    def copies(self, state: Copying) -> Copies:
         """The pairs that are likelier dependent than not, the clearest first.
 
         Many are so with a probability that differs from one by nothing. Of these the ones that
         hardly ever differ come first (to the percent), then those with the most evidence.
         """
-        shared = reliability.shared
-        log_forth, log_back = self._log_dependence(reliability)
+        log_forth, log_back = self._log_dependence(state)
         log_odds = np.logaddexp(log_forth, log_back)
-        n_shared = np.diff(shared.first_link_of_pair)
-        differing = np.round(shared.different / np.maximum(n_shared + shared.different, 1.0), 2)
+        spoken = np.maximum(state.n_shared + state.different, 1.0)
         probability = sigmoid(log_odds)
+        differing = np.round(state.different / spoken, 2)
         top = np.lexsort((-log_odds, differing, -np.round(probability, 2)))
         top = top[log_odds[top] > 0.0][:MOST_COPIES]
         is_forth = log_forth[top] >= log_back[top]
+        source, other = state.pairs.source[top], state.pairs.other[top]
         return Copies(
-            np.where(is_forth, shared.source[top], shared.other[top]),
-            np.where(is_forth, shared.other[top], shared.source[top]),
+            np.where(is_forth, source, other),
+            np.where(is_forth, other, source),
             probability[top],
-            reliability.shared_true[top],
-            n_shared[top] - reliability.shared_true[top],
-            shared.different[top],
+            state.shared_true[top],
+            state.n_shared[top] - state.shared_true[top],
+            state.different[top],
         )
 
-    def _log_dependence(self, reliability: Copying) -> tuple[FloatArray, FloatArray]:
+    def _log_dependence(self, state: Copying) -> tuple[FloatArray, FloatArray]:
         """`log_dependence` of every pair."""
-        shared, accuracy = reliability.shared, reliability.accuracies.accuracy
-        n_shared = np.diff(shared.first_link_of_pair)
-        n_partners = np.bincount(np.append(shared.source, shared.other), minlength=len(accuracy))
+        pairs, accuracy = state.pairs, state.accuracies.accuracy
+        n_partners = np.bincount(np.append(*pairs), minlength=len(accuracy))
         return log_dependence(
-            (accuracy[shared.source], accuracy[shared.other]),
-            (reliability.shared_true, n_shared - reliability.shared_true, shared.different),
-            (self.copying / n_partners[shared.source], self.copying / n_partners[shared.other]),
-            _coincidence(reliability),
+            (accuracy[pairs.source], accuracy[pairs.other]),
+            (state.shared_true, state.n_shared - state.shared_true, state.different),
+            (self.copying / n_partners[pairs.source], self.copying / n_partners[pairs.other]),
+            _coincidence(state),
             self.copied,
         )
 
-    def _independence(self, block: Block, reliability: Copying) -> FloatArray:
+    def _independence(self, block: Block, state: Copying, links: Links) -> FloatArray:
         """I = Π (1 - c P(the two are dependent)) over the supporters of a fact counted before.
 
         Given that one of the two copies the other, its second naming tells nothing new, whichever
         of them is the copier: so P is that of both directions.
         """
-        shared = reliability.shared
-        log_forth, log_back = self._log_dependence(reliability)
+        log_forth, log_back = self._log_dependence(state)
         forth, back = _probabilities(log_forth, log_back)
-        order = _order(forth - back, reliability)
-        is_other_later = order[shared.other] > order[shared.source]
-        n_links = np.diff(shared.first_link_of_pair)
-        log_factor = np.repeat(np.log1p(-self.copied * (forth + back)), n_links)
+        order = _order(forth - back, state)
+        is_other_later = order[state.pairs.other] > order[state.pairs.source]
+        log_factor = np.repeat(np.log1p(-self.copied * (forth + back)), links.n_links)
         later = np.where(
-            np.repeat(is_other_later, n_links), shared.support_of_other, shared.support_of_source
+            np.repeat(is_other_later, links.n_links),
+            links.support_of_other,
+            links.support_of_source,
         )
         return np.exp(np.bincount(later, log_factor, len(block.source_of_support)))
 
@@ -240,22 +304,21 @@ def log_dependence(
     return forth, against_independence(accuracy, priors[1])
 
 
-def _coincidence(reliability: Copying) -> float:
+def _coincidence(state: Copying) -> float:
     """How likely two independent sources that err name the same false value; at least 1 / n.
 
     1 / n in the paper. But some errors suggest themselves, as a temperature one degree off. So it
     is the lower quartile, over the pairs, of their shared false values in proportion to the items
     on which both should err: most pairs are independent, or else nothing can be learned at all.
     """
-    shared, accuracies = reliability.shared, reliability.accuracies
-    n_shared = np.diff(shared.first_link_of_pair)
-    error = 1.0 - accuracies.accuracy
-    both_err = error[shared.source] * error[shared.other] * (n_shared + shared.different)
+    error = 1.0 - state.accuracies.accuracy
+    spoken = state.n_shared + state.different
+    both_err = error[state.pairs.source] * error[state.pairs.other] * spoken
     tells = both_err >= 1.0
-    least = 1.0 / accuracies.n_false_values
+    least = 1.0 / state.accuracies.n_false_values
     if tells.sum() < FEWEST_PAIRS:
         return least
-    share = (n_shared - reliability.shared_true)[tells] / both_err[tells]
+    share = (state.n_shared - state.shared_true)[tells] / both_err[tells]
     return float(np.clip(np.quantile(share, 0.25), least, 1.0))
 
 
@@ -265,38 +328,23 @@ def _probabilities(log_forth: FloatArray, log_back: FloatArray) -> tuple[FloatAr
     return np.exp(log_forth - log_total), np.exp(log_back - log_total)
 
 
-def _order(net: FloatArray, reliability: Copying) -> IntArray:
+def _order(net: FloatArray, state: Copying) -> IntArray:
     """At which place each source is counted: who copies least, on balance, comes first.
 
     `net` is, for each pair, the probability that the source copies less that of the reverse. Of
     sources that copy as much as they are copied, the more accurate comes first.
     """
-    shared, n_sources = reliability.shared, len(reliability.rank)
-    copies = np.bincount(shared.source, net, n_sources) - np.bincount(shared.other, net, n_sources)
-    accuracy = reliability.accuracies.accuracy
-    order = np.lexsort((reliability.rank, -np.round(accuracy, SAME), np.round(copies, SAME)))
+    n_sources = len(state.rank)
+    copies = np.bincount(state.pairs.source, net, n_sources)
+    copies = copies - np.bincount(state.pairs.other, net, n_sources)
+    accuracy = state.accuracies.accuracy
+    order = np.lexsort((state.rank, -np.round(accuracy, SAME), np.round(copies, SAME)))
     place = np.empty(n_sources, dtype=np.int64)
     place[order] = np.arange(n_sources)
     return place
 
 
-def _votes(block: Block, copying: Copying, independence: FloatArray) -> FloatArray:
-    """What each claim weighs."""
-    return np.asarray(copying.accuracies.votes()[block.source_of_support] * independence)
-
-
-def _plausibility(block: Block, copying: Copying, independence: FloatArray) -> FloatArray:
-    vote = _votes(block, copying, independence)
-    score = np.add.reduceat(vote, block.first_support_of_fact[:-1])
-    return share_with_unclaimed(score, block, copying.accuracies.n_false_values)
-
-
-def _tally(block: Block, copying: Copying, independence: FloatArray) -> Tally:
-    """How the sources' words met the facts; how many of the values that a pair shares are true."""
-    plausibility = hold_known(_plausibility(block, copying, independence), block)
-    counts = kernels.count_votes(block, plausibility, len(copying.rank))
-    plausibility_of_support = np.repeat(plausibility, np.diff(block.first_support_of_fact))
-    n_links = np.diff(copying.shared.first_link_of_pair)
-    pair_of_link = np.repeat(np.arange(len(n_links)), n_links)
-    plausibility_of_link = plausibility_of_support[copying.shared.support_of_source]
-    return counts, np.bincount(pair_of_link, plausibility_of_link, len(n_links))
+def _weights(block: Block, state: Copying, independence: FloatArray) -> Weights:
+    """What each claim weighs: the vote of its source, as far as it is independent."""
+    weights = state.accuracies.weights(block)
+    return weights._replace(of_claim=weights.support[block.source_of_support] * independence)

@@ -9,23 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from veracity.algorithms.accu import Accuracies, share_with_unclaimed
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, Weights, hold_known, kernels
+from veracity.algorithms.accu import Accuracies
+from veracity.algorithms.base import Algorithm, Labels, Memory, Phase, Step, Tally, Turn, clamp_known
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.encode import Block, Claims, FloatArray
-from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
+from veracity.algorithms.rules import Weights
+from veracity.claims.block import Block, FloatArray, Names
+from veracity.claims.survey import Survey
+from veracity.kernels.loading import kernels
+from veracity.similarity import BY_KIND, MOST_VALUES, SimilarPairs, Similarity, similar_pairs
 
 __all__ = ["AccuSim", "Likened"]
 
 
 class Likened(NamedTuple):
-    """The accuracies, and how similar the values of an item are."""
+    """The accuracies, and the values that are compared."""
 
     accuracies: Accuracies
-    pairs: SimilarPairs
+    labels: Labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ class AccuSim(Algorithm[Likened]):
 
     name = "accu-sim"
     kinds = ("categorical",)
-    learns_from = "all"
+    state_type = Likened
 
     prior: Prior = NO_PRIOR
     n_false_values: float = 100.0
@@ -67,56 +68,51 @@ class AccuSim(Algorithm[Likened]):
         require_at_least(self, 1, n_false_values=self.n_false_values, max_rounds=self.max_rounds)
         require_at_least(self, 1, most_values=self.most_values)
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Likened]:
-        """Start from the prior; the values of each item are compared, once."""
-        assert claims.value_of_fact is not None  # categorical claims have values
-        first = claims.all.first_fact_of_item
-        pairs = similar_pairs(claims.value_of_fact, first, self.similarity, self.most_values)
-        return (), Likened(Accuracies.at_start(claims, prior, self.n_false_values), pairs)
+    def start(self, survey: Survey, prior: PriorRates) -> Likened:
+        """Start from the prior."""
+        accuracies = Accuracies.at_start(survey, prior, self.n_false_values)
+        return Likened(accuracies, survey.names.labels)
 
-    def is_settled(self, reliability: Likened) -> bool:
+    def phases(self, state: Likened) -> tuple[Phase[Likened], ...]:
+        """Rounds; the values of each item are compared once."""
+        return (Phase("rounds", (Step(self.tally, self.learn, self.pairs),), self.change),)
+
+    def is_settled(self, state: Likened) -> bool:
         """Where all sources are fixed there is nothing to learn."""
-        return bool(reliability.accuracies.prior.is_fixed.all())
+        return bool(state.accuracies.prior.is_fixed.all())
 
-    def study(
-        self, block: Block, memory: Memory, reliability: Likened, turn: Turn
-    ) -> tuple[Memory, Tally]:
+    def tally(self, block: Block, state: Likened, turn: Turn) -> Tally:
         """Judge the facts and count how the sources' words met them."""
-        plausibility = hold_known(self.judge(block, memory, reliability, True), block)
-        n_sources = len(reliability.accuracies.accuracy)
-        return memory, (kernels.count_votes(block, plausibility, n_sources),)
+        plausibility = clamp_known(self.judge(block, state, turn.memory), block)
+        return (kernels.count_votes(block, plausibility, len(state.accuracies.accuracy)),)
 
-    def learn(self, reliability: Likened, tally: Tally) -> Likened:
+    def learn(self, state: Likened, total: Tally) -> Likened:
         """A_s = mean plausibility of the values it names."""
-        return reliability._replace(accuracies=reliability.accuracies.learn(tally[0]))
+        return state._replace(accuracies=state.accuracies.learn(total[0]))
 
     def change(self, before: Likened, after: Likened) -> float:
         """The largest move of any accuracy."""
         return before.accuracies.change(after.accuracies)
 
-    def trust(self, reliability: Likened) -> FloatArray:
+    def trust(self, state: Likened) -> FloatArray:
         """The accuracy."""
-        return reliability.accuracies.accuracy
+        return state.accuracies.accuracy
 
-    def settle(self, reliability: Likened, prior: PriorRates) -> Likened:
+    def calibrate(self, state: Likened, prior: PriorRates) -> Likened:
         """Correct the accuracies by the known truths."""
-        return reliability._replace(accuracies=reliability.accuracies.settled())
+        return state._replace(accuracies=state.accuracies.calibrated())
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: Likened, single_truth: bool
-    ) -> FloatArray:
+    def pairs(self, block: Block, state: Likened) -> SimilarPairs:
+        """How similar the values of each item are."""
+        values = state.labels.gather(block.label_of_fact)
+        return similar_pairs(values, block.first_fact_of_item, self.similarity, self.most_values)
+
+    def weigh(self, block: Block, state: Likened, memory: Memory = None) -> Weights:
         """C*(c) = C(c) + influence · Σ similarity(c, c') C(c') over the item's other values."""
-        vote = reliability.accuracies.votes()
-        score: FloatArray = kernels.sum_votes(block, np.zeros_like(vote), vote)
-        one, other, similarity = reliability.pairs
-        weight = self.influence * similarity
-        to_one = np.bincount(one, score[other] * weight, len(score))
-        to_other = np.bincount(other, score[one] * weight, len(score))
-        n_false_values = reliability.accuracies.n_false_values
-        return share_with_unclaimed(score + to_one + to_other, block, n_false_values)
+        one, other, similarity = memory or self.pairs(block, state)
+        pairs = (one, other, self.influence * similarity)
+        return state.accuracies.weights(block)._replace(pairs=pairs)
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Likened) -> Weights:
-        """A source's vote, of which similar values have their share."""
-        one, other, similarity = reliability.pairs
-        weights = reliability.accuracies.weights(claims)
-        return weights._replace(pairs=(one, other, self.influence * similarity))
+    def grow(self, state: Likened, names: Names) -> Likened:
+        """New sources as usual; new values are compared like others."""
+        return super().grow(state, names)._replace(labels=names.labels)

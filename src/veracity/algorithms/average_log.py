@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veracity.algorithms.sums import Sides, Standing, Sums, earned
-from veracity.encode import Block, FloatArray
+from veracity.algorithms.sums import Standing, Sums
+from veracity.claims.block import FloatArray
 
 __all__ = ["AverageLog"]
 
@@ -25,7 +25,7 @@ class AverageLog(Sums):
 
     name = "average-log"
 
-    def trust_from(self, block: Block, belief: Sides, standing: Standing) -> FloatArray:
+    def trust_from(self, paid: FloatArray, state: Standing) -> FloatArray:
         """T(s) = log|C_s| · Σ B(c) / |C_s|: none for a source with a single claim."""
-        n_claims = standing.n_claims
-        return earned(block, belief, len(n_claims)) * np.log(n_claims) / n_claims
+        n_claims = np.maximum(state.n_claims, 1.0)
+        return np.asarray(paid * np.log(n_claims) / n_claims)

@@ -1,58 +1,68 @@
 """What every algorithm is: *judge* the facts from the reliabilities, *learn* them from the facts.
 
-The loop in `discovery` drives any algorithm through these questions::
+An algorithm is a short sequence of phases. The loop in `fit` drives any algorithm through these
+questions, all of them pure::
 
-    memory, reliability = start(claims, prior)
-    each round:  memory, tally = study(block, memory, reliability, turn)     for every block
-                 reliability   = learn(reliability, tally)                   tallies added up
-                 change(before, after) < tolerance?                          then it has converged
-    reliability  = settle(reliability, prior)                                known truths weigh in
-    plausibility = judge(block, memory, reliability, single_truth)           for every block; or
-    estimates    = estimate(block, memory, reliability)                      if claims are numbers
-    rates        = rates(reliability, counts)                                what is told of sources
-    weights      = weights(claims, memory, reliability)                      why it judged as it did
+    state = start(survey, prior)                       from one look at all claims
+    for phase in phases(state):                        in order; a phase is one round, or many
+        for step in phase.steps:                       mostly one
+            total = Σ step.tally(block, state, turn)   for every block; tallies add up
+            state = step.learn(state, total)
+        phase.change(before, after) < tolerance?       then the phase is over
+    state = calibrate(state, prior)                    known truths weigh in
+    plausibility = judge(block, state)                 for every block, by weigh(block, state)
+    rates = rates(state, counts)                       what is told of sources
 
-All are pure. `memory` is what is remembered of each fact from round to round (nothing, for most);
-the tally is all that ever has to cross between blocks, threads or machines.
+The tally is all that ever crosses between blocks, threads or machines, and the state is all that is
+kept. `weigh` is the definition of judging: `judge` and every explanation are derived from it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
-from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.encode import UNKNOWN, Block, Claims, FloatArray, IntArray
-from veracity.kernels.loading import kernels
-from veracity.schema import Kind
+from veracity.algorithms.prior import NO_PRIOR, BySource, CountBySource, Prior, PriorRates
+from veracity.algorithms.rules import Weights, plausibilities
+from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray, Names
+from veracity.claims.schema import Kind
+from veracity.claims.survey import Survey
 
 __all__ = [
+    "SUREST",
     "Algorithm",
+    "BySource",
     "Copies",
+    "CountBySource",
+    "Labels",
     "Memory",
+    "Phase",
     "Rates",
-    "Rule",
+    "Step",
     "Tally",
     "Turn",
-    "Weights",
-    "hold_known",
-    "kernels",
-    "logit",
-    "normalise_odds",
-    "share_of_item",
-    "sigmoid",
+    "Walk",
+    "clamp_known",
 ]
 
-Memory = tuple[NDArray[Any], ...]
-"""Arrays with one row a fact."""
+SUREST = 1e-6
+"""No rate that is learned comes closer to zero or one than this."""
+
+Memory = Any
+"""What is kept beside a block from one look at it to the next."""
 
 Tally = tuple[Any, ...]
-"""Numbers and arrays that add up."""
+"""Numbers and arrays that merge by adding: `Largest` is one that merges otherwise."""
 
-Reliability = TypeVar("Reliability")
+Labels = Annotated[pl.Series, "labels"]
+"""The names of all values, in a state that compares values: not kept with it, as names are."""
+
+State = TypeVar("State")
 
 
 class Rates(NamedTuple):
@@ -78,56 +88,71 @@ class Copies(NamedTuple):
     different: FloatArray
 
 
-Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
-"""How plausibilities follow from scores; `explain` has them."""
+class Turn(NamedTuple):
+    """Which round of its phase a look belongs to, from 1, and what is kept beside the block."""
+
+    round_number: int = 1
+    seed: int = 0
+    memory: Memory = None
+
+    def rng(self, block: Block) -> np.random.Generator:
+        """The randomness of this round and block."""
+        return np.random.default_rng([self.seed, self.round_number, block.number])
 
 
-class Weights(NamedTuple):
-    """What claims add to the scores of facts, and by which rule plausibilities follow from scores.
+@dataclass(frozen=True)
+class Step(Generic[State]):
+    """One look at every block, and what is learned from the sum of the tallies.
 
-    The score of a fact is its prior, plus `support` of every source that supports it, plus `oppose`
-    of every other source that speaks on its item. Some algorithms weigh otherwise: by the claim,
-    not the source (`of_claim`, in the order of `Tables.claims`, for `support`); by what is claimed
-    and what is true (`confusion`, for both, times `of_claim` if there is one); or a claim also adds
-    a share of its weight to the facts paired with its own (`pairs`: fact, other fact, share).
+    Where a step `derives`, what it derives from a block, once, is kept beside the block; where it
+    `remembers`, its tally comes with what is to be kept, as ``(tally, memory)``.
     """
 
-    support: FloatArray
-    oppose: FloatArray
-    rule: Rule
-    prior: float | FloatArray = 0.0
-    """The score before any claim: one for all facts, or one a fact."""
-    power: float = 1.0
-    """For shares and balances: of the scores to this power."""
-    of_claim: FloatArray | None = None
-    pairs: tuple[IntArray, IntArray, FloatArray] | None = None
-    confusion: FloatArray | None = None
-    """[source, label that is true, label that is claimed]"""
-    unclaimed: FloatArray | None = None
-    """For a softmax, the score of what nobody claims of each item: log Σ exp over such values."""
-    account: Literal["exact", "average"] = "exact"
-    """Whether the plausibilities are those of these weights, or these a mean of those drawn by."""
+    tally: Callable[[Block, State, Turn], Any]
+    learn: Callable[[State, Any], State]
+    derives: Callable[[Block, State], Memory] | None = None
+    remembers: bool = False
+
+    def look(self, block: Block, state: State, turn: Turn) -> tuple[Tally, Memory]:
+        """The tally of a block, and what is to be kept beside it."""
+        if self.derives is not None and turn.memory is None:
+            turn = turn._replace(memory=self.derives(block, state))
+        found = self.tally(block, state, turn)
+        return found if self.remembers else (found, turn.memory)
 
 
-class Turn(NamedTuple):
-    """Which round it is, from 1, and the randomness of this round and block."""
+@dataclass(frozen=True)
+class Walk(Generic[State]):
+    """A step for what cannot be added up: something goes from block to block and changes.
 
-    round_number: int
-    rng: np.random.Generator
+    `lanes` are the independent parts of a state that do; ``go(block, lane, turn)`` is one on its
+    way through a block, with what is kept beside the block for it; `join` brings them home.
+    """
+
+    lanes: Callable[[State], tuple[Any, ...]]
+    go: Callable[[Block, Any, Turn], tuple[Any, Memory]]
+    join: Callable[[State, tuple[Any, ...]], State]
 
 
-class Algorithm(ABC, Generic[Reliability]):
+@dataclass(frozen=True)
+class Phase(Generic[State]):
+    """Steps that are taken once, or again and again until `change` says that little changes."""
+
+    name: str
+    steps: tuple[Step[State] | Walk[State], ...]
+    change: Callable[[State, State], float] | None = None
+
+
+class Algorithm(ABC, Generic[State]):
     """An algorithm's parameters, frozen, with the questions the loop asks of it.
 
-    `learns_from` says when the loop calls `learn`: after every "block", for algorithms that climb
-    or sample as they go; after every "sweep" over all blocks, for those that sum first; or from
-    "all" claims as one block, for those that need all facts at once, to normalise them say. What
-    is not overridden is right for an algorithm that learns nothing.
+    What is not overridden is right for an algorithm that learns nothing.
     """
 
     name: ClassVar[str]
     kinds: ClassVar[tuple[Kind, ...]] = ("categorical", "multiple", "binary")
-    learns_from: ClassVar[Literal["block", "sweep", "all"]] = "sweep"
+    state_type: ClassVar[Any] = None
+    """The type of the state: a named tuple of numbers, arrays and such tuples, to be kept."""
 
     prior: Prior = NO_PRIOR
     seed: int = 0
@@ -136,97 +161,85 @@ class Algorithm(ABC, Generic[Reliability]):
     tolerance: float = 0.0
 
     @abstractmethod
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Reliability]:
-        """Begin: the memory of all facts, and the reliability before the first round."""
+    def start(self, survey: Survey, prior: PriorRates) -> State:
+        """The state before the first phase."""
 
-    def is_settled(self, reliability: Reliability) -> bool:
-        """Whether there is nothing to learn."""
-        return self.max_rounds == 0
+    def phases(self, state: State) -> tuple[Phase[State], ...]:
+        """What is done, in order. Unless overridden: rounds of `tally` and `learn`, if any."""
+        if self.max_rounds == 0:
+            return ()
+        return (Phase("rounds", (Step(self.tally, self.learn),), self.change),)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: Reliability, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """Look at one block: the new memory of its facts, and what it tells of the sources."""
-        return memory, ()
+    def tally(self, block: Block, state: State, turn: Turn) -> Any:  # noqa: ANN401 - a `Tally`
+        """What one block tells of the sources (E-step)."""
+        raise NotImplementedError(f"{self.name} has no rounds")
 
-    def learn(self, reliability: Reliability, tally: Tally) -> Reliability:
-        """Take in what the blocks told."""
-        return reliability
+    def learn(self, state: State, total: Any) -> State:  # noqa: ANN401 - a `Tally`
+        """What follows from the sum over all blocks (M-step)."""
+        raise NotImplementedError(f"{self.name} has no rounds")
 
-    def change(self, before: Reliability, after: Reliability) -> float:
+    def change(self, before: State, after: State) -> float:
         """How far a round moved what matters."""
-        return 0.0
+        raise NotImplementedError(f"{self.name} has no rounds")
 
-    def settle(self, reliability: Reliability, prior: PriorRates) -> Reliability:
+    def is_settled(self, state: State) -> bool:
+        """Whether there is nothing to learn."""
+        return False
+
+    def calibrate(self, state: State, prior: PriorRates) -> State:
         """Let known truths weigh on what was learned."""
-        return reliability
+        return state
 
-    def trust(self, reliability: Reliability) -> FloatArray | None:
-        """The algorithm's own score of each source, where it is neither a tpr nor an fpr."""
+    def weigh(self, block: Block, state: State, memory: Memory = None) -> Weights | None:
+        """What each claim weighs; None if facts are not judged by weights.
+
+        `memory` is what a step derived from this block, or None: then it is derived again.
+        """
         return None
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Reliability) -> Weights | None:
-        """What each claim weighs in `judge` or `estimate`; None if it does not judge by weights."""
-        return None
+    def judge(self, block: Block, state: State, memory: Memory = None) -> FloatArray:
+        """The plausibility of each fact of the block: what follows from the weights."""
+        weights = self.weigh(block, state, memory)
+        if weights is None:
+            raise NotImplementedError(f"{self.name} does not judge by weights")
+        return plausibilities(block, weights)
 
-    def copies(self, reliability: Reliability) -> Copies | None:
-        """Pairs of sources of which one seems to copy the other, where the algorithm looks."""
-        return None
-
-    def judge(
-        self, block: Block, memory: Memory, reliability: Reliability, single_truth: bool
-    ) -> FloatArray:
-        """Plausibility of each fact of the block; `single_truth`: one fact of each item is true."""
-        raise NotImplementedError(f"{self.name} is for numbers")  # `kinds` says so beforehand
-
-    def estimate(
-        self, block: Block, memory: Memory, reliability: Reliability
-    ) -> tuple[FloatArray, FloatArray]:
+    def estimate(self, block: Block, state: State) -> tuple[FloatArray, FloatArray]:
         """For numeric claims: the number each item is estimated at, and its standard error."""
         raise NotImplementedError(f"{self.name} is not for numbers")
 
-    def rates(self, reliability: Reliability, counts: FloatArray) -> Rates:
+    def trust(self, state: State) -> FloatArray | None:
+        """The algorithm's own score of each source, where it is neither a tpr nor an fpr."""
+        return None
+
+    def copies(self, state: State) -> Copies | None:
+        """Pairs of sources of which one seems to copy the other, where the algorithm looks."""
+        return None
+
+    def rates(self, state: State, counts: FloatArray) -> Rates:
         """What is told of the sources; `counts` is `count_votes` of the final plausibilities."""
         supports_of_true, supports, true, facts = counts.T
         return Rates(
             _share(supports_of_true, true),
             _share(supports - supports_of_true, facts - true),
-            float(true.sum() / facts.sum()),
+            float(true.sum() / max(facts.sum(), 1.0)),
         )
 
+    def grow(self, state: State, names: Names) -> State:
+        """The state with rows for sources never met: they count as the mean of those that were."""
+        from veracity.algorithms.state import grown  # noqa: PLC0415 - it looks at this module
 
-def normalise_odds(log_odds: FloatArray, block: Block) -> FloatArray:
-    """Plausibilities of facts of which one per item is true, from those of independent facts.
+        return grown(state, names.n_sources)
 
-    p* = odds / Σ odds over the item's facts: the posterior given that exactly one is true. Keeps
-    the order of the facts.
-    """
-    return np.asarray(kernels.normalise_log(log_odds, block.first_fact_of_item))
-
-
-def share_of_item(score: FloatArray, block: Block) -> FloatArray:
-    """Scores, none negative, as shares of their item's total: what a single truth makes of them."""
-    first, n_facts_of_item = block.first_fact_of_item[:-1], np.diff(block.first_fact_of_item)
-    total = np.repeat(np.add.reduceat(score, first), n_facts_of_item)
-    share = score / np.where(total > 0.0, total, 1.0)
-    return np.where(total > 0.0, share, 1.0 / np.repeat(n_facts_of_item, n_facts_of_item))
+    def resume(self, state: State, survey: Survey, prior: PriorRates) -> State:
+        """The state from which learning goes on with new claims; the survey is of all so far."""
+        return self.grow(state, survey.names)
 
 
-def hold_known(plausibility: FloatArray, block: Block) -> FloatArray:
+def clamp_known(plausibility: FloatArray, block: Block) -> FloatArray:
     """Plausibilities, with what is known of facts in the place of what is thought of them."""
     is_known = block.known_of_fact != UNKNOWN
     return np.where(is_known, block.known_of_fact, plausibility) if is_known.any() else plausibility
-
-
-def sigmoid(x: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-x)), without overflow."""
-    return np.asarray(np.exp(-np.logaddexp(0.0, -x)))
-
-
-def logit(p: FloatArray) -> FloatArray:
-    """log(p / (1 - p)), finite also where rounding has made p zero or one."""
-    smallest = np.finfo(np.float64).tiny
-    return np.log(np.maximum(p, smallest)) - np.log(np.maximum(1.0 - p, smallest))
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:

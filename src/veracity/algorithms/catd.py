@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veracity.algorithms.base import Tally
 from veracity.algorithms.checks import require_probability
 from veracity.algorithms.crh import CRH, some_loss
-from veracity.encode import FloatArray
+from veracity.claims.block import FloatArray
 
 __all__ = ["CATD"]
 
@@ -41,13 +40,13 @@ class CATD(CRH):
         super().__post_init__()
         require_probability(self, significance=self.significance)
 
-    def learn(self, reliability: FloatArray, tally: Tally) -> FloatArray:
+    def weights_from(self, mean_loss: FloatArray, n_claims: FloatArray) -> FloatArray:
         """The lower end of the interval, the largest weight being one."""
         from scipy.stats import chi2  # noqa: PLC0415 - takes its time to load
 
-        loss, n_claims = tally
-        if loss.sum() <= 0.0:  # nobody errs
-            return np.ones_like(loss)
-        quantile = chi2.ppf(self.significance / 2.0, np.maximum(n_claims, 1))
-        weight = quantile / some_loss(loss)
+        if mean_loss.sum() <= 0.0:  # nobody errs
+            return np.ones_like(mean_loss)
+        n_claims = np.maximum(n_claims, 1.0)
+        quantile = chi2.ppf(self.significance / 2.0, n_claims)
+        weight = quantile / some_loss(mean_loss * n_claims)
         return np.asarray(weight / weight.max())

@@ -7,32 +7,48 @@ Reliability Estimation (SIGMOD 2014).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from veracity.algorithms.base import (
     Algorithm,
+    BySource,
+    CountBySource,
     Memory,
-    Rule,
-    Tally,
     Turn,
-    Weights,
-    hold_known,
-    kernels,
-    share_of_item,
+    clamp_known,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
-from veracity.algorithms.numbers import is_numeric, numbers_of, weighted_estimate
+from veracity.algorithms.numbers import (
+    Distances,
+    calibrated,
+    distances,
+    numbers_of,
+    weighted_estimate,
+)
 from veracity.algorithms.prior import PriorRates
-from veracity.encode import Block, Claims, FloatArray
-from veracity.schema import Kind
+from veracity.algorithms.rules import Rule, Weights, share_of_item
+from veracity.claims.block import Block, FloatArray
+from veracity.claims.schema import Kind
+from veracity.claims.survey import Survey
+from veracity.kernels.loading import kernels
 
-__all__ = ["CRH", "losses", "some_loss", "weighted_vote"]
+__all__ = ["CRH", "Losses", "some_loss"]
+
+
+class Losses(NamedTuple):
+    """What each source weighs, its mean loss and its claims, and what known numbers tell of it."""
+
+    weight: BySource
+    mean_loss: BySource
+    n_claims: CountBySource
+    known_loss: CountBySource
+    n_known: CountBySource
 
 
 @dataclass(frozen=True, kw_only=True)
-class CRH(Algorithm[FloatArray]):
+class CRH(Algorithm[Losses]):
     """A source's weight is -log of its share of all loss; truth is the weighted vote or mean.
 
     The loss of a value is 0 or 1; that of a number is its squared distance from the truth, in
@@ -46,6 +62,7 @@ class CRH(Algorithm[FloatArray]):
 
     name = "crh"
     kinds: ClassVar[tuple[Kind, ...]] = ("categorical", "numeric")
+    state_type = Losses
 
     max_rounds: int = 100
     tolerance: float = 1e-4
@@ -54,78 +71,68 @@ class CRH(Algorithm[FloatArray]):
         require_positive(self, tolerance=self.tolerance)
         require_at_least(self, 1, max_rounds=self.max_rounds)
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, FloatArray]:
+    def start(self, survey: Survey, prior: PriorRates) -> Losses:
         """All sources weigh the same."""
-        return (), np.ones(claims.n_sources)
+        nothing = np.zeros(survey.n_sources)
+        return Losses(np.ones(survey.n_sources), nothing, nothing, nothing, nothing)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: FloatArray, turn: Turn
-    ) -> tuple[Memory, Tally]:
+    def tally(self, block: Block, state: Losses, turn: Turn) -> Distances:
         """The loss of every source against the truths its weight makes."""
-        return memory, losses(block, reliability)
+        n_sources = len(state.weight)
+        if block.is_numeric:
+            numbers = numbers_of(block)
+            return distances(numbers, weighted_estimate(numbers, state.weight)[0], n_sources)
+        counts = kernels.count_votes(block, self._winners(block, state), n_sources)
+        nothing = np.zeros(n_sources)
+        return Distances(counts[:, 1] - counts[:, 0], counts[:, 1], nothing, nothing)
 
-    def learn(self, reliability: FloatArray, tally: Tally) -> FloatArray:
-        """The weights that minimise the weighted loss, given Σ exp(-weight) = 1."""
-        loss, n_claims = tally
-        if loss.sum() <= 0.0:  # nobody errs
-            return np.ones_like(loss)
-        loss = some_loss(loss / np.maximum(n_claims, 1.0))
+    def learn(self, state: Losses, total: Distances) -> Losses:
+        """The weights that minimise the weighted loss."""
+        mean_loss = total.square / np.maximum(total.n_claims, 1.0)
+        known = (total.known_square, total.n_known)
+        weight = self.weights_from(mean_loss, total.n_claims)
+        return Losses(weight, mean_loss, total.n_claims, *known)
+
+    def weights_from(self, mean_loss: FloatArray, n_claims: FloatArray) -> FloatArray:
+        """-log of the share of all loss, given Σ exp(-weight) = 1; the largest weight is one."""
+        if mean_loss.sum() <= 0.0:  # nobody errs
+            return np.ones_like(mean_loss)
+        loss = some_loss(mean_loss)
         weight = -np.log(loss / loss.sum())
         return np.asarray(weight / max(weight.max(), 1e-12))
 
-    def change(self, before: FloatArray, after: FloatArray) -> float:
+    def change(self, before: Losses, after: Losses) -> float:
         """The largest move of any weight."""
-        return float(np.abs(after - before).max())
+        return float(np.abs(after.weight - before.weight).max())
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: FloatArray, single_truth: bool
-    ) -> FloatArray:
-        """The share of the weighted vote."""
-        return weighted_vote(block, reliability)
+    def calibrate(self, state: Losses, prior: PriorRates) -> Losses:
+        """Correct the losses by known numbers; known values are clamped, and that is all."""
+        if not state.n_known.any():
+            return state
+        loss = calibrated(state.mean_loss, (state.known_loss, state.n_known))
+        return state._replace(mean_loss=loss, weight=self.weights_from(loss, state.n_claims))
 
-    def estimate(
-        self, block: Block, memory: Memory, reliability: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def estimate(self, block: Block, state: Losses) -> tuple[FloatArray, FloatArray]:
         """The weighted mean, and its standard error."""
-        return weighted_estimate(numbers_of(block), reliability)
+        return weighted_estimate(numbers_of(block), state.weight)
 
-    def weights(self, claims: Claims, memory: Memory, reliability: FloatArray) -> Weights:
-        """The weight of the source."""
-        rule: Rule = "estimate" if claims.kind == "numeric" else "share"
-        return Weights(reliability, np.zeros_like(reliability), rule)
+    def weigh(self, block: Block, state: Losses, memory: Memory = None) -> Weights:
+        """The weight of the source: values have their share of the weighted vote."""
+        rule: Rule = "estimate" if block.is_numeric else "share"
+        return Weights(rule, state.weight)
 
-    def trust(self, reliability: FloatArray) -> FloatArray:
+    def trust(self, state: Losses) -> FloatArray:
         """The weight."""
-        return reliability
+        return state.weight
+
+    def _winners(self, block: Block, state: Losses) -> FloatArray:
+        """One for the fact an item's weights favour, nothing for the others; ties share the one."""
+        vote = self.judge(block, state)
+        best = np.maximum.reduceat(vote, block.first_fact_of_item[:-1])
+        is_best = vote >= np.repeat(best, block.n_facts_of_item) - 1e-12
+        return clamp_known(share_of_item(is_best.astype(np.float64), block), block)
 
 
 def some_loss(loss: FloatArray) -> FloatArray:
     """Losses, none of them zero: half the least stands for none, or weights were infinite."""
     return np.asarray(np.maximum(loss, loss[loss > 0.0].min() / 2.0))
-
-
-def weighted_vote(block: Block, weight: FloatArray) -> FloatArray:
-    """Each fact's share of the weights of its item's claims."""
-    return share_of_item(kernels.sum_votes(block, np.zeros_like(weight), weight), block)
-
-
-def losses(block: Block, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The summed loss of each source against the truths these weights make, and its claims."""
-    if is_numeric(block):
-        numbers = numbers_of(block)
-        truth, _ = weighted_estimate(numbers, weight)
-        distance = numbers.distance(truth) ** 2
-        n_claims = np.bincount(numbers.source, minlength=len(weight)).astype(np.float64)
-        loss: FloatArray = np.bincount(numbers.source, distance, len(weight)).astype(np.float64)
-        return loss, n_claims
-    counts = kernels.count_votes(block, _winners(block, weight), len(weight))
-    return counts[:, 1] - counts[:, 0], counts[:, 1]
-
-
-def _winners(block: Block, weight: FloatArray) -> FloatArray:
-    """One for the fact an item's weights favour, nothing for the others; ties share the one."""
-    vote = weighted_vote(block, weight)
-    first, n_facts_of_item = block.first_fact_of_item[:-1], np.diff(block.first_fact_of_item)
-    best = np.repeat(np.maximum.reduceat(vote, first), n_facts_of_item)
-    wins = share_of_item((vote >= best - 1e-12).astype(np.float64), block)
-    return hold_known(wins, block)

@@ -6,22 +6,39 @@ Zhao, Han: A Probabilistic Model for Estimating Real-valued Truth from Conflicti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory, Tally, Turn, Weights
+from veracity.algorithms.base import Algorithm, BySource, CountBySource, Memory, Turn
 from veracity.algorithms.checks import require_at_least, require_positive
-from veracity.algorithms.numbers import Numbers, numbers_of
+from veracity.algorithms.numbers import (
+    Distances,
+    Numbers,
+    calibrated,
+    clamp_numbers,
+    distances,
+    numbers_of,
+)
 from veracity.algorithms.prior import PriorRates
-from veracity.encode import Block, Claims, FloatArray
-from veracity.schema import Kind
+from veracity.algorithms.rules import Weights
+from veracity.claims.block import Block, FloatArray
+from veracity.claims.schema import Kind
+from veracity.claims.survey import Survey
 
-__all__ = ["GTM"]
+__all__ = ["GTM", "Variances"]
+
+
+class Variances(NamedTuple):
+    """The variance of each source, and what the known truths tell of it."""
+
+    variance: BySource
+    known_square: CountBySource
+    n_known: CountBySource
 
 
 @dataclass(frozen=True, kw_only=True)
-class GTM(Algorithm[FloatArray]):
+class GTM(Algorithm[Variances]):
     """Truths and variances that are most likely a posteriori, by expectation maximisation.
 
     Claims are taken in standard deviations from the mean of their item's.
@@ -38,6 +55,7 @@ class GTM(Algorithm[FloatArray]):
 
     name = "gtm"
     kinds: ClassVar[tuple[Kind, ...]] = ("numeric",)
+    state_type = Variances
 
     truth_variance: float = 1.0
     variance_shape: float = 10.0
@@ -55,50 +73,47 @@ class GTM(Algorithm[FloatArray]):
         )
         require_at_least(self, 1, max_rounds=self.max_rounds)
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, FloatArray]:
+    def start(self, survey: Survey, prior: PriorRates) -> Variances:
         """Every source has the prior's variance."""
         variance = self.variance_scale / (self.variance_shape + 1.0)
-        return (), np.full(claims.n_sources, variance)
+        nothing = np.zeros(survey.n_sources)
+        return Variances(np.full(survey.n_sources, variance), nothing, nothing)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: FloatArray, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """How far the sources are from the truths their variances make (E step)."""
+    def tally(self, block: Block, state: Variances, turn: Turn) -> Distances:
+        """How far the sources are from the truths their variances make (E-step)."""
         numbers = numbers_of(block)
-        truth, _ = self._truths(numbers, reliability)
-        distance = (numbers.standard - truth[numbers.item]) ** 2
-        n_sources = len(reliability)
-        n_claims = np.bincount(numbers.source, minlength=n_sources).astype(np.float64)
-        return memory, (np.bincount(numbers.source, distance, n_sources), n_claims)
+        truth, _ = self._truths(numbers, state.variance)
+        return distances(numbers, numbers.centre + numbers.scale * truth, len(state.variance))
 
-    def learn(self, reliability: FloatArray, tally: Tally) -> FloatArray:
-        """The most likely variances: (2 scale + Σ distance²) / (2 shape + 2 + claims) (M step)."""
-        distance, n_claims = tally
-        return np.asarray(
-            (2.0 * self.variance_scale + distance) / (2.0 * (self.variance_shape + 1.0) + n_claims)
+    def learn(self, state: Variances, total: Distances) -> Variances:
+        """The most likely variances: (2 scale + Σ distance²) / (2 shape + 2 + claims) (M-step)."""
+        variance = (2.0 * self.variance_scale + total.square) / (
+            2.0 * (self.variance_shape + 1.0) + total.n_claims
         )
+        return Variances(variance, total.known_square, total.n_known)
 
-    def change(self, before: FloatArray, after: FloatArray) -> float:
+    def change(self, before: Variances, after: Variances) -> float:
         """The largest move of any variance."""
-        return float(np.abs(after - before).max())
+        return float(np.abs(after.variance - before.variance).max())
 
-    def estimate(
-        self, block: Block, memory: Memory, reliability: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def calibrate(self, state: Variances, prior: PriorRates) -> Variances:
+        """Correct the variances by the known truths."""
+        return state._replace(variance=calibrated(state.variance, state[1:]))
+
+    def estimate(self, block: Block, state: Variances) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation of each item's truth, in its own units."""
         numbers = numbers_of(block)
-        truth, variance = self._truths(numbers, reliability)
-        uncertainty = np.where(numbers.is_lone, np.nan, numbers.scale * np.sqrt(variance))
-        return numbers.centre + numbers.scale * truth, uncertainty
+        truth, variance = self._truths(numbers, state.variance)
+        error = np.where(numbers.is_single, np.nan, numbers.scale * np.sqrt(variance))
+        return clamp_numbers(numbers, numbers.centre + numbers.scale * truth, error)
 
-    def weights(self, claims: Claims, memory: Memory, reliability: FloatArray) -> Weights:
+    def weigh(self, block: Block, state: Variances, memory: Memory = None) -> Weights:
         """The precision of the source; that of the prior goes to the mean of the item's claims."""
-        precision, nothing = 1.0 / reliability, np.zeros_like(reliability)
-        return Weights(precision, nothing, "estimate", 1.0 / self.truth_variance)
+        return Weights("estimate", 1.0 / state.variance, prior=1.0 / self.truth_variance)
 
-    def trust(self, reliability: FloatArray) -> FloatArray:
+    def trust(self, state: Variances) -> FloatArray:
         """The precision, one over the variance."""
-        return 1.0 / reliability
+        return 1.0 / state.variance
 
     def _truths(self, numbers: Numbers, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and variance of each truth, in the standard units of its item."""

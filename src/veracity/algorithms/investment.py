@@ -9,20 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veracity.algorithms.base import Memory, Weights
 from veracity.algorithms.checks import require_at_least
-from veracity.algorithms.sums import (
-    Sides,
-    Standing,
-    Sums,
-    earned,
-    share,
-    votes,
-    weights_of_stakes,
-)
-from veracity.encode import Block, Claims, FloatArray
+from veracity.algorithms.sums import Sides, Standing, Sums, earned, share, votes
+from veracity.claims.block import Block, FloatArray
 
-__all__ = ["Investment", "invested_in"]
+__all__ = ["Investment"]
 
 LEAST_INVESTED = 1e-250
 """Less counts as nothing: dividing by it could overflow."""
@@ -48,12 +39,11 @@ class Investment(Sums):
         super().__post_init__()
         require_at_least(self, 1.0, growth=self.growth)
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Standing) -> Weights:
-        """What a source invests in each of its claims; belief grows with a power of their sum."""
-        stake = reliability.trust / reliability.n_claims
-        return weights_of_stakes(stake, reliability.has_denials, self._power())
+    def stake(self, state: Standing) -> FloatArray:
+        """What a source invests in each of its claims: i(s) = T(s) / |C_s|."""
+        return np.asarray(state.trust / np.maximum(state.n_claims, 1.0))
 
-    def _power(self) -> float:
+    def power(self) -> float:
         """Belief is what is invested to this power."""
         return self.growth
 
@@ -61,22 +51,23 @@ class Investment(Sums):
         """The paper's voted prior: the share of the votes."""
         return share(block, voters, has_denials)
 
-    def trust_from(self, block: Block, belief: Sides, standing: Standing) -> FloatArray:
-        """T(s) = Σ B(c) · i(s) / I(c) over its claims, i(s) = T(s) / |C_s| from before."""
-        stake = standing.trust / standing.n_claims
-        invested = votes(block, stake, standing.has_denials)
-        pay = Sides(*map(_per_unit, belief, invested))
-        return stake * earned(block, pay, len(stake))
-
-    def belief_from(self, block: Block, standing: Standing) -> Sides:
+    def belief_from(self, block: Block, state: Standing) -> Sides:
         """B(c) = I(c)^g."""
-        invested = invested_in(block, standing)
+        invested = self.invested(block, state)
         return Sides(invested.fact**self.growth, invested.denial**self.growth)
 
+    def invested(self, block: Block, state: Standing) -> Sides:
+        """I(c) = Σ i(s) over the sources s of claim c."""
+        return votes(block, self.stake(state), state.has_denials)
 
-def invested_in(block: Block, standing: Standing) -> Sides:
-    """I(c) = Σ T(s) / |C_s| over the sources s of claim c."""
-    return votes(block, standing.trust / standing.n_claims, standing.has_denials)
+    def pay(self, block: Block, belief: Sides, state: Standing) -> FloatArray:
+        """Σ B(c) / I(c) over its claims: what is paid for each unit invested."""
+        per_unit = Sides(*map(_per_unit, belief, self.invested(block, state)))
+        return earned(block, per_unit, len(state.trust))
+
+    def trust_from(self, paid: FloatArray, state: Standing) -> FloatArray:
+        """T(s) = i(s) · Σ B(c) / I(c), i(s) from before."""
+        return self.stake(state) * paid
 
 
 def _per_unit(belief: FloatArray, invested: FloatArray) -> FloatArray:

@@ -14,16 +14,13 @@ import numpy as np
 
 from veracity.algorithms.base import (
     Algorithm,
+    BySource,
+    CountBySource,
     Memory,
+    Phase,
     Rates,
-    Rule,
-    Tally,
     Turn,
-    Weights,
-    kernels,
-    logit,
-    normalise_odds,
-    sigmoid,
+    Walk,
 )
 from veracity.algorithms.checks import (
     require_at_least,
@@ -31,10 +28,13 @@ from veracity.algorithms.checks import (
     require_positive,
 )
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.encode import Block, Claims, FloatArray
+from veracity.algorithms.rules import Weights, logit, sigmoid
+from veracity.claims.block import Block, FloatArray
+from veracity.claims.schema import Kind
+from veracity.claims.survey import Survey
 from veracity.errors import ParameterError
 from veracity.kernels import Machine, Pace
-from veracity.schema import Kind
+from veracity.kernels.loading import kernels
 
 __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 
@@ -45,7 +45,7 @@ PLENTY, PLENTY_OF_SOURCE = 1_000_000, 1_500
 """Claims, in all and of a source, that one round was made for. Where there are more, it is worth
 more than one."""
 
-MOST_HASTE = 6.0
+MOST_WORTH = 6.0
 """How many rounds one round may be worth: then four are enough."""
 
 NegativePhase = Literal["exact", "sampled"]
@@ -70,10 +70,29 @@ def source_bias(visible_bias: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 class Training(NamedTuple):
-    """The machine, and by how much its steps shrink from round to round."""
+    """The machine, and by how much its steps shrink from round to round.
 
-    machine: Machine
+    A restricted Boltzmann machine with visible biases a, weights w, and the global part b_G of the
+    hidden bias; sources that are fixed are not trained.
+    """
+
+    visible_bias: BySource
+    weight: BySource
+    is_fixed: CountBySource
+    hidden_bias: float
     decay: float
+    single_truth: bool
+
+    @property
+    def machine(self) -> Machine:
+        """As the kernels want it."""
+        return Machine(self.visible_bias, self.weight, self.hidden_bias, self.is_fixed)
+
+    @property
+    def rates(self) -> Rates:
+        """What the machine thinks of the sources."""
+        tpr, fpr = rates_of(self.visible_bias, self.weight)
+        return Rates(tpr, fpr, float(sigmoid(np.array(self.hidden_bias))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +126,7 @@ class LTDRBM(Algorithm[Training]):
         Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`.
     """
 
-    learns_from = "block"
+    state_type = Training
 
     prior: Prior = NO_PRIOR
     learning_rate: float = 0.01
@@ -138,94 +157,75 @@ class LTDRBM(Algorithm[Training]):
         """A single truth is for values."""
         return ("categorical",) if self.single_truth else ("categorical", "multiple", "binary")
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Training]:
+    def start(self, survey: Survey, prior: PriorRates) -> Training:
         """Set the machine to the prior."""
-        self._check(claims)
-        prevalence = prior.prevalence or claims.usual_prevalence
+        self._check(survey)
+        prevalence = prior.prevalence or survey.usual_prevalence
         visible_bias, weight = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
         hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
-        machine = Machine(visible_bias, weight, hidden_bias, prior.is_fixed)
-        return (), Training(machine, self.decay * _haste(claims))
+        decay = self.decay * _worth_of_round(survey)
+        return Training(
+            visible_bias, weight, prior.is_fixed, hidden_bias, decay, survey.single_truth
+        )
 
-    def is_settled(self, reliability: Training) -> bool:
+    def phases(self, state: Training) -> tuple[Phase[Training], ...]:
+        """Rounds of mini-batches, which follow each other through the blocks."""
+        walk = Walk(lambda state: (state,), self.climb, lambda state, lanes: lanes[0])
+        return (Phase("rounds", (walk,), self.change),)
+
+    def is_settled(self, state: Training) -> bool:
         """Where all sources are fixed there is nothing to train."""
-        return bool(reliability.machine.is_fixed.all())
+        return bool(state.is_fixed.all())
 
-    def study(
-        self, block: Block, memory: Memory, reliability: Training, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """Climb through the block in mini-batches; the tally is how far the weights moved."""
-        machine, decay = reliability
-        rate = self.learning_rate * float(np.exp(-decay * (turn.round_number - 1)))
-        order = turn.rng.permutation(len(block.first_fact_of_item) - 1)
+    def climb(self, block: Block, lane: Training, turn: Turn) -> tuple[Training, None]:
+        """Climb through the block in mini-batches."""
+        rate = self.learning_rate * float(np.exp(-lane.decay * (turn.round_number - 1)))
+        rng = turn.rng(block)
+        order = rng.permutation(block.n_items)
         gibbs_steps = self.gibbs_steps if self.negative_phase == "sampled" else 0
         pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps)
-        a, w, b = kernels.climb(block, order, machine, pace, turn.rng)
-        old_a, old_w, old_b, _ = machine
-        return memory, (a - old_a, w - old_w, b - old_b)
-
-    def learn(self, reliability: Training, tally: Tally) -> Training:
-        """Move the weights."""
-        a, w, b, is_fixed = reliability.machine
-        move_a, move_w, move_b = tally
-        moved = Machine(a + move_a, w + move_w, float(b + move_b), is_fixed)
-        return reliability._replace(machine=moved)
+        a, w, b = kernels.climb(block, order, lane.machine, pace, rng)
+        return lane._replace(visible_bias=a, weight=w, hidden_bias=float(b)), None
 
     def change(self, before: Training, after: Training) -> float:
         """The largest move of any tpr, fpr or the prevalence."""
-        old, new = _rates(before.machine), _rates(after.machine)
+        old, new = before.rates, after.rates
         moves = (new.tpr - old.tpr, new.fpr - old.fpr, new.prevalence - old.prevalence)
         return float(max(np.abs(move).max() for move in moves))
 
-    def settle(self, reliability: Training, prior: PriorRates) -> Training:
+    def calibrate(self, state: Training, prior: PriorRates) -> Training:
         """Correct the rates by the known truths."""
-        machine = reliability.machine
-        rates = rates_of(machine.visible_bias, machine.weight)
-        visible_bias, weight = weights_of(*prior.weigh_known(*rates))
-        return reliability._replace(
-            machine=machine._replace(visible_bias=visible_bias, weight=weight)
-        )
+        tpr, fpr, _ = state.rates
+        visible_bias, weight = weights_of(*prior.weigh_known(tpr, fpr))
+        return state._replace(visible_bias=visible_bias, weight=weight)
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: Training, single_truth: bool
-    ) -> FloatArray:
-        """P(h = 1 | v) of the helper machine that has only the sources of the item."""
-        visible_bias, weight, hidden_bias, _ = reliability.machine
-        base = source_bias(visible_bias, weight)
-        log_odds = hidden_bias + kernels.sum_votes(block, base, weight)
-        return normalise_odds(log_odds, block) if single_truth else sigmoid(log_odds)
+    def weigh(self, block: Block, state: Training, memory: Memory = None) -> Weights:
+        """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: the hidden bias.
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Training) -> Weights:
-        """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: the hidden bias."""
-        visible_bias, weight, hidden_bias, _ = reliability.machine
-        base = source_bias(visible_bias, weight)
-        rule: Rule = "softmax" if claims.kind == "categorical" else "sigmoid"
-        return Weights(base + weight, base, rule, hidden_bias)
+        The plausibility is P(h = 1 | v) of the helper machine that has only the item's sources.
+        """
+        base = source_bias(state.visible_bias, state.weight)
+        rule = "softmax" if state.single_truth else "sigmoid"
+        return Weights(rule, base + state.weight, base, state.hidden_bias)
 
-    def rates(self, reliability: Training, counts: FloatArray) -> Rates:
+    def rates(self, state: Training, counts: FloatArray) -> Rates:
         """The machine's own rates; under a single truth the prevalence is one value an item."""
-        rates = _rates(reliability.machine)
         if not self.single_truth:
-            return rates
-        return rates._replace(prevalence=float(counts[:, 2].sum() / counts[:, 3].sum()))
+            return state.rates
+        prevalence = float(counts[:, 2].sum() / counts[:, 3].sum())
+        return state.rates._replace(prevalence=prevalence)
 
-    def _check(self, claims: Claims) -> None:
-        block = claims.all
-        n_draws = np.diff(block.first_fact_of_item) * np.diff(block.first_voice_of_item)
-        if self.negative_phase == "sampled" and n_draws.max() > MOST_DRAWS:
+    def _check(self, survey: Survey) -> None:
+        n_draws = survey.counted.largest_item
+        if self.negative_phase == "sampled" and n_draws > MOST_DRAWS:
             raise ParameterError(
-                f"LTDRBM: an item has {n_draws.max():,} pairs of source and value, too many to "
+                f"LTDRBM: an item has {n_draws:,.0f} pairs of source and value, too many to "
                 "sample; use negative_phase='exact'"
             )
 
 
-def _haste(claims: Claims) -> float:
+def _worth_of_round(survey: Survey) -> float:
     """How many rounds a round is worth."""
-    of_source = np.bincount(claims.all.source_of_voice, minlength=claims.n_sources)
+    of_source = survey.counted.items_of_source
     worth = min(of_source.sum() / PLENTY, np.median(of_source) / PLENTY_OF_SOURCE)
-    return float(np.clip(worth, 1.0, MOST_HASTE))
-
-
-def _rates(machine: Machine) -> Rates:
-    tpr, fpr = rates_of(machine.visible_bias, machine.weight)
-    return Rates(tpr, fpr, float(sigmoid(np.array(machine.hidden_bias))))
+    return float(np.clip(worth, 1.0, MOST_WORTH))

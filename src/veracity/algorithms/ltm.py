@@ -14,20 +14,20 @@ import numpy as np
 
 from veracity.algorithms.base import (
     Algorithm,
+    BySource,
+    CountBySource,
     Memory,
+    Phase,
     Rates,
-    Rule,
-    Tally,
     Turn,
-    Weights,
-    hold_known,
-    kernels,
-    logit,
-    normalise_odds,
+    Walk,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
-from veracity.encode import Block, Claims, FloatArray
+from veracity.algorithms.rules import Weights, logit, plausibilities
+from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.claims.survey import Survey
+from veracity.kernels.loading import kernels
 
 __all__ = ["LTM", "Chains"]
 
@@ -39,16 +39,37 @@ CERTAIN = 1e12
 class Chains(NamedTuple):
     """Where the chains stand.
 
-    ``counts[c, s, i, j]``: how often, in chain c, source s claimed j of facts that are i;
-    ``prior`` the same in beta-prior counts; ``n_true[r, c]``: true facts in round r, of
-    ``n_drawn[r]`` that were drawn.
+    ``counts[s, c, i, j]``: how often, in chain c, source s claimed j of facts that are i;
+    ``kept_counts``, the same, added up over the rounds that count; ``prior`` the same in beta-prior
+    counts; ``n_true[r, c]``: true facts in round r. The truths of the facts are kept beside their
+    blocks.
     """
 
+    counts: CountBySource
+    kept_counts: CountBySource
+    prior: BySource
+    log_prior_odds: float
+    n_true: FloatArray
+    rounds: int
+    single_truth: bool
+
+
+class Chain(NamedTuple):
+    """One chain on its way through the blocks in one round."""
+
+    number: int
     counts: FloatArray
     prior: FloatArray
     log_prior_odds: float
-    n_true: FloatArray
-    n_drawn: FloatArray
+    n_true: int
+    n_drawn: int
+
+
+class Drawn(NamedTuple):
+    """The truths of a block's facts in one chain, and the sum of the probabilities that count."""
+
+    truth: IntArray
+    kept: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +94,7 @@ class LTM(Algorithm[Chains]):
     """
 
     name = "ltm"
-    learns_from = "block"
+    state_type = Chains
 
     prior: Prior = NO_PRIOR
     tpr_strength: float = 100.0
@@ -106,110 +127,126 @@ class LTM(Algorithm[Chains]):
         """A sampler runs as many rounds as it was told."""
         return self.rounds
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Chains]:
-        """No truth is drawn yet (-1), nothing is counted: the first round starts from the prior."""
+    def start(self, survey: Survey, prior: PriorRates) -> Chains:
+        """Nothing is counted: the first round starts from the prior."""
         tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
-        tpr_strength, fpr_strength = self._strengths(claims, prior)
-        pseudo = np.empty((claims.n_sources, 2, 2))
+        tpr_strength, fpr_strength = self._strengths(survey, prior)
+        pseudo = np.empty((survey.n_sources, 2, 2))
         pseudo[:, 1, 1] = tpr_strength * tpr
         pseudo[:, 1, 0] = tpr_strength * (1.0 - tpr)
         pseudo[:, 0, 1] = fpr_strength * fpr
         pseudo[:, 0, 0] = fpr_strength * (1.0 - fpr)
         prevalence = 0.5 if prior.prevalence is None else prior.prevalence
-        truth = np.full((claims.n_facts, self.chains), -1, dtype=np.int8)
-        memory = (truth, np.zeros(claims.n_facts))
-        counts = np.zeros((self.chains, claims.n_sources, 2, 2))
-        n_true, n_drawn = np.zeros((self.rounds, self.chains)), np.zeros(self.rounds)
+        nothing = np.zeros((survey.n_sources, self.chains, 2, 2))
         odds = float(logit(np.array(prevalence)))
-        return memory, Chains(counts, pseudo, odds, n_true, n_drawn)
+        n_true = np.zeros((self.rounds, self.chains))
+        return Chains(nothing, nothing, pseudo, odds, n_true, 0, survey.single_truth)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: Chains, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """Draw every fact of the block once in every chain; the tally is how the counts moved."""
-        truth, kept = memory[0].copy(), memory[1].copy()
-        counts = np.empty_like(reliability.counts)
-        for chain in range(self.chains):
-            truth[:, chain], probability, counts[chain] = kernels.gibbs(
-                block,
-                np.ascontiguousarray(truth[:, chain]),
-                reliability.counts[chain],
-                reliability.prior,
-                reliability.log_prior_odds,
-                turn.rng,
-            )
-            if self._keeps(turn.round_number):
-                kept += probability
-        n_true, n_drawn = np.zeros_like(reliability.n_true), np.zeros(self.rounds)
-        n_true[turn.round_number - 1] = truth.sum(axis=0)
-        n_drawn[turn.round_number - 1] = len(truth)
-        return (truth, kept), (counts - reliability.counts, n_true, n_drawn)
+    def phases(self, state: Chains) -> tuple[Phase[Chains], ...]:
+        """In every round each chain goes through all blocks."""
+        walk = Walk(self.split, self.draw, self.join)
+        return (Phase("rounds", (walk,), self.change),)
 
-    def learn(self, reliability: Chains, tally: Tally) -> Chains:
-        """Move the counts."""
-        counts, n_true, n_drawn = tally
-        return reliability._replace(
-            counts=reliability.counts + counts,
-            n_true=reliability.n_true + n_true,
-            n_drawn=reliability.n_drawn + n_drawn,
+    def split(self, state: Chains) -> tuple[Chain, ...]:
+        """The chains, which know nothing of each other."""
+        return tuple(
+            Chain(chain, state.counts[:, chain].copy(), state.prior, state.log_prior_odds, 0, 0)
+            for chain in range(self.chains)
         )
+
+    def draw(self, block: Block, lane: Chain, turn: Turn) -> tuple[Chain, Drawn]:
+        """Draw every fact of the block once; no truth is drawn yet (-1) at the start.
+
+        A fact takes one random number, so the place in the chain's stream is the number of facts
+        drawn before: how claims are cut into blocks makes no difference.
+        """
+        before = turn.memory or Drawn(
+            np.full(block.n_facts, -1, dtype=np.int8), np.zeros(block.n_facts)
+        )
+        stream = np.random.PCG64([turn.seed, turn.round_number, lane.number])
+        rng = np.random.Generator(stream.advance(lane.n_drawn))
+        truth, probability, counts = kernels.gibbs(
+            block, before.truth, lane.counts, lane.prior, lane.log_prior_odds, rng
+        )
+        kept = before.kept + probability if self._keeps(turn.round_number) else before.kept
+        onward = lane._replace(
+            counts=counts,
+            n_true=lane.n_true + int(truth.sum()),
+            n_drawn=lane.n_drawn + block.n_facts,
+        )
+        return onward, Drawn(truth, kept)
+
+    def join(self, state: Chains, lanes: tuple[Chain, ...]) -> Chains:
+        """Where the chains stand after the round."""
+        counts = np.stack([lane.counts for lane in lanes], axis=1)
+        n_true = state.n_true.copy()
+        n_true[state.rounds] = [lane.n_true for lane in lanes]
+        rounds = state.rounds + 1
+        kept = state.kept_counts + counts if self._keeps(rounds) else state.kept_counts
+        return state._replace(counts=counts, kept_counts=kept, n_true=n_true, rounds=rounds)
 
     def change(self, before: Chains, after: Chains) -> float:
         """How far the chains disagree on the number of true facts: split R-hat less one."""
-        n_rounds = int(np.count_nonzero(after.n_drawn))
-        return split_r_hat(after.n_true[self.burn_in : n_rounds]) - 1.0
+        return split_r_hat(after.n_true[self.burn_in : after.rounds]) - 1.0
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: Chains, single_truth: bool
-    ) -> FloatArray:
-        """The mean of the probabilities the facts were drawn with."""
-        n_kept = sum(map(self._keeps, range(1, self.rounds + 1)))
-        plausibility = memory[1] / (n_kept * self.chains)
-        return normalise_odds(logit(plausibility), block) if single_truth else plausibility
+    def judge(self, block: Block, state: Chains, memory: Memory = None) -> FloatArray:
+        """The mean of the probabilities the facts were drawn with; by the weights, if none were."""
+        if memory is None:
+            return plausibilities(block, self.weigh(block, state))
+        kept = np.sum([drawn.kept for drawn in memory], axis=0)
+        plausibility = np.asarray(kept / (self._n_kept * self.chains))
+        if not state.single_truth:
+            return plausibility
+        nobody = np.full(block.n_items, -np.inf)
+        log_odds = logit(plausibility)
+        return np.asarray(kernels.normalise_log(log_odds, block.first_fact_of_item, nobody))
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Chains) -> Weights:
+    def weigh(self, block: Block, state: Chains, memory: Memory = None) -> Weights:
         """The weights the posterior means of the rates would have: facts were drawn by others."""
-        single_truth = claims.kind == "categorical"
-        plausibility = hold_known(
-            self.judge(claims.all, memory, reliability, single_truth), claims.all
-        )
-        counts = kernels.count_votes(claims.all, plausibility, claims.n_sources)
-        tpr, fpr, _ = self.rates(reliability, counts)
-        rule: Rule = "softmax" if single_truth else "sigmoid"
+        expected = state.kept_counts.mean(axis=1) / self._n_kept + state.prior
+        fpr, tpr = (expected[:, truth, 1] / expected[:, truth].sum(axis=1) for truth in (0, 1))
         support, oppose = np.log(tpr / fpr), np.log1p(-tpr) - np.log1p(-fpr)
-        return Weights(support, oppose, rule, reliability.log_prior_odds, account="average")
+        rule = "softmax" if state.single_truth else "sigmoid"
+        return Weights(rule, support, oppose, state.log_prior_odds, account="average")
 
-    def rates(self, reliability: Chains, counts: FloatArray) -> Rates:
+    def rates(self, state: Chains, counts: FloatArray) -> Rates:
         """Posterior means of the rates, with the expected counts for the counts."""
         supports_of_true, supports, true, facts = counts.T
-        prior = reliability.prior
+        prior = state.prior
         tpr = (supports_of_true + prior[:, 1, 1]) / (true + prior[:, 1].sum(axis=1))
         fpr = (supports - supports_of_true + prior[:, 0, 1]) / (
             facts - true + prior[:, 0].sum(axis=1)
         )
         return Rates(tpr, fpr, float(true.sum() / facts.sum()))
 
-    def _strengths(self, claims: Claims, prior: PriorRates) -> tuple[FloatArray, FloatArray]:
+    def resume(self, state: Chains, survey: Survey, prior: PriorRates) -> Chains:
+        """The chains go on, with the old claims as part of the prior (incremental LTM)."""
+        grown = self.grow(state, survey.names)
+        learned = grown.kept_counts.mean(axis=1) / self._n_kept
+        nothing, n_true = np.zeros_like(grown.counts), np.zeros_like(grown.n_true)
+        return grown._replace(
+            counts=nothing, kept_counts=nothing, prior=grown.prior + learned, n_true=n_true, rounds=0
+        )
+
+    def _strengths(self, survey: Survey, prior: PriorRates) -> tuple[FloatArray, FloatArray]:
         """How many claims each source's prior is worth.
 
         Known truths weigh against what is sampled as they do in `PriorRates.weigh_known`.
         """
-        block = claims.all
-        n_facts_of_voice = np.repeat(
-            np.diff(block.first_fact_of_item), np.diff(block.first_voice_of_item)
-        )
-        spoken = np.bincount(block.source_of_voice, n_facts_of_voice, claims.n_sources)
+        spoken, prevalence = survey.counted.facts_of_source, survey.usual_prevalence
         true, facts = prior.known[:, 2], prior.known[:, 3]
-        of_true = self.tpr_strength + spoken * claims.usual_prevalence * true / UNLEARNED
-        of_false = self.fpr_strength + spoken * (1.0 - claims.usual_prevalence) * (
-            (facts - true) / UNLEARNED
-        )
+        of_true = self.tpr_strength + spoken * prevalence * true / UNLEARNED
+        of_false = self.fpr_strength + spoken * (1.0 - prevalence) * (facts - true) / UNLEARNED
         is_fixed = prior.is_fixed == 1
         return np.where(is_fixed, CERTAIN, of_true), np.where(is_fixed, CERTAIN, of_false)
 
     def _keeps(self, round_number: int) -> bool:
         after_burn_in = round_number - self.burn_in - 1
         return after_burn_in >= 0 and after_burn_in % (self.thinning + 1) == 0
+
+    @property
+    def _n_kept(self) -> int:
+        return sum(map(self._keeps, range(1, self.rounds + 1)))
 
 
 def split_r_hat(draws: FloatArray) -> float:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Memory, Weights
+from veracity.algorithms.base import Algorithm, BySource, Memory
 from veracity.algorithms.prior import PriorRates
-from veracity.encode import Block, Claims, FloatArray
+from veracity.algorithms.rules import Weights
+from veracity.claims.block import Block
+from veracity.claims.survey import Survey
 
-__all__ = ["MajorityVote"]
+__all__ = ["Equals", "MajorityVote"]
+
+
+class Equals(NamedTuple):
+    """What each source counts: one."""
+
+    weight: BySource
 
 
 @dataclass(frozen=True, kw_only=True)
-class MajorityVote(Algorithm[None]):
+class MajorityVote(Algorithm[Equals]):
     """The share of an item's sources that support the fact.
 
     There is nothing to learn, so it takes no rounds; the sources' rates are counted afterwards,
@@ -23,18 +32,12 @@ class MajorityVote(Algorithm[None]):
     """
 
     name = "majority-vote"
+    state_type = Equals
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, None]:
-        """Nothing is needed."""
-        return (), None
+    def start(self, survey: Survey, prior: PriorRates) -> Equals:
+        """All sources are equal."""
+        return Equals(np.ones(survey.n_sources))
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: None, single_truth: bool
-    ) -> FloatArray:
-        """Supporters over voices."""
-        return np.asarray(np.diff(block.first_support_of_fact) / block.n_voices_of_fact)
-
-    def weights(self, claims: Claims, memory: Memory, reliability: None) -> Weights:
+    def weigh(self, block: Block, state: Equals, memory: Memory = None) -> Weights:
         """Every supporter adds one; the voices are what these are a share of."""
-        one = np.ones(claims.n_sources)
-        return Weights(one, np.zeros_like(one), "mean")
+        return Weights("mean", state.weight)

@@ -13,37 +13,35 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import (
+    SUREST,
     Algorithm,
+    BySource,
+    CountBySource,
     Memory,
     Rates,
-    Rule,
     Tally,
     Turn,
-    Weights,
-    hold_known,
-    kernels,
-    logit,
-    normalise_odds,
-    sigmoid,
+    clamp_known,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.encode import Block, Claims, FloatArray, IntArray
+from veracity.algorithms.rules import Weights, logit, scores, sigmoid
+from veracity.claims.block import Block, FloatArray
+from veracity.claims.survey import Survey
+from veracity.kernels.loading import kernels
 
 __all__ = ["MLE", "TwoCoins"]
-
-SUREST = 1e-6
-"""No rate comes closer to zero or one than this."""
 
 
 class TwoCoins(NamedTuple):
     """Each source's tpr and fpr, the prevalence, and the log-likelihood they were learned at."""
 
-    tpr: FloatArray
-    fpr: FloatArray
+    tpr: BySource
+    fpr: BySource
+    is_fixed: CountBySource
     prevalence: float
-    is_fixed: IntArray
     log_likelihood: float
+    single_truth: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +60,7 @@ class MLE(Algorithm[TwoCoins]):
     """
 
     name = "mle"
+    state_type = TwoCoins
 
     prior: Prior = NO_PRIOR
     learn_prevalence: bool = True
@@ -72,35 +71,35 @@ class MLE(Algorithm[TwoCoins]):
         require_positive(self, tolerance=self.tolerance)
         require_at_least(self, 1, max_rounds=self.max_rounds)
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, TwoCoins]:
+    def start(self, survey: Survey, prior: PriorRates) -> TwoCoins:
         """Start from the prior."""
-        prevalence = prior.prevalence or claims.usual_prevalence
+        prevalence = prior.prevalence or survey.usual_prevalence
         tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
-        return (), TwoCoins(tpr, fpr, prevalence, prior.is_fixed, -np.inf)
+        return TwoCoins(tpr, fpr, prior.is_fixed, prevalence, -np.inf, survey.single_truth)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: TwoCoins, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """Judge the facts, each for itself, and count how the sources' words met them (E step)."""
-        if_true, if_false = _log_joints(block, reliability)
-        plausibility = hold_known(sigmoid(if_true - if_false), block)
-        counts = kernels.count_votes(block, plausibility, len(reliability.tpr))
-        likelihood = np.logaddexp(if_true, if_false).sum()
-        return memory, (counts, plausibility.sum(), len(plausibility), likelihood)
+    def tally(self, block: Block, state: TwoCoins, turn: Turn) -> Tally:
+        """Judge the facts, each for itself, and count how the sources' words met them (E-step)."""
+        log_odds = scores(block, self.weigh(block, state))
+        plausibility = clamp_known(sigmoid(log_odds), block)
+        counts = kernels.count_votes(block, plausibility, len(state.tpr))
+        # log P(claims) = log P(false, claims) + log(1 + odds); the first follows from the counts
+        return counts, plausibility.sum(), len(plausibility), np.logaddexp(0.0, log_odds).sum()
 
-    def learn(self, reliability: TwoCoins, tally: Tally) -> TwoCoins:
-        """The rates that are most likely given the counts (M step)."""
-        counts, true, facts, likelihood = tally
+    def learn(self, state: TwoCoins, total: Tally) -> TwoCoins:
+        """The rates that are most likely given the counts (M-step)."""
+        counts, true, facts, log_odds_of_any = total
         supports_of_true, supports, spoken_true, spoken = counts.T
-        tpr = _share(supports_of_true, spoken_true, reliability.tpr)
-        fpr = _share(supports - supports_of_true, spoken - spoken_true, reliability.fpr)
-        free = reliability.is_fixed == 0
-        prevalence = float(true / facts) if self.learn_prevalence else reliability.prevalence
-        return reliability._replace(
-            tpr=np.where(free, tpr, reliability.tpr),
-            fpr=np.where(free, fpr, reliability.fpr),
+        tpr = _share(supports_of_true, spoken_true, state.tpr)
+        fpr = _share(supports - supports_of_true, spoken - spoken_true, state.fpr)
+        is_free = state.is_fixed == 0
+        prevalence = float(true / facts) if self.learn_prevalence else state.prevalence
+        if_false = supports @ np.log(state.fpr) + (spoken - supports) @ np.log1p(-state.fpr)
+        if_false += facts * np.log1p(-state.prevalence)
+        return state._replace(
+            tpr=np.where(is_free, tpr, state.tpr),
+            fpr=np.where(is_free, fpr, state.fpr),
             prevalence=min(max(prevalence, SUREST), 1.0 - SUREST),
-            log_likelihood=float(likelihood),
+            log_likelihood=float(if_false + log_odds_of_any),
         )
 
     def change(self, before: TwoCoins, after: TwoCoins) -> float:
@@ -109,39 +108,21 @@ class MLE(Algorithm[TwoCoins]):
         prevalence = abs(after.prevalence - before.prevalence)
         return float(max(prevalence, *(np.abs(move).max() for move in moves)))
 
-    def settle(self, reliability: TwoCoins, prior: PriorRates) -> TwoCoins:
+    def calibrate(self, state: TwoCoins, prior: PriorRates) -> TwoCoins:
         """Correct the rates by the known truths."""
-        tpr, fpr = prior.weigh_known(reliability.tpr, reliability.fpr)
-        return reliability._replace(tpr=tpr, fpr=fpr)
+        tpr, fpr = prior.weigh_known(state.tpr, state.fpr)
+        return state._replace(tpr=tpr, fpr=fpr)
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: TwoCoins, single_truth: bool
-    ) -> FloatArray:
-        """Bayes' rule."""
-        if_true, if_false = _log_joints(block, reliability)
-        log_odds = if_true - if_false
-        return normalise_odds(log_odds, block) if single_truth else sigmoid(log_odds)
-
-    def weights(self, claims: Claims, memory: Memory, reliability: TwoCoins) -> Weights:
+    def weigh(self, block: Block, state: TwoCoins, memory: Memory = None) -> Weights:
         """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: logit(prevalence)."""
-        tpr, fpr, prevalence = reliability[:3]
-        oppose = np.log1p(-tpr) - np.log1p(-fpr)
-        rule: Rule = "softmax" if claims.kind == "categorical" else "sigmoid"
-        prior = float(logit(np.array(prevalence)))
-        return Weights(oppose + logit(tpr) - logit(fpr), oppose, rule, prior)
+        oppose = np.log1p(-state.tpr) - np.log1p(-state.fpr)
+        support = oppose + logit(state.tpr) - logit(state.fpr)
+        prior = float(logit(np.array(state.prevalence)))
+        return Weights("softmax" if state.single_truth else "sigmoid", support, oppose, prior)
 
-    def rates(self, reliability: TwoCoins, counts: FloatArray) -> Rates:
+    def rates(self, state: TwoCoins, counts: FloatArray) -> Rates:
         """The rates that were learned."""
-        return Rates(reliability.tpr, reliability.fpr, reliability.prevalence)
-
-
-def _log_joints(block: Block, coins: TwoCoins) -> tuple[FloatArray, FloatArray]:
-    """For every fact: log P(true, its claims) and log P(false, its claims)."""
-    prior = logit(np.array(coins.prevalence))
-    log_true, log_false = -np.logaddexp(0.0, -prior), -np.logaddexp(0.0, prior)
-    if_true = kernels.sum_votes(block, np.log1p(-coins.tpr), logit(coins.tpr))
-    if_false = kernels.sum_votes(block, np.log1p(-coins.fpr), logit(coins.fpr))
-    return log_true + if_true, log_false + if_false
+        return Rates(state.tpr, state.fpr, state.prevalence)
 
 
 def _share(part: FloatArray, whole: FloatArray, otherwise: FloatArray) -> FloatArray:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from veracity.encode import Block, FloatArray, IntArray
+from veracity.algorithms.prior import UNLEARNED
+from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 
-__all__ = ["Numbers", "is_numeric", "numbers_of", "weighted_estimate"]
+__all__ = [
+    "Distances",
+    "Numbers",
+    "calibrated",
+    "clamp_numbers",
+    "distances",
+    "mean_by",
+    "numbers_of",
+    "weighted_estimate",
+]
 
 
 class Numbers(NamedTuple):
@@ -23,6 +32,8 @@ class Numbers(NamedTuple):
     source: IntArray
     centre: FloatArray
     scale: FloatArray
+    known: FloatArray
+    """The known truth of each item, NaN where it is not known."""
 
     @property
     def standard(self) -> FloatArray:
@@ -36,14 +47,9 @@ class Numbers(NamedTuple):
         return distance
 
     @property
-    def is_lone(self) -> NDArray[np.bool_]:
+    def is_single(self) -> BoolArray:
         """Which items have a single claim, which tells nothing of its own uncertainty."""
         return np.equal(np.bincount(self.item, minlength=len(self.centre)), 1)
-
-
-def is_numeric(block: Block) -> bool:
-    """Whether the facts of the block are numbers."""
-    return len(block.number_of_fact) > 0
 
 
 def numbers_of(block: Block) -> Numbers:
@@ -56,7 +62,43 @@ def numbers_of(block: Block) -> Numbers:
     scale = np.sqrt(mean_by((number - centre[item]) ** 2, item, n_items))
     # Rounding leaves a trace of spread where all agree.
     scale = np.where(scale > 1e-12 * mean_by(np.abs(number), item, n_items), scale, 0.0)
-    return Numbers(number, item, block.source_of_support, centre, scale)
+    known = block.known_number_of_item
+    return Numbers(number, item, block.source_of_support, centre, scale, known)
+
+
+class Distances(NamedTuple):
+    """Summed squared distances of each source from the truths, and its claims; of all, of known."""
+
+    square: FloatArray
+    n_claims: FloatArray
+    known_square: FloatArray
+    n_known: FloatArray
+
+
+def distances(numbers: Numbers, truth_of_item: FloatArray, n_sources: int) -> Distances:
+    """How far the sources are from these truths, and from those that are known.
+
+    Where all sources agree there is no scale, so a known truth tells nothing of how far they are.
+    """
+    is_known = ~np.isnan(numbers.known) & (numbers.scale > 0.0)
+    truth = np.where(is_known, numbers.known, truth_of_item)
+    square = numbers.distance(truth) ** 2
+    of_known = is_known[numbers.item]
+    return Distances(
+        *(
+            np.bincount(numbers.source, weight, n_sources).astype(np.float64)
+            for weight in (square, np.ones_like(square), square * of_known, of_known)
+        )
+    )
+
+
+def calibrated(mean_square: FloatArray, known: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Mean squared distances, as those from the known truths correct them.
+
+    What was learned without them counts as much as `UNLEARNED` known items.
+    """
+    square, n_known = known
+    return np.asarray((square + UNLEARNED * mean_square) / (n_known + UNLEARNED))
 
 
 def mean_by(
@@ -86,7 +128,15 @@ def weighted_estimate(
     spread = mean_by((numbers.number - estimate[numbers.item]) ** 2, numbers.item, n_items, weight)
     is_several = worth > 1.0 + 1e-9
     variance = np.where(is_several, spread / np.where(is_several, worth - 1.0, 1.0), np.nan)
-    return estimate, np.sqrt(variance)
+    return clamp_numbers(numbers, estimate, np.sqrt(variance))
+
+
+def clamp_numbers(
+    numbers: Numbers, estimate: FloatArray, error: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Estimates and their errors, with what is known in their place."""
+    is_known = ~np.isnan(numbers.known)
+    return np.where(is_known, numbers.known, estimate), np.where(is_known, 0.0, error)
 
 
 def _relative(weight: FloatArray, item: IntArray, n_items: int) -> FloatArray:

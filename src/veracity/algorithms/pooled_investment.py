@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veracity.algorithms.investment import Investment, invested_in
+from veracity.algorithms.investment import Investment
 from veracity.algorithms.sums import Sides, Standing, share
-from veracity.encode import Block
+from veracity.claims.block import Block
 
 __all__ = ["PooledInvestment"]
 
@@ -29,19 +29,19 @@ class PooledInvestment(Investment):
     growth: float = 1.4
     max_rounds: int = 10
 
+    def power(self) -> float:
+        """What is invested, times its share to a power."""
+        return 1.0 + self.growth
+
     def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
         """The paper's uniform prior: one over the number of claims that exclude one another."""
         is_claimed = Sides(np.sign(voters.fact), np.sign(voters.denial))
         return share(block, is_claimed, has_denials)
 
-    def _power(self) -> float:
-        """What is invested, times its share to a power."""
-        return 1.0 + self.growth
-
-    def belief_from(self, block: Block, standing: Standing) -> Sides:
+    def belief_from(self, block: Block, state: Standing) -> Sides:
         """B(c) = I(c) · I(c)^g / Σ I(d)^g over the claims d that exclude c, and c."""
-        invested = invested_in(block, standing)
-        grown = share(block, invested, standing.has_denials)  # shares first: no power underflows
+        invested = self.invested(block, state)
+        grown = share(block, invested, state.has_denials)  # shares first: no power underflows
         grown = Sides(grown.fact**self.growth, grown.denial**self.growth)
-        grown = share(block, grown, standing.has_denials)
+        grown = share(block, grown, state.has_denials)
         return Sides(invested.fact * grown.fact, invested.denial * grown.denial)

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from veracity.algorithms.checks import require_probability
-from veracity.encode import FloatArray, IntArray
+from veracity.claims.block import FloatArray
 from veracity.errors import BadValue, ParameterError, VeracityError
-from veracity.read import TRUE_WORDS, read_table
+from veracity.claims.read import TRUE_WORDS, read_table
 
-__all__ = ["NO_PRIOR", "Prior", "PriorRates", "Rate"]
+__all__ = [
+    "NO_PRIOR",
+    "UNLEARNED",
+    "BySource",
+    "CountBySource",
+    "Prior",
+    "PriorRates",
+    "Rate",
+]
+
+BySource = Annotated[FloatArray, "source"]
+"""An array of a state with one row per source. A source never met gets the mean of all others'."""
+
+CountBySource = Annotated[FloatArray, "source", 0.0]
+"""The same; but a source never met gets zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +49,13 @@ UNLEARNED = 10.0
 class PriorRates(NamedTuple):
     """A prior spelt out for every source, as arrays."""
 
-    tpr: FloatArray
-    fpr: FloatArray
-    is_fixed: IntArray
-    prevalence: float | None
-    known: FloatArray
+    tpr: BySource
+    fpr: BySource
+    is_fixed: CountBySource
+    """One for sources that learning leaves alone, zero for the others."""
+    known: CountBySource
     """`count_votes` of the items whose truth is known: all zero where none is."""
+    prevalence: float | None
 
     def weigh_known(self, tpr: FloatArray, fpr: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Rates as the known truths correct them.
@@ -124,10 +139,20 @@ class Prior:
         except ParameterError as error:
             raise BadValue(f"prior: {error}") from error
 
+    @classmethod
+    def from_description(cls, described: Mapping[str, Any]) -> Prior:
+        """The prior that a run tells of, as JSON has it."""
+        rates = {
+            part: {name: Rate(**rate) for name, rate in described.get(part, {}).items()}
+            for part in ("of_kind", "of_source")
+        }
+        plain = {part: described[part] for part in ("tpr", "fpr", "prevalence") if part in described}
+        return cls(**plain, **rates, kind_of_source=described.get("kind_of_source", {}))
+
     def rates(self, sources: Sequence[object], known: FloatArray | None = None) -> PriorRates:
         """Spell the prior out for these sources, with how their word met the known truths."""
         tpr, fpr = np.full(len(sources), self.tpr), np.full(len(sources), self.fpr)
-        is_fixed = np.zeros(len(sources), dtype=np.int64)
+        is_fixed = np.zeros(len(sources))
         rate_of_name = self._rate_of_name()
         if rate_of_name:
             for i, source in enumerate(sources):
@@ -135,7 +160,7 @@ class Prior:
                 if rate is not None:
                     tpr[i], fpr[i], is_fixed[i] = rate.tpr, rate.fpr, rate.fixed
         known = np.zeros((len(sources), 4)) if known is None else known
-        return PriorRates(tpr, fpr, is_fixed, self.prevalence, known)
+        return PriorRates(tpr, fpr, is_fixed, known, self.prevalence)
 
     def unknown(self, sources: Sequence[object]) -> list[str]:
         """The sources this prior speaks of that make no claim."""

@@ -17,29 +17,22 @@ import numpy as np
 
 from veracity.algorithms.base import (
     Algorithm,
+    BySource,
     Memory,
+    Phase,
+    Step,
     Tally,
     Turn,
-    Weights,
-    hold_known,
-    kernels,
-    share_of_item,
+    clamp_known,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import PriorRates
-from veracity.encode import UNKNOWN, Block, Claims, FloatArray
+from veracity.algorithms.rules import Weights, share_of_item
+from veracity.claims.block import UNKNOWN, Block, FloatArray
+from veracity.claims.survey import Largest, Survey
+from veracity.kernels.loading import kernels
 
-__all__ = [
-    "Sides",
-    "Standing",
-    "Sums",
-    "claims_of_sources",
-    "earned",
-    "hold",
-    "share",
-    "votes",
-    "weights_of_stakes",
-]
+__all__ = ["Sides", "Standing", "Sums", "clamp_sides", "earned", "share", "votes"]
 
 
 class Sides(NamedTuple):
@@ -50,11 +43,15 @@ class Sides(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The trust of each source, the largest being one, and how many claims it makes."""
+    """The trust of each source, the largest being one, and how many claims it makes.
 
-    trust: FloatArray
-    n_claims: FloatArray
+    `largest` is the largest belief that these trusts give to any claim.
+    """
+
+    trust: BySource
+    n_claims: BySource
     has_denials: bool
+    largest: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +67,7 @@ class Sums(Algorithm[Standing]):
     """
 
     name = "sums"
-    learns_from = "all"
+    state_type = Standing
 
     max_rounds: int = 20
     tolerance: float = 1e-3
@@ -84,70 +81,89 @@ class Sums(Algorithm[Standing]):
         """All rounds are made."""
         return self.max_rounds
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Standing]:
-        """The beliefs before the first round; all sources are trusted equally."""
-        standing = Standing(np.ones(claims.n_sources), *claims_of_sources(claims))
-        voters = votes(claims.all, standing.trust, standing.has_denials)
-        belief = self.first_belief(claims.all, voters, standing.has_denials)
-        return hold(claims.all, belief, standing.has_denials), standing
+    def start(self, survey: Survey, prior: PriorRates) -> Standing:
+        """All sources are trusted equally."""
+        return Standing(np.ones(survey.n_sources), survey.claims_of_source, survey.has_denials)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: Standing, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """Trust from the beliefs, then belief from the trusts.
+    def phases(self, state: Standing) -> tuple[Phase[Standing], ...]:
+        """In every round trust follows from the beliefs; how large these are is seen before.
 
-        Both are divided by the largest, which changes no ratio: in all four algorithms b times the
-        beliefs give b times the trusts, whatever the scale of the old trusts, and t times the
+        Beliefs are divided by the largest, which changes no ratio: in all four algorithms b times
+        the beliefs give b times the trusts, whatever the scale of the old trusts, and t times the
         trusts give t times the beliefs (Investment: t^g times).
         """
-        trust = self.trust_from(block, Sides(*memory), reliability)
-        trust = trust / (trust.max() or 1.0)  # all are zero if no source makes two claims (log 1)
-        belief = self.belief_from(block, reliability._replace(trust=trust))
-        largest = max(belief.fact.max(), belief.denial.max()) or 1.0
-        belief = Sides(belief.fact / largest, belief.denial / largest)
-        return hold(block, belief, reliability.has_denials), (trust,)
+        steps = Step(self.tally_largest, self.learn_largest), Step(self.tally, self.learn)
+        return (Phase("rounds", steps, self.change),)
 
-    def learn(self, reliability: Standing, tally: Tally) -> Standing:
-        """Take the new trusts."""
-        return reliability._replace(trust=tally[0])
+    def tally_largest(self, block: Block, state: Standing, turn: Turn) -> Tally:
+        """The largest belief; those of the first round are what they are."""
+        if turn.round_number == 1:
+            return (Largest(1.0),)
+        belief = self.belief_from(block, state)
+        return (Largest(max(belief.fact.max(), belief.denial.max())),)
+
+    def learn_largest(self, state: Standing, total: Tally) -> Standing:
+        """What beliefs are divided by: one if nobody is believed anything."""
+        return state._replace(largest=float(total[0]) or 1.0)
+
+    def tally(self, block: Block, state: Standing, turn: Turn) -> Tally:
+        """What its claims pay each source, from what the trusts of the round before make of them."""
+        if turn.round_number == 1:
+            voters = votes(block, np.ones_like(state.trust), state.has_denials)
+            belief = self.first_belief(block, voters, state.has_denials)
+        else:
+            belief = self.belief_from(block, state)
+        belief = Sides(belief.fact / state.largest, belief.denial / state.largest)
+        return (self.pay(block, clamp_sides(block, belief, state.has_denials), state),)
+
+    def learn(self, state: Standing, total: Tally) -> Standing:
+        """The new trusts, the largest being one."""
+        trust = self.trust_from(total[0], state)
+        return state._replace(trust=trust / (trust.max() or 1.0))  # all may be zero: log 1
 
     def change(self, before: Standing, after: Standing) -> float:
         """The largest move of any trust."""
         return float(np.abs(after.trust - before.trust).max())
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: Standing, single_truth: bool
-    ) -> FloatArray:
-        """Belief in the fact, as a share of the belief in all that exclude one another."""
-        return share(block, Sides(*memory), reliability.has_denials).fact
-
-    def trust(self, reliability: Standing) -> FloatArray:
+    def trust(self, state: Standing) -> FloatArray:
         """The trusts, the largest one."""
-        return reliability.trust
+        return state.trust
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Standing) -> Weights:
-        """A source's trust, for its claims and against what they exclude."""
-        return weights_of_stakes(reliability.trust, reliability.has_denials, power=1.0)
+    def weigh(self, block: Block, state: Standing, memory: Memory = None) -> Weights:
+        """What a source has at stake, for its claims and against what they exclude.
+
+        Belief is a power of the sum; plausibility, a share of the belief in all that exclude one
+        another.
+        """
+        stake, power = self.stake(state), self.power()
+        if state.has_denials:
+            return Weights("balance", stake, -stake, power=power)
+        return Weights("share", stake, power=power)
+
+    def stake(self, state: Standing) -> FloatArray:
+        """What a source has at stake in each of its claims: its trust."""
+        return state.trust
+
+    def power(self) -> float:
+        """Belief is the sum of what is at stake to this power."""
+        return 1.0
 
     def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
         """The paper's fixed prior: one half for every claim."""
         half = np.full(len(voters.fact), 0.5)
         return Sides(half, half if has_denials else np.zeros_like(half))
 
-    def trust_from(self, block: Block, belief: Sides, standing: Standing) -> FloatArray:
-        """T(s) = Σ B(c) over the claims c of source s."""
-        return earned(block, belief, len(standing.trust))
-
-    def belief_from(self, block: Block, standing: Standing) -> Sides:
+    def belief_from(self, block: Block, state: Standing) -> Sides:
         """B(c) = Σ T(s) over the sources s of claim c."""
-        return votes(block, standing.trust, standing.has_denials)
+        return votes(block, state.trust, state.has_denials)
 
+    def pay(self, block: Block, belief: Sides, state: Standing) -> FloatArray:
+        """Σ B(c) over the claims c of each source."""
+        return earned(block, belief, len(state.trust))
 
-def claims_of_sources(claims: Claims) -> tuple[FloatArray, bool]:
-    """How many claims each source makes, and whether denials are among them."""
-    counts = kernels.count_votes(claims.all, np.zeros(claims.n_facts), claims.n_sources)
-    has_denials = claims.kind != "categorical"
-    return counts[:, 3] if has_denials else counts[:, 1], has_denials
+    def trust_from(self, paid: FloatArray, state: Standing) -> FloatArray:
+        """T(s) = Σ B(c)."""
+        return paid
 
 
 def votes(block: Block, weight_of_source: FloatArray, has_denials: bool) -> Sides:
@@ -177,16 +193,9 @@ def share(block: Block, sides: Sides, has_denials: bool) -> Sides:
     return Sides(of_fact, 1.0 - of_fact)
 
 
-def hold(block: Block, belief: Sides, has_denials: bool) -> Sides:
+def clamp_sides(block: Block, belief: Sides, has_denials: bool) -> Sides:
     """Beliefs in [0, 1], but one where a claim is known to be right, and zero where wrong."""
     known = block.known_of_fact
     flipped = block._replace(known_of_fact=np.where(known == UNKNOWN, UNKNOWN, 1 - known))
-    denial = hold_known(belief.denial, flipped) if has_denials else belief.denial
-    return Sides(hold_known(belief.fact, block), denial)
-
-
-def weights_of_stakes(stake: FloatArray, has_denials: bool, power: float) -> Weights:
-    """Weights where beliefs are sums of what sources have at stake, to a power."""
-    if has_denials:
-        return Weights(stake, -stake, "balance", power=power)
-    return Weights(stake, np.zeros_like(stake), "share", power=power)
+    denial = clamp_known(belief.denial, flipped) if has_denials else belief.denial
+    return Sides(clamp_known(belief.fact, block), denial)

@@ -6,28 +6,45 @@ Galland, Abiteboul, Marian, Senellart: Corroborating Information from Disagreein
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from veracity.algorithms.base import (
     Algorithm,
+    BySource,
     Memory,
+    Phase,
+    Step,
     Tally,
     Turn,
-    hold_known,
-    kernels,
-    share_of_item,
+    clamp_known,
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.two_estimates import stretch
-from veracity.encode import Block, Claims, FloatArray
+from veracity.algorithms.rules import share_of_item
+from veracity.algorithms.two_estimates import range_of, stretch
+from veracity.claims.block import Block, FloatArray
+from veracity.claims.survey import Survey
+from veracity.kernels.loading import kernels
 
-__all__ = ["ThreeEstimates"]
+__all__ = ["Difficulties", "ThreeEstimates"]
+
+
+class Difficulties(NamedTuple):
+    """How often each source errs, and how far truths and difficulties reach in this round.
+
+    The difficulty of each fact is kept beside its block.
+    """
+
+    error: BySource
+    truths: tuple[float, float]
+    difficulties: tuple[float, float]
+    single_truth: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThreeEstimates(Algorithm[FloatArray]):
+class ThreeEstimates(Algorithm[Difficulties]):
     """A source errs on a fact with probability error times difficulty.
 
     Parameters
@@ -44,7 +61,7 @@ class ThreeEstimates(Algorithm[FloatArray]):
     """
 
     name = "three-estimates"
-    learns_from = "all"
+    state_type = Difficulties
 
     initial_error: float = 0.1
     initial_difficulty: float = 0.1
@@ -60,50 +77,89 @@ class ThreeEstimates(Algorithm[FloatArray]):
         require_probability(self, stretching=self.stretching)
         require_at_least(self, 1, max_rounds=self.max_rounds)
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, FloatArray]:
-        """All sources err equally, all facts are equally difficult."""
-        difficulty = np.full(claims.n_facts, self.initial_difficulty)
-        return (difficulty,), np.full(claims.n_sources, self.initial_error)
+    def start(self, survey: Survey, prior: PriorRates) -> Difficulties:
+        """All sources err equally."""
+        error = np.full(survey.n_sources, self.initial_error)
+        return Difficulties(error, (0.0, 1.0), (0.0, 1.0), survey.single_truth)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: FloatArray, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """Estimate truths, then difficulties, then errors, each stretched and kept in [0, 1]."""
-        truth = hold_known(self._tidy(_truth(block, reliability, memory[0])), block)
-        difficulty = self._tidy(_difficulty(block, reliability, truth, memory[0]))
-        error = self._tidy(_error(block, reliability, truth, difficulty))
-        return (difficulty,), (error,)
+    def phases(self, state: Difficulties) -> tuple[Phase[Difficulties], ...]:
+        """In every round: how far the truths reach, how far the difficulties, then the errors."""
+        steps = (
+            Step(self.tally_truths, self.learn_truths),
+            Step(self.tally_difficulties, self.learn_difficulties),
+            Step(self.tally, self.learn, remembers=True),
+        )
+        return (Phase("rounds", steps, self.change),)
 
-    def learn(self, reliability: FloatArray, tally: Tally) -> FloatArray:
-        """Take the new errors."""
-        error: FloatArray = tally[0]
-        return error
+    def tally_truths(self, block: Block, state: Difficulties, turn: Turn) -> Tally:
+        """The lowest and the highest truth."""
+        return range_of(_truth(block, state.error, self._difficulty(block, turn.memory)))
 
-    def change(self, before: FloatArray, after: FloatArray) -> float:
+    def learn_truths(self, state: Difficulties, total: Tally) -> Difficulties:
+        """How far the truths reach."""
+        return state._replace(truths=(-float(total[0]), float(total[1])))
+
+    def tally_difficulties(self, block: Block, state: Difficulties, turn: Turn) -> Tally:
+        """The lowest and the highest difficulty."""
+        return range_of(self._new_difficulty(block, state, turn.memory)[1])
+
+    def learn_difficulties(self, state: Difficulties, total: Tally) -> Difficulties:
+        """How far the difficulties reach."""
+        return state._replace(difficulties=(-float(total[0]), float(total[1])))
+
+    def tally(self, block: Block, state: Difficulties, turn: Turn) -> tuple[Tally, FloatArray]:
+        """What the claims say of the errors; the difficulties, stretched, are kept."""
+        truth, raw = self._new_difficulty(block, state, turn.memory)
+        difficulty = self._tidy(raw, *state.difficulties)
+        return _errors(block, truth, difficulty, len(state.error)), difficulty
+
+    def learn(self, state: Difficulties, total: Tally) -> Difficulties:
+        """The mean over claims on facts with difficulty of (1 - truth) / difficulty, or truth / it."""
+        wrong, n_hard = total
+        error = np.where(n_hard > 0, wrong / np.maximum(n_hard, 1.0), state.error)
+        return state._replace(error=self._tidy(error, float(error.min()), float(error.max())))
+
+    def change(self, before: Difficulties, after: Difficulties) -> float:
         """The largest move of any error."""
-        return float(np.abs(after - before).max())
+        return float(np.abs(after.error - before.error).max())
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: FloatArray, single_truth: bool
-    ) -> FloatArray:
-        """The truths, not stretched; under a single truth, their shares of the item."""
-        truth = np.clip(_truth(block, reliability, memory[0]), 0.0, 1.0)
-        return share_of_item(truth, block) if single_truth else truth
+    def judge(self, block: Block, state: Difficulties, memory: Memory = None) -> FloatArray:
+        """The truths, not stretched; under a single truth, their shares of the item.
 
-    def trust(self, reliability: FloatArray) -> FloatArray:
+        Facts that are new are as difficult as all were at the start.
+        """
+        difficulty = self._difficulty(block, memory)
+        truth = np.clip(_truth(block, state.error, difficulty), 0.0, 1.0)
+        return share_of_item(truth, block) if state.single_truth else truth
+
+    def trust(self, state: Difficulties) -> FloatArray:
         """One less the error."""
-        return 1.0 - reliability
+        return 1.0 - state.error
 
-    def _tidy(self, values: FloatArray) -> FloatArray:
+    def _difficulty(self, block: Block, memory: Memory) -> FloatArray:
+        if memory is None:
+            return np.full(block.n_facts, self.initial_difficulty)
+        return np.asarray(memory)
+
+    def _new_difficulty(
+        self, block: Block, state: Difficulties, memory: Memory
+    ) -> tuple[FloatArray, FloatArray]:
+        """The truths, stretched, and the difficulties that follow, not yet stretched."""
+        before = self._difficulty(block, memory)
+        truth = self._tidy(_truth(block, state.error, before), *state.truths)
+        truth = clamp_known(truth, block)
+        return truth, _difficulty(block, state.error, truth, before)
+
+    def _tidy(self, values: FloatArray, lowest: float, highest: float) -> FloatArray:
         rounded = np.round(np.clip(values, 0.0, 1.0))
-        return self.stretching * stretch(values, 1.0) + (1.0 - self.stretching) * rounded
+        stretched = stretch(values, 1.0, lowest, highest)
+        return self.stretching * stretched + (1.0 - self.stretching) * rounded
 
 
 def _truth(block: Block, error: FloatArray, difficulty: FloatArray) -> FloatArray:
     """Mean over claims of 1 - error * difficulty where positive, error * difficulty where not."""
-    n_supports = np.diff(block.first_support_of_fact)
     erring: FloatArray = kernels.sum_votes(block, error, -2.0 * error)
-    truth: FloatArray = (n_supports + difficulty * erring) / block.n_voices_of_fact
+    truth: FloatArray = (block.n_supports_of_fact + difficulty * erring) / block.n_voices_of_fact
     return truth
 
 
@@ -121,19 +177,14 @@ def _difficulty(
     return difficulty
 
 
-def _error(
-    block: Block, before: FloatArray, truth: FloatArray, difficulty: FloatArray
-) -> FloatArray:
-    """Mean over claims on facts with difficulty of (1 - truth) / difficulty, or truth / it."""
+def _errors(block: Block, truth: FloatArray, difficulty: FloatArray, n_sources: int) -> Tally:
+    """Sums over claims on facts with difficulty of (1 - truth) / difficulty, or truth / it."""
     hard = difficulty > 0.0
     inverse = np.where(hard, 1.0 / np.where(hard, difficulty, 1.0), 0.0)
-    n_sources = len(before)
     false_supports = kernels.count_votes(block, (1.0 - truth) * inverse, n_sources)[:, 0]
     of_true = kernels.count_votes(block, truth * inverse, n_sources)
     n_hard = kernels.count_votes(block, hard.astype(np.float64), n_sources)[:, 2]
-    total = false_supports + of_true[:, 2] - of_true[:, 0]
-    error: FloatArray = np.where(n_hard > 0, total / np.maximum(n_hard, 1.0), before)
-    return error
+    return false_supports + of_true[:, 2] - of_true[:, 0], n_hard
 
 
 def _sum_over_voices(block: Block, number_of_source: FloatArray) -> FloatArray:

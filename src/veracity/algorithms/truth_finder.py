@@ -11,20 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import (
-    Algorithm,
-    Memory,
-    Tally,
-    Turn,
-    Weights,
-    normalise_odds,
-    sigmoid,
-)
+from veracity.algorithms.base import Algorithm, BySource, Labels, Memory, Phase, Step, Tally, Turn
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.sums import Sides, claims_of_sources, earned, hold, votes
-from veracity.encode import Block, Claims, FloatArray
-from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
+from veracity.algorithms.rules import Weights, scores, sigmoid
+from veracity.algorithms.sums import Sides, clamp_sides, earned
+from veracity.claims.block import Block, FloatArray, Names
+from veracity.claims.survey import Survey
+from veracity.similarity import BY_KIND, MOST_VALUES, SimilarPairs, Similarity, similar_pairs
 
 __all__ = ["Doubts", "TruthFinder"]
 
@@ -33,12 +27,12 @@ LEAST_DOUBT = float(np.finfo(np.float64).epsneg)
 
 
 class Doubts(NamedTuple):
-    """One less the trust of each source, and how the facts of an item bear on each other."""
+    """One less the trust of each source, how much it claims, and the values that are compared."""
 
-    doubt: FloatArray  # not the trust itself: close to one that has no digits left
-    n_claims: FloatArray
+    doubt: BySource  # not the trust itself: close to one that has no digits left
+    n_claims: BySource
     has_denials: bool
-    pairs: SimilarPairs
+    labels: Labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +59,7 @@ class TruthFinder(Algorithm[Doubts]):
     """
 
     name = "truth-finder"
-    learns_from = "all"
+    state_type = Doubts
 
     similarity: Similarity | None = BY_KIND
     base_similarity: float = 0.5
@@ -82,88 +76,84 @@ class TruthFinder(Algorithm[Doubts]):
         require_probability(self, initial_trust=self.initial_trust)
         require_at_least(self, 1, most_values=self.most_values, max_rounds=self.max_rounds)
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, Doubts]:
-        """All sources are trusted equally; the values of each item are compared, once."""
-        n_claims, has_denials = claims_of_sources(claims)
-        doubt = np.full(claims.n_sources, 1.0 - self.initial_trust)
-        return (), Doubts(doubt, n_claims, has_denials, self._pairs(claims))
+    def start(self, survey: Survey, prior: PriorRates) -> Doubts:
+        """All sources are trusted equally."""
+        doubt = np.full(survey.n_sources, 1.0 - self.initial_trust)
+        return Doubts(doubt, survey.claims_of_source, survey.has_denials, survey.names.labels)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: Doubts, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """The doubt of a source: the mean of the doubts in its claims.
+    def phases(self, state: Doubts) -> tuple[Phase[Doubts], ...]:
+        """Rounds; the values of each item are compared once."""
+        return (Phase("rounds", (Step(self.tally, self.learn, self.pairs),), self.change),)
+
+    def tally(self, block: Block, state: Doubts, turn: Turn) -> Tally:
+        """The doubts in the claims of each source, added up.
 
         1 - t(s) = Σ (1 - s(c)) / |C_s|, where s(c) = 1 / (1 + exp(-gamma sigma*(c))).
         """
-        evidence = self._evidence(block, reliability)
-        fact, denial = (sigmoid(-self.dampening * side) for side in evidence)
+        evidence = self._evidence(block, state, turn.memory)
+        fact, denial = (sigmoid(-side) for side in evidence)
         # To doubt a fact is to believe its denial, so they change places where truths are known.
-        denial, fact = hold(block, Sides(denial, fact), has_denials=True)
-        denial = denial if reliability.has_denials else np.zeros_like(denial)
-        total = earned(block, Sides(fact, denial), len(reliability.doubt))
-        return memory, (total / reliability.n_claims,)
+        denial, fact = clamp_sides(block, Sides(denial, fact), has_denials=True)
+        denial = denial if state.has_denials else np.zeros_like(denial)
+        return (earned(block, Sides(fact, denial), len(state.doubt)),)
 
-    def learn(self, reliability: Doubts, tally: Tally) -> Doubts:
-        """Take the new doubts."""
-        return reliability._replace(doubt=np.maximum(tally[0], LEAST_DOUBT))
+    def learn(self, state: Doubts, total: Tally) -> Doubts:
+        """The doubt of a source: the mean of the doubts in its claims."""
+        mean = total[0] / np.maximum(state.n_claims, 1.0)
+        return state._replace(doubt=np.maximum(mean, LEAST_DOUBT))
 
     def change(self, before: Doubts, after: Doubts) -> float:
         """One less the cosine of the trusts before and after."""
         one, other = _direction(1.0 - before.doubt), _direction(1.0 - after.doubt)
         return float(((one - other) ** 2).sum() / 2.0)  # 1 - one·other, without cancellation
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: Doubts, single_truth: bool
-    ) -> FloatArray:
-        """The confidences s(c), made to add up to one over what excludes one another.
-
-        That is an item's facts under a single truth, a fact and its denial elsewhere.
-        """
-        fact, denial = self._evidence(block, reliability)
-        if single_truth:
-            return normalise_odds(self.dampening * fact, block)
-        return sigmoid(self.dampening * (fact - denial))
-
-    def trust(self, reliability: Doubts) -> FloatArray:
+    def trust(self, state: Doubts) -> FloatArray:
         """The trustworthiness t(s)."""
-        return 1.0 - reliability.doubt
+        return 1.0 - state.doubt
 
-    def weights(self, claims: Claims, memory: Memory, reliability: Doubts) -> Weights:
-        """Gamma tau(s), of which similar facts have their share; or the same against a denial."""
-        evidence = -self.dampening * np.log(reliability.doubt)
-        if reliability.has_denials:
+    def pairs(self, block: Block, state: Doubts) -> SimilarPairs:
+        """The pairs of values that are compared: none where several of an item may be true."""
+        if self.similarity is None or state.has_denials:
+            return SimilarPairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        values = state.labels.gather(block.label_of_fact)
+        return similar_pairs(values, block.first_fact_of_item, self.similarity, self.most_values)
+
+    def weigh(self, block: Block, state: Doubts, memory: Memory = None) -> Weights:
+        """Gamma tau(s), of which similar facts have their share; or the same against a denial.
+
+        The confidences are made to add up to one over what excludes one another: an item's facts
+        under a single truth, a fact and its denial elsewhere.
+        """
+        evidence = -self.dampening * np.log(state.doubt)
+        if state.has_denials:
             evidence = (1.0 + self._against()) * evidence
-            return Weights(evidence, -evidence, "sigmoid")
-        one, other, similarity = reliability.pairs
+            return Weights("sigmoid", evidence, -evidence)
+        one, other, similarity = memory or self.pairs(block, state)
         pairs = (one, other, self.influence * (similarity - self.base_similarity))
-        return Weights(evidence, np.zeros_like(evidence), "softmax", pairs=pairs)
+        return Weights("softmax", evidence, pairs=pairs)
+
+    def _evidence(self, block: Block, state: Doubts, memory: Memory) -> Sides:
+        """gamma sigma*(c) of each fact, and of its denial.
+
+        sigma*(c) = sigma(c) + rho Σ sigma(c') imp(c' → c), sigma(c) = Σ -log(1 - t(s)) over the
+        sources of c. The implication imp(c' → c) is the similarity of the two values less the base
+        similarity; a fact and its denial have nothing in common.
+        """
+        weights = self.weigh(block, state, memory)
+        if not state.has_denials:
+            fact = scores(block, weights)
+            return Sides(fact, np.zeros_like(fact))
+        evidence, against = -self.dampening * np.log(state.doubt), self._against()
+        fact = scores(block, Weights("sigmoid", evidence, -against * evidence))
+        return Sides(fact, scores(block, Weights("sigmoid", -against * evidence, evidence)))
 
     def _against(self) -> float:
         """How far evidence for a fact speaks against its denial."""
         return self.influence * self.base_similarity * (self.similarity is not None)
 
-    def _pairs(self, claims: Claims) -> SimilarPairs:
-        """The pairs of values that are compared: none where several of an item may be true."""
-        if self.similarity is None or claims.kind != "categorical" or claims.value_of_fact is None:
-            return SimilarPairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-        first = claims.all.first_fact_of_item
-        return similar_pairs(claims.value_of_fact, first, self.similarity, self.most_values)
-
-    def _evidence(self, block: Block, doubts: Doubts) -> Sides:
-        """sigma*(c) = sigma(c) + rho Σ sigma(c') imp(c' → c), sigma(c) = Σ -log(1 - t(s)).
-
-        The second sum goes over the sources of c. The implication imp(c' → c) is the similarity of
-        the two values less the base similarity; a fact and its denial have nothing in common.
-        """
-        fact, denial = votes(block, -np.log(doubts.doubt), doubts.has_denials)
-        if doubts.has_denials:
-            against = self._against()
-            return Sides(fact - against * denial, denial - against * fact)
-        one, other, similarity = doubts.pairs
-        implication = self.influence * (similarity - self.base_similarity)
-        to_one = np.bincount(one, fact[other] * implication, len(fact))
-        to_other = np.bincount(other, fact[one] * implication, len(fact))
-        return Sides(fact + to_one + to_other, denial)
+    def grow(self, state: Doubts, names: Names) -> Doubts:
+        """New sources as usual; new values are compared like others."""
+        return super().grow(state, names)._replace(labels=names.labels)
 
 
 def _direction(vector: FloatArray) -> FloatArray:

@@ -6,29 +6,42 @@ Galland, Abiteboul, Marian, Senellart: Corroborating Information from Disagreein
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from veracity.algorithms.base import (
     Algorithm,
+    BySource,
     Memory,
-    Rule,
+    Phase,
+    Step,
     Tally,
     Turn,
-    Weights,
-    hold_known,
-    kernels,
-    share_of_item,
+    clamp_known,
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import PriorRates
-from veracity.encode import UNKNOWN, Block, Claims, FloatArray
+from veracity.algorithms.rules import Weights, scores
+from veracity.claims.block import UNKNOWN, Block, FloatArray
+from veracity.claims.survey import Largest, Survey
+from veracity.kernels.loading import kernels
 
-__all__ = ["TwoEstimates", "stretch"]
+__all__ = ["Errors", "TwoEstimates", "range_of", "stretch"]
+
+
+class Errors(NamedTuple):
+    """How often each source errs; the range of the truths that follow; how many rounds were."""
+
+    error: BySource
+    lowest: float
+    highest: float
+    rounds: int
+    single_truth: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoEstimates(Algorithm[FloatArray]):
+class TwoEstimates(Algorithm[Errors]):
     """Truth of a fact: the mean of what its claims say, discounted by their sources' errors.
 
     Parameters
@@ -42,7 +55,7 @@ class TwoEstimates(Algorithm[FloatArray]):
     """
 
     name = "two-estimates"
-    learns_from = "all"
+    state_type = Errors
 
     initial_error: float = 0.2
     steps: int = 10
@@ -60,65 +73,75 @@ class TwoEstimates(Algorithm[FloatArray]):
         """Stretching moves the errors until it has faded out."""
         return self.steps + 1
 
-    def start(self, claims: Claims, prior: PriorRates) -> tuple[Memory, FloatArray]:
+    def start(self, survey: Survey, prior: PriorRates) -> Errors:
         """All sources err equally."""
-        return (), np.full(claims.n_sources, self.initial_error)
+        error = np.full(survey.n_sources, self.initial_error)
+        return Errors(error, 0.0, 1.0, 0, survey.single_truth)
 
-    def study(
-        self, block: Block, memory: Memory, reliability: FloatArray, turn: Turn
-    ) -> tuple[Memory, Tally]:
-        """Estimate the truths, then the errors, both stretched with the weight of this round."""
-        weight = max(0.0, 1.0 - (turn.round_number - 1) / self.steps)
-        truth = hold_known(stretch(_truth(block, reliability), weight), block)
-        counts = kernels.count_votes(block, truth, len(reliability))
+    def phases(self, state: Errors) -> tuple[Phase[Errors], ...]:
+        """In every round, how far the truths reach, then the errors."""
+        steps = Step(self.tally_range, self.learn_range), Step(self.tally, self.learn)
+        return (Phase("rounds", steps, self.change),)
+
+    def tally_range(self, block: Block, state: Errors, turn: Turn) -> Tally:
+        """The lowest and the highest truth."""
+        return range_of(self._truth(block, state))
+
+    def learn_range(self, state: Errors, total: Tally) -> Errors:
+        """How far the truths reach."""
+        return state._replace(lowest=-float(total[0]), highest=float(total[1]))
+
+    def tally(self, block: Block, state: Errors, turn: Turn) -> Tally:
+        """Estimate the truths, stretched with the weight of this round, and sum up the errors."""
+        truth = stretch(self._truth(block, state), self._weight(state), state.lowest, state.highest)
+        counts = kernels.count_votes(block, clamp_known(truth, block), len(state.error))
         supports_of_true, supports, true, facts = counts.T
         wrong = (supports - supports_of_true) + (true - supports_of_true)
-        n_known = np.count_nonzero(block.known_of_fact != UNKNOWN)
-        return memory, (stretch(wrong / np.maximum(facts, 1.0), weight), facts, n_known)
+        return wrong, facts, np.count_nonzero(block.known_of_fact != UNKNOWN)
 
-    def learn(self, reliability: FloatArray, tally: Tally) -> FloatArray:
-        """Take the new errors; all are turned around where claims err more often than not.
+    def learn(self, state: Errors, total: Tally) -> Errors:
+        """The new errors, stretched; all are turned around where claims err more often than not.
 
         Unless truths are known, which tell which way round is right.
         """
-        error, facts, n_known = tally
+        wrong, facts, n_known = total
+        error = wrong / np.maximum(facts, 1.0)
+        error = stretch(error, self._weight(state), float(error.min()), float(error.max()))
         is_flipped = n_known == 0 and np.average(error, weights=facts) > 0.5
-        return np.asarray(1.0 - error if is_flipped else error)
+        error = 1.0 - error if is_flipped else error
+        return state._replace(error=np.asarray(error), rounds=state.rounds + 1)
 
-    def change(self, before: FloatArray, after: FloatArray) -> float:
+    def change(self, before: Errors, after: Errors) -> float:
         """The largest move of any error."""
-        return float(np.abs(after - before).max())
+        return float(np.abs(after.error - before.error).max())
 
-    def judge(
-        self, block: Block, memory: Memory, reliability: FloatArray, single_truth: bool
-    ) -> FloatArray:
-        """The truths, not stretched; under a single truth, their shares of the item."""
-        truth = _truth(block, reliability)
-        return share_of_item(truth, block) if single_truth else truth
+    def weigh(self, block: Block, state: Errors, memory: Memory = None) -> Weights:
+        """For: one less the error; against: the error. The truth is the mean, and not stretched."""
+        return Weights("share" if state.single_truth else "mean", 1.0 - state.error, state.error)
 
-    def weights(self, claims: Claims, memory: Memory, reliability: FloatArray) -> Weights:
-        """For: one less the error; against: the error."""
-        rule: Rule = "share" if claims.kind == "categorical" else "mean"
-        return Weights(1.0 - reliability, reliability, rule)
-
-    def trust(self, reliability: FloatArray) -> FloatArray:
+    def trust(self, state: Errors) -> FloatArray:
         """One less the error."""
-        return 1.0 - reliability
+        return 1.0 - state.error
+
+    def _truth(self, block: Block, state: Errors) -> FloatArray:
+        """The mean over a fact's claims of 1 - error, where they are positive, or error."""
+        return np.asarray(scores(block, self.weigh(block, state)) / block.n_voices_of_fact)
+
+    def _weight(self, state: Errors) -> float:
+        """How much is stretched in this round."""
+        return max(0.0, 1.0 - state.rounds / self.steps)
 
 
-def _truth(block: Block, error: FloatArray) -> FloatArray:
-    """The mean over a fact's claims of 1 - error, where they are positive, or error."""
-    votes: FloatArray = kernels.sum_votes(block, error, 1.0 - 2.0 * error)
-    truth: FloatArray = votes / block.n_voices_of_fact
-    return truth
+def range_of(values: FloatArray) -> tuple[Largest, Largest]:
+    """The lowest value, negated, and the highest: as such they merge."""
+    return Largest(-values.min()), Largest(values.max())
 
 
-def stretch(values: FloatArray, weight: float) -> FloatArray:
+def stretch(values: FloatArray, weight: float, lowest: float, highest: float) -> FloatArray:
     """Values, with this weight stretched to reach from zero to one.
 
     Without it, truths and errors of one half are a fixed point.
     """
-    lowest, highest = values.min(), values.max()
     if highest - lowest < 1e-12:
         return values
     stretched: FloatArray = (values - lowest) / (highest - lowest)

@@ -83,8 +83,8 @@ def discover(path: str, as_json: bool, out: Path | None, force: bool, **options:
     if options["threads"] is not None:  # Polars looks when it is loaded, which is now
         os.environ.setdefault("POLARS_MAX_THREADS", str(options["threads"]))
     from veracity.result import RUN_FILE
-    from veracity.terminal import at_work, print_json, show_result
-    from veracity.write import check_target
+    from veracity.show.terminal import at_work, print_json, show_result
+    from veracity.io.folders import check_target
 
     if out is not None:
         check_target(out, force=force, marker=RUN_FILE)
@@ -124,9 +124,9 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
     RUN is the folder of a result. TRUTH has columns entity, attribute and value, or fact and
     claim, in any form claims can have.
     """
-    from veracity.evaluation import evaluate as evaluate_result
+    from veracity.inspect.evaluation import evaluate as evaluate_result
     from veracity.result import load
-    from veracity.terminal import print_json, show_evaluation
+    from veracity.show.terminal import print_json, show_evaluation
 
     evaluation = evaluate_result(load(run), truth, **options)
     if as_json:
@@ -167,10 +167,10 @@ def compare(
     PATH is what discover takes. Without known truths, only how far the algorithms agree is told.
     An algorithm that fails is shown as failed, with its reason.
     """
-    from veracity.comparison import compare as compare_algorithms
-    from veracity.plot import plot_comparison, save_figure
-    from veracity.read import read_claims
-    from veracity.terminal import at_work, print_json, show_comparison
+    from veracity.inspect.comparison import compare as compare_algorithms
+    from veracity.show.plot import plot_comparison, save_figure
+    from veracity.claims.read import read_claims
+    from veracity.show.terminal import at_work, print_json, show_comparison
 
     columns, kind = options.pop("columns"), options.pop("kind")
     normalise = chosen_normalise(options)
@@ -224,7 +224,7 @@ def generate(
     from dataclasses import asdict
 
     from veracity.synthetic import Ranges, Synthetic
-    from veracity.write import check_target, finished_folder
+    from veracity.io.folders import check_target, finished_folder
 
     check_target(out, force=force, marker=SYNTHETIC_FILE)
     if is_random:
@@ -255,12 +255,12 @@ def demo(out: Path | None, force: bool) -> None:
     Nine sites describe 200 flights; the demo finds out what is true, and compares it with a vote.
     """
     from veracity.discovery import discover as discover_truths
-    from veracity.evaluation import evaluate as evaluate_result
-    from veracity.report import write_report
+    from veracity.inspect.evaluation import evaluate as evaluate_result
+    from veracity.show.report import write_report
     from veracity.result import RUN_FILE
     from veracity.synthetic import flights
-    from veracity.terminal import at_work, show_evaluation, show_result, show_table
-    from veracity.write import check_target
+    from veracity.show.terminal import at_work, show_evaluation, show_result, show_table
+    from veracity.io.folders import check_target
 
     if out is not None:
         check_target(out, force=force, marker=RUN_FILE)
@@ -294,8 +294,8 @@ def _discover(
     from veracity.discovery import USUAL_ALGORITHM
     from veracity.discovery import discover as discover_truths
     from veracity.engines import Local
-    from veracity.read import open_claims
-    from veracity.terminal import at_work
+    from veracity.claims.read import open_claims
+    from veracity.show.terminal import at_work
 
     columns, kind = options.pop("columns"), options.pop("kind")
     normalise = chosen_normalise(options)

@@ -24,7 +24,7 @@ def explain(run: Path, entity: str, attribute: str | None, as_json: bool) -> Non
     of the entity are told.
     """
     from veracity.result import load
-    from veracity.terminal import print_json, show_why
+    from veracity.show.terminal import print_json, show_why
 
     why = load(run).why(entity, attribute)
     if as_json:

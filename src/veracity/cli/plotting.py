@@ -50,7 +50,7 @@ def plot(
     same as whom), plausibility (how sure the answer is), trace (how it settled), calibration and
     accuracy (against known truths), and decision (why an item has its value).
     """
-    from veracity.plot import save_figure
+    from veracity.show.plot import save_figure
     from veracity.result import load
 
     arguments = _arguments(what, truth, item)

@@ -159,9 +159,9 @@ def _carry_out(
 ) -> None:
     """Carry a study out and show what was found."""
     from veracity.errors import StudyError
-    from veracity.plot import altair
+    from veracity.show.plot import altair
     from veracity.study import carry_out, publish
-    from veracity.terminal import at_work, show_table
+    from veracity.show.terminal import at_work, show_table
 
     if algorithms is not None:
         settings["algorithms"] = tuple(algorithms)

@@ -1,5 +1,6 @@
-"""Where the work is done. An engine runs a function over blocks; it does not ask which."""
+"""Where the work is done: engines hold blocks, look at them, and merge what was found."""
 
-from veracity.engines.local import Engine, Local
+from veracity.engines.local import Engine, Held, Local
+from veracity.engines.merging import merged
 
-__all__ = ["Engine", "Local"]
+__all__ = ["Engine", "Held", "Local", "merged"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from veracity.arrays import FloatArray, IntArray
+    from veracity.claims.block import FloatArray, IntArray
 
 __all__ = ["STEADY", "Machine", "Numbers", "Pace"]
 

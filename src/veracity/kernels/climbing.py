@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veracity.arrays import Block
+from veracity.claims.block import Block
 from veracity.kernels import STEADY
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import longest
@@ -15,7 +15,7 @@ from veracity.kernels.layout import longest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from veracity.arrays import FloatArray, IntArray
+    from veracity.claims.block import FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
 __all__ = ["climb"]
@@ -186,7 +186,11 @@ def _reordered(block: Block, order: IntArray) -> Block:
         first_voice,
         source_of_voice,
         known_of_fact,
+        block.label_of_fact,  # what follows is not asked for, and stays in the order it has
+        block.attribute_of_item,
         block.number_of_fact,
+        block.known_number_of_item,
+        block.number,
     )
 
 

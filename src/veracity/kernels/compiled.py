@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from veracity.kernels.layout import find_voices, lay_out, number_names, part_cla
 from veracity.kernels.sampling import gibbs
 
 if TYPE_CHECKING:
-    from veracity.arrays import Block, FloatArray, IntArray
+    from veracity.claims.block import Block, FloatArray, IntArray
 
 __all__ = [
     "best_two",
@@ -29,8 +29,11 @@ __all__ = [
     "normalise_log",
     "number_names",
     "part_claims",
+    "sum_by_source",
+    "sum_claims",
     "sum_confusions",
     "sum_votes",
+    "weigh_claims",
 ]
 
 
@@ -48,15 +51,76 @@ def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatA
 
 
 @kernel
-def normalise_log(score_of_fact: FloatArray, first_fact_of_item: IntArray) -> FloatArray:
+def sum_claims(block: Block, weight_of_support: FloatArray) -> FloatArray:
+    """See the reference."""
+    score = np.empty(len(block.first_support_of_fact) - 1)
+    for fact in range(len(score)):
+        total = 0.0
+        for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+            total += weight_of_support[i]
+        score[fact] = total
+    return score
+
+
+@kernel
+def weigh_claims(
+    block: Block,
+    log_odds: FloatArray,
+    column_of_item: IntArray,
+    weight_of_support: FloatArray,
+    n_named_of_support: IntArray,
+    shrink_of_item: FloatArray,
+) -> FloatArray:
+    """See the reference."""
+    words = np.empty(len(block.source_of_support))
+    for item in range(len(block.first_fact_of_item) - 1):
+        n_facts = block.first_fact_of_item[item + 1] - block.first_fact_of_item[item]
+        log_facts, column = log(n_facts), column_of_item[item]
+        shrink = 1.0 / shrink_of_item[item] if len(shrink_of_item) else 1.0
+        first = block.first_support_of_fact[block.first_fact_of_item[item]]
+        last = block.first_support_of_fact[block.first_fact_of_item[item + 1]]
+        for i in range(first, last):
+            word = log_odds[block.source_of_support[i], column]
+            if len(n_named_of_support) and n_named_of_support[i] > 1:
+                n_named = n_named_of_support[i]
+                word += log((n_facts - n_named + 1) / n_named)
+            else:
+                word += log_facts
+            if len(weight_of_support):
+                word *= weight_of_support[i]
+            words[i] = word * shrink
+    return words
+
+
+@kernel
+def sum_by_source(
+    block: Block, number_of_fact: FloatArray, column_of_item: IntArray, n_sources: int, n_columns: int
+) -> FloatArray:
+    """See the reference."""
+    sums = np.zeros((n_sources, n_columns))
+    for item in range(len(block.first_fact_of_item) - 1):
+        column = column_of_item[item]
+        for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
+            number = number_of_fact[fact]
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
+                sums[block.source_of_support[i], column] += number
+    return sums
+
+
+@kernel
+def normalise_log(
+    score_of_fact: FloatArray, first_fact_of_item: IntArray, unclaimed_of_item: FloatArray
+) -> FloatArray:
     """See the reference."""
     plausibility = np.empty(len(score_of_fact))
     for item in range(len(first_fact_of_item) - 1):
         first, last = first_fact_of_item[item], first_fact_of_item[item + 1]
-        highest = score_of_fact[first]
+        highest = unclaimed_of_item[item]
         for fact in range(first, last):
             highest = max(highest, score_of_fact[fact])
-        total = 0.0
+        total = exp(unclaimed_of_item[item] - highest)
         for fact in range(first, last):
             plausibility[fact] = exp(score_of_fact[fact] - highest)
             total += plausibility[fact]
@@ -115,14 +179,14 @@ def _is_better(one: int, other: int, score: FloatArray, supporters: IntArray) ->
 
 @kernel
 def sum_confusions(
-    block: Block, label_of_fact: IntArray, log_confusion: FloatArray, weight_of_support: FloatArray
+    block: Block, log_confusion: FloatArray, weight_of_support: FloatArray
 ) -> FloatArray:
     """See the reference."""
     n_labels = log_confusion.shape[1]
     score = np.zeros((len(block.first_fact_of_item) - 1, n_labels))
     for item in range(len(score)):
         for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
-            said = label_of_fact[fact]
+            said = block.label_of_fact[fact]
             for i in range(
                 block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
             ):
@@ -222,15 +286,13 @@ def count_named(block: Block, n_sources: int) -> IntArray:
 
 
 @kernel
-def count_confusions(
-    block: Block, label_of_fact: IntArray, label: FloatArray, n_sources: int
-) -> FloatArray:
+def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatArray:
     """See the reference."""
     n_labels = label.shape[1]
     counts = np.zeros((n_sources, n_labels, n_labels))
     for item in range(len(label)):
         for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
-            said = label_of_fact[fact]
+            said = block.label_of_fact[fact]
             for i in range(
                 block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
             ):

@@ -9,7 +9,7 @@ import numpy as np
 from veracity.kernels.jit import kernel
 
 if TYPE_CHECKING:
-    from veracity.arrays import IntArray
+    from veracity.claims.block import IntArray
     from veracity.kernels import Numbers
 
 __all__ = ["find_voices", "lay_out", "number_names", "part_claims"]

@@ -15,7 +15,7 @@ import numpy as np
 from veracity.kernels import STEADY, Machine, Numbers, Pace
 
 if TYPE_CHECKING:
-    from veracity.arrays import Block, FloatArray, IntArray
+    from veracity.claims.block import Block, FloatArray, IntArray
 
 __all__ = [
     "best_two",
@@ -31,8 +31,11 @@ __all__ = [
     "normalise_log",
     "number_names",
     "part_claims",
+    "sum_by_source",
+    "sum_claims",
     "sum_confusions",
     "sum_votes",
+    "weigh_claims",
 ]
 
 
@@ -44,16 +47,65 @@ def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatA
     return np.asarray(base_of_fact + own, dtype=np.float64)
 
 
-def normalise_log(score_of_fact: FloatArray, first_fact_of_item: IntArray) -> FloatArray:
-    """Turn scores into probabilities that add up to one within each item: the softmax."""
-    n_facts_of_item = np.diff(first_fact_of_item)
-    highest = np.repeat(
-        np.maximum.reduceat(score_of_fact, first_fact_of_item[:-1]), n_facts_of_item
+def sum_claims(block: Block, weight_of_support: FloatArray) -> FloatArray:
+    """Score each fact: the sum of what its supports weigh."""
+    return _sum_by(weight_of_support, block.first_support_of_fact)
+
+
+def weigh_claims(
+    block: Block,
+    log_odds: FloatArray,
+    column_of_item: IntArray,
+    weight_of_support: FloatArray,
+    n_named_of_support: IntArray,
+    shrink_of_item: FloatArray,
+) -> FloatArray:
+    """What each support adds to the score of its fact.
+
+    ``log_odds[source, column of the item] + log((K - m + 1) / m)`` for one of m values that the
+    source names of an item with K; times the support's weight, over what the item's scores shrink
+    by. The last three may be empty: all weigh one, all name one value, nothing shrinks.
+    """
+    n_supports = np.diff(block.first_support_of_fact[block.first_fact_of_item])
+    column, n_facts = (
+        np.repeat(of_item, n_supports)
+        for of_item in (column_of_item, np.diff(block.first_fact_of_item))
     )
-    share = np.exp(score_of_fact - highest)
-    total: FloatArray = np.repeat(_sum_by(share, first_fact_of_item), n_facts_of_item)
-    plausibility: FloatArray = share / total
-    return plausibility
+    n_named = n_named_of_support if len(n_named_of_support) else 1
+    words = log_odds[block.source_of_support, column] + np.log((n_facts - n_named + 1) / n_named)
+    if len(weight_of_support):
+        words *= weight_of_support
+    if len(shrink_of_item):
+        words /= np.repeat(shrink_of_item, n_supports)
+    return np.asarray(words)
+
+
+def sum_by_source(
+    block: Block, number_of_fact: FloatArray, column_of_item: IntArray, n_sources: int, n_columns: int
+) -> FloatArray:
+    """Sum the numbers of the facts that each source supports, [source, column of the item]."""
+    n_supports = np.diff(block.first_support_of_fact)
+    column = np.repeat(column_of_item[block.item_of_fact], n_supports)
+    cell = block.source_of_support.astype(np.int64) * n_columns + column
+    number = np.repeat(number_of_fact, n_supports)
+    sums = np.bincount(cell, number, n_sources * n_columns).astype(np.float64)
+    return np.asarray(sums.reshape(n_sources, n_columns))
+
+
+def normalise_log(
+    score_of_fact: FloatArray, first_fact_of_item: IntArray, unclaimed_of_item: FloatArray
+) -> FloatArray:
+    """Turn scores into probabilities that add up to one within each item: the softmax.
+
+    What nobody claims of an item has a score of its own: minus infinity if there is no such thing.
+    """
+    n_facts_of_item = np.diff(first_fact_of_item)
+    highest = np.maximum(
+        np.maximum.reduceat(score_of_fact, first_fact_of_item[:-1]), unclaimed_of_item
+    )
+    share = np.exp(score_of_fact - np.repeat(highest, n_facts_of_item))
+    total = _sum_by(share, first_fact_of_item) + np.exp(unclaimed_of_item - highest)
+    return np.asarray(share / np.repeat(total, n_facts_of_item))
 
 
 def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) -> FloatArray:
@@ -79,13 +131,13 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
 
 
 def sum_confusions(
-    block: Block, label_of_fact: IntArray, log_confusion: FloatArray, weight_of_support: FloatArray
+    block: Block, log_confusion: FloatArray, weight_of_support: FloatArray
 ) -> FloatArray:
     """Score each label of each item: the sum, over supports, of log P(what is said, given it).
 
     Every support counts as far as it weighs.
     """
-    said = np.repeat(label_of_fact, np.diff(block.first_support_of_fact))
+    said = np.repeat(block.label_of_fact, np.diff(block.first_support_of_fact))
     words = weight_of_support[:, None] * log_confusion[block.source_of_support, :, said]
     return _sum_by(words, block.first_support_of_fact[block.first_fact_of_item])
 
@@ -144,12 +196,10 @@ def count_named(block: Block, n_sources: int) -> IntArray:
     return np.asarray(n_named[voice], dtype=np.int32)
 
 
-def count_confusions(
-    block: Block, label_of_fact: IntArray, label: FloatArray, n_sources: int
-) -> FloatArray:
+def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatArray:
     """Count [source, true label, label said]; label k of item i is true to ``label[i, k]``."""
     n_labels, n_supports = label.shape[1], np.diff(block.first_support_of_fact)
-    said, item = np.repeat(label_of_fact, n_supports), np.repeat(block.item_of_fact, n_supports)
+    said, item = np.repeat(block.label_of_fact, n_supports), np.repeat(block.item_of_fact, n_supports)
     cells = np.ravel_multi_index(
         (block.source_of_support[:, None], np.arange(n_labels), said[:, None]),
         (n_sources, n_labels, n_labels),

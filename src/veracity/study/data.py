@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from veracity.discovery import prepare, say_nothing
-from veracity.encode import UNKNOWN, Encoded, IntArray
+from veracity.claims.encode import UNKNOWN, Encoded, IntArray
 from veracity.errors import ParameterError, UnreadableFile
-from veracity.read import read_claims, read_truths_beside
-from veracity.truths import known_of_fact
+from veracity.claims.read import read_claims, read_truths_beside
+from veracity.claims.known import known_of_fact
 
 __all__ = ["Judged", "check_datasets", "name_of", "read_dataset", "require_names"]
 

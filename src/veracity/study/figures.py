@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from veracity.plot import altair
+from veracity.show.plot import altair
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin

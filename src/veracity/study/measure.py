@@ -10,11 +10,11 @@ import numpy as np
 
 from veracity.algorithms import Algorithm
 from veracity.discovery import fit, say_nothing
-from veracity.encode import UNKNOWN, Claims, Encoded, FloatArray, IntArray
+from veracity.claims.encode import UNKNOWN, Claims, Encoded, FloatArray, IntArray
 from veracity.engines import Local
 from veracity.errors import NotConverged, ParameterError
-from veracity.evaluation import N_BINS
-from veracity.tables import SAME
+from veracity.inspect.evaluation import N_BINS
+from veracity.result.tables import SAME
 
 __all__ = ["Measured", "accuracy", "calibration_error", "measure"]
 

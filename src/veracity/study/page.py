@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from veracity.study.base import Study
-from veracity.write import finished_file
+from veracity.io.folders import finished_file
 
 __all__ = ["write_page"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import algorithm_named
-from veracity.characteristics import accuracy_of_source, entropy_of_item
-from veracity.encode import Encoded, FloatArray, IntArray, encode
+from veracity.inspect.profiling import accuracy_of_source, entropy_of_item
+from veracity.claims.encode import Encoded, FloatArray, IntArray, encode
 from veracity.errors import ParameterError
-from veracity.schema import ClaimsTable
+from veracity.claims.schema import ClaimsTable
 from veracity.study.base import Row, Study
 from veracity.study.figures import characteristic_figure
 from veracity.study.measure import accuracy, measure

@@ -1,0 +1,142 @@
+"""Every algorithm by its name: one line each, from which all that lists algorithms derives.
+
+Names lead to where an algorithm lives, as text, so that listing them loads nothing. Others add
+theirs through the entry-point group ``veracity.algorithms``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from veracity.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from veracity.algorithms.base import Algorithm
+
+__all__ = ["CATALOGUE", "Entry", "algorithm_named", "algorithms", "public_names", "restored"]
+
+GROUP = "veracity.algorithms"
+"""The entry points of packages that bring algorithms."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where an algorithm lives, and the parameters that a preset of it has."""
+
+    place: str
+    """The module and the class, with a colon between them."""
+    preset: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class."""
+        return self.place.partition(":")[2]
+
+    @property
+    def module(self) -> str:
+        """The module it is in."""
+        return self.place.partition(":")[0]
+
+    def load(self) -> type[Algorithm[Any]]:
+        """The class."""
+        loaded: type[Algorithm[Any]] = getattr(
+            importlib.import_module(self.module), self.class_name
+        )
+        return loaded
+
+    def make(self, **parameters: object) -> Algorithm[Any]:
+        """The algorithm, with these parameters and the preset's."""
+        return self.load()(**{**self.preset, **parameters})
+
+
+_HERE = "veracity.algorithms"
+
+CATALOGUE: dict[str, Entry] = {
+    "veracity": Entry(f"{_HERE}.veracity:Veracity"),
+    "ltd-rbm": Entry(f"{_HERE}.ltd_rbm:LTDRBM"),
+    "ltd-rbm-c": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {"single_truth": True}),
+    "majority-vote": Entry(f"{_HERE}.majority_vote:MajorityVote"),
+    "mle": Entry(f"{_HERE}.mle:MLE"),
+    "ltm": Entry(f"{_HERE}.ltm:LTM"),
+    "two-estimates": Entry(f"{_HERE}.two_estimates:TwoEstimates"),
+    "three-estimates": Entry(f"{_HERE}.three_estimates:ThreeEstimates"),
+    "truth-finder": Entry(f"{_HERE}.truth_finder:TruthFinder"),
+    "accu": Entry(f"{_HERE}.accu:Accu"),
+    "accu-sim": Entry(f"{_HERE}.accu_sim:AccuSim"),
+    "accu-copy": Entry(f"{_HERE}.accu_copy:AccuCopy"),
+    "simple-lca": Entry(f"{_HERE}.simple_lca:SimpleLCA"),
+    "sums": Entry(f"{_HERE}.sums:Sums"),
+    "average-log": Entry(f"{_HERE}.average_log:AverageLog"),
+    "investment": Entry(f"{_HERE}.investment:Investment"),
+    "pooled-investment": Entry(f"{_HERE}.pooled_investment:PooledInvestment"),
+    "dawid-skene": Entry(f"{_HERE}.dawid_skene:DawidSkene"),
+    "one-coin": Entry(f"{_HERE}.one_coin:OneCoin"),
+    "crh": Entry(f"{_HERE}.crh:CRH"),
+    "catd": Entry(f"{_HERE}.catd:CATD"),
+    "gtm": Entry(f"{_HERE}.gtm:GTM"),
+}
+"""Our own algorithms by the name they have on the command line."""
+
+
+@cache
+def algorithms() -> dict[str, Entry]:
+    """All algorithms: ours, and those that other packages bring, whose names must be new."""
+    others = {entry.name: Entry(entry.value) for entry in entry_points(group=GROUP)}
+    return {**others, **CATALOGUE}
+
+
+def algorithm_named(name: str) -> Algorithm[Any]:
+    """The algorithm of this name, with its default parameters.
+
+    >>> algorithm_named("majority-vote")
+    MajorityVote()
+    """
+    return _entry(name).make()
+
+
+def restored(name: str, parameters: Mapping[str, Any]) -> Algorithm[Any] | None:
+    """The algorithm that a run tells of; None if it is not at hand, or had more than words."""
+    entry = algorithms().get(name)
+    if entry is None or not _can_be_restored(parameters):
+        return None
+    try:
+        return entry.make(**{**parameters, **_restored(parameters)})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the parameters of {name} do not fit it: {error}") from error
+
+
+def _can_be_restored(parameters: Mapping[str, Any]) -> bool:
+    """Whether no parameter was a function of the user's own."""
+    return parameters.get("similarity") is None or isinstance(parameters["similarity"], dict)
+
+
+def _entry(name: str) -> Entry:
+    known = algorithms()
+    if name not in known:
+        raise ParameterError(f"no algorithm '{name}'; there are {', '.join(known)}")
+    return known[name]
+
+
+def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
+    """Parameters that are more than numbers and words, made again."""
+    made: dict[str, object] = {}
+    if isinstance(parameters.get("prior"), dict):
+        from veracity.algorithms.prior import Prior  # noqa: PLC0415 - only where there is one
+
+        made["prior"] = Prior.from_description(parameters["prior"])
+    if parameters.get("similarity") is not None:
+        from veracity.similarity import Likeness  # noqa: PLC0415
+
+        made["similarity"] = Likeness(**parameters["similarity"])
+    return made
+
+
+def public_names() -> dict[str, str]:
+    """The classes of our algorithms, and the module of each."""
+    return {entry.class_name: entry.module for entry in CATALOGUE.values()}

@@ -1,0 +1,184 @@
+"""From weights to plausibilities: what claims add to scores, and what follows from scores."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
+from veracity.kernels.loading import kernels
+
+__all__ = [
+    "Rule",
+    "Weights",
+    "clamp_labels",
+    "item_sums",
+    "label_probabilities",
+    "label_scores",
+    "logit",
+    "plausibilities",
+    "scores",
+    "share_of_item",
+    "sigmoid",
+    "unclaimed_scores",
+]
+
+Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
+"""How plausibilities follow from scores.
+
+- softmax: exp(score) as a share of all, and of what nobody claims; one fact is true
+- sigmoid: 1 / (1 + exp(-score)); each fact is true or false by itself
+- share: score^power as a share of all
+- mean: score over the number of sources that speak
+- balance: for^power / (for^power + against^power); the score is for less against
+- estimate: for numbers, which are averaged by weight
+"""
+
+
+class Weights(NamedTuple):
+    """What the claims of a block add to the scores of its facts, and the rule that follows.
+
+    The score of a fact is its prior, plus `support` of every source that supports it, plus `oppose`
+    of every other source that speaks on its item. Some algorithms weigh otherwise: by the claim,
+    not the source (`of_claim`, one per support, for `support`); by what is claimed and what is true
+    (`confusion`, times `of_claim` if there is one); or a claim also adds a share of its weight to
+    the facts paired with its own (`pairs`: fact, other fact, share).
+    """
+
+    rule: Rule
+    support: FloatArray
+    oppose: FloatArray | None = None
+    prior: float | FloatArray = 0.0
+    """The score before any claim: one for all facts, or one per fact; per label, if `confusion`."""
+    power: float = 1.0
+    """For shares and balances: of the scores to this power."""
+    of_claim: FloatArray | None = None
+    pairs: tuple[IntArray, IntArray, FloatArray] | None = None
+    confusion: FloatArray | None = None
+    """Logarithms, [source, label that is true, label that is claimed]."""
+    shrink_of_item: FloatArray | None = None
+    """With `confusion`: the scores of an item's labels are divided by this."""
+    unclaimed: float | FloatArray | None = None
+    """For a softmax, the score of what nobody claims: of all items, or of each."""
+    account: Literal["exact", "average"] = "exact"
+    """Whether the plausibilities are those of these weights, or these a mean of those drawn by."""
+
+
+def scores(block: Block, weights: Weights) -> FloatArray:
+    """The score of each fact: what its claims, and the prior, add up to."""
+    if weights.confusion is not None:
+        return np.asarray(label_scores(block, weights)[block.item_of_fact, block.label_of_fact])
+    if weights.of_claim is not None:
+        own = kernels.sum_claims(block, weights.of_claim)
+    elif weights.oppose is None:
+        own = kernels.sum_votes(block, np.zeros_like(weights.support), weights.support)
+    else:
+        own = kernels.sum_votes(block, weights.oppose, weights.support - weights.oppose)
+    if weights.pairs is not None:
+        fact, other, share = weights.pairs
+        to_fact = np.bincount(fact, own[other] * share, len(own))
+        own = own + to_fact + np.bincount(other, own[fact] * share, len(own))
+    return np.asarray(weights.prior + own, dtype=np.float64)
+
+
+def plausibilities(block: Block, weights: Weights) -> FloatArray:
+    """The plausibility of each fact, by the rule."""
+    if weights.confusion is not None:
+        label = label_probabilities(label_scores(block, weights))
+        return np.asarray(label[block.item_of_fact, block.label_of_fact])
+    if weights.rule == "balance":
+        against = kernels.sum_votes(block, weights.support, -weights.support)
+        return _balance(scores(block, weights._replace(oppose=None)), against, weights.power)
+    score = scores(block, weights)
+    if weights.rule == "softmax":
+        unclaimed = unclaimed_scores(block, weights)
+        return np.asarray(kernels.normalise_log(score, block.first_fact_of_item, unclaimed))
+    if weights.rule == "sigmoid":
+        return sigmoid(score)
+    if weights.rule == "mean":
+        return np.asarray(score / block.n_voices_of_fact)
+    return share_of_item(score, block, weights.power)
+
+
+def unclaimed_scores(block: Block, weights: Weights) -> FloatArray:
+    """Of each item the score of what nobody claims; minus infinity if there is no such thing."""
+    if weights.confusion is not None:
+        log_joint = label_scores(block, weights)
+        log_joint[block.item_of_fact, block.label_of_fact] = -np.inf
+        return np.asarray(np.logaddexp.reduce(log_joint, axis=1))
+    unclaimed = -np.inf if weights.unclaimed is None else weights.unclaimed
+    return np.ascontiguousarray(np.broadcast_to(unclaimed, block.n_items), dtype=np.float64)
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def label_scores(block: Block, weights: Weights) -> FloatArray:
+    """The score of each label of each item, whether it is claimed or not."""
+    of_claim = weights.of_claim
+    if of_claim is None:
+        of_claim = np.ones(len(block.source_of_support))
+    said = kernels.sum_confusions(block, weights.confusion, of_claim)
+    score = weights.prior + said
+    if weights.shrink_of_item is not None:
+        score /= weights.shrink_of_item[:, None]
+    return np.asarray(score)
+
+
+def label_probabilities(label_score: FloatArray) -> FloatArray:
+    """Probabilities of each item's labels, which add up to one."""
+    share = np.exp(label_score - label_score.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    return np.asarray(share)
+
+
+def clamp_labels(label: FloatArray, block: Block) -> FloatArray:
+    """Labels, with what is known in their place; where it is not claimed, some other is true."""
+    is_known = block.known_of_fact != UNKNOWN
+    if not is_known.any():
+        return label
+    item, clamped = block.item_of_fact, label.copy()
+    clamped[item[block.known_of_fact == 1]] = 0.0
+    clamped[item[is_known], block.label_of_fact[is_known]] = block.known_of_fact[is_known]
+    total = clamped.sum(axis=1, keepdims=True)
+    return np.asarray(clamped / np.where(total > 0.0, total, 1.0))
+
+
+# --- shares ---------------------------------------------------------------------------------------
+
+
+def item_sums(number_of_fact: FloatArray, block: Block) -> FloatArray:
+    """The sum over the facts of each item."""
+    return np.asarray(np.add.reduceat(number_of_fact, block.first_fact_of_item[:-1]))
+
+
+def share_of_item(score: FloatArray, block: Block, power: float = 1.0) -> FloatArray:
+    """Scores, none negative, to a power, as shares of their item's; equal where all are nothing."""
+    first, n_facts_of_item = block.first_fact_of_item[:-1], block.n_facts_of_item
+    if power != 1.0:  # relative to the largest: no power of it underflows
+        highest = np.repeat(np.maximum.reduceat(score, first), n_facts_of_item)
+        score = (score / np.where(highest > 0.0, highest, 1.0)) ** power
+    total = np.repeat(item_sums(score, block), n_facts_of_item)
+    share = score / np.where(total > 0.0, total, 1.0)
+    return np.where(total > 0.0, share, 1.0 / np.repeat(n_facts_of_item, n_facts_of_item))
+
+
+def _balance(in_favour: FloatArray, against: FloatArray, power: float) -> FloatArray:
+    against = np.maximum(against, 0.0)  # the voices less the supporters may round below 0
+    highest = np.maximum(in_favour, against)
+    is_some = highest > 0.0
+    divisor = np.where(is_some, highest, 1.0)
+    grown, other = (in_favour / divisor) ** power, (against / divisor) ** power
+    return np.where(is_some, grown / np.where(is_some, grown + other, 1.0), 0.5)
+
+
+def sigmoid(x: FloatArray) -> FloatArray:
+    """1 / (1 + exp(-x)), without overflow."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, -x)))
+
+
+def logit(p: FloatArray) -> FloatArray:
+    """log(p / (1 - p)), finite also where rounding has made p zero or one."""
+    smallest = np.finfo(np.float64).tiny
+    return np.log(np.maximum(p, smallest)) - np.log(np.maximum(1.0 - p, smallest))

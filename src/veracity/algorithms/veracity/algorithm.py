@@ -1,0 +1,331 @@
+"""Veracity: the default. Reliabilities learned with caution, copies counted once, doubt told.
+
+Five ingredients, none of them new by itself: an error model of the sources that fits the claims
+(one-coin, confusion matrix or two-coin), empirical-Bayes shrinkage towards what holds for all
+sources, accuracies that come to differ by attribute where the claims show it, dependent sources
+found by their agreement and counted once, and plausibilities tempered because voices on one item
+err alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import (
+    Algorithm,
+    Copies,
+    Memory,
+    Phase,
+    Rates,
+    Step,
+    Tally,
+    Turn,
+    clamp_known,
+)
+from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.prior import NO_PRIOR, BySource, Prior, PriorRates
+from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_item
+from veracity.algorithms.veracity.confusion import Confusions
+from veracity.algorithms.veracity.one_coin import OneCoin
+from veracity.algorithms.veracity.shrinkage import Derived, derived, log_known
+from veracity.algorithms.veracity.two_coin import TwoCoin
+from veracity.claims.block import Block, FloatArray, Names
+from veracity.claims.survey import Survey
+from veracity.dependence.agreement import (
+    Dependence,
+    agreements,
+    copied_share,
+    dependent_pairs,
+    pair_work,
+    slots_of,
+)
+from veracity.kernels.loading import kernels
+
+__all__ = ["Belief", "Veracity"]
+
+MOST_LABELS = 20
+"""Distinct values up to which they are labels, if there are enough items to share them."""
+
+ITEMS_PER_LABEL = 5
+
+MOST_CELLS = 20_000_000
+"""Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
+accuracy only."""
+
+RUN_OF_LABELS, RUN_OF_VALUES = 8.0, 32.0
+"""Claims in a row that must be copied. Where any value may be named, accurate sources agree on
+nearly all, too, so there it takes more to be a copy."""
+
+
+class Belief(NamedTuple):
+    """What is thought of the sources, and of who depends on whom; and what each has claimed."""
+
+    model: OneCoin | Confusions | TwoCoin
+    dependence: Dependence | None
+    claims: BySource
+
+
+@dataclass(frozen=True, kw_only=True)
+class Veracity(Algorithm[Belief]):
+    """What to use where nothing is known of the claims.
+
+    Parameters
+    ----------
+    prior
+        What is known of the sources. Fixed ones stay as they are. For the others what is expected
+        before they say anything is moved as their rates differ from the usual ones.
+    strength
+        Of how many pseudo-claims what holds for all sources is worth in what is learned of one.
+    confusions
+        Where items share a few labels, learn which ones a source mistakes for which.
+    attributes
+        Where they do not share labels, learn on which attributes a source is better than on others.
+    mirrors
+        Look for sources that copy from each other, and count their word once.
+    temper
+        Temper the plausibilities: voices on one item err alike, so many are no proof.
+    max_rounds, tolerance
+        It stops when a round moves the accuracies by less than `tolerance` on average.
+    """
+
+    name = "veracity"
+    state_type = Belief
+
+    prior: Prior = NO_PRIOR
+    strength: float = 8.0
+    confusions: bool = True
+    attributes: bool = True
+    mirrors: bool = True
+    temper: bool = True
+    max_rounds: int = 100
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        require_positive(self, strength=self.strength, tolerance=self.tolerance)
+        require_at_least(self, 1, max_rounds=self.max_rounds)
+
+    def start(self, survey: Survey, prior: PriorRates) -> Belief:
+        """Choose the error model that fits the claims."""
+        claims = survey.counted.supports_of_source
+        if not survey.single_truth:
+            return Belief(TwoCoin(prior.tpr, prior.fpr, prior, 0.5, self.strength), None, claims)
+        dependence = Dependence.unseen(slots_of(claims), (0.0, 1)) if self.mirrors else None
+        if self._shares_labels(survey):
+            confusions = Confusions.at_start(prior, survey.n_labels, self.strength)
+            return Belief(confusions, dependence, claims)
+        n_cells = survey.n_sources * survey.n_attributes
+        n_attributes = survey.n_attributes if self.attributes and n_cells <= MOST_CELLS else 1
+        return Belief(OneCoin.at_start(prior, n_attributes, self.strength), dependence, claims)
+
+    def _shares_labels(self, survey: Survey) -> bool:
+        """Whether values are labels that items share, and few enough for a matrix per source."""
+        n_labels = survey.n_labels
+        is_shared = n_labels <= MOST_LABELS and survey.counted.items >= ITEMS_PER_LABEL * n_labels
+        return self.confusions and is_shared and survey.n_sources * n_labels**2 <= MOST_CELLS
+
+    def phases(self, state: Belief) -> tuple[Phase[Belief], ...]:
+        """Survey, dependence, a first vote, accuracies, then attributes; last, how much to temper.
+
+        Facts that are true or false each have a vote and rates.
+        """
+        rounds = Phase("accuracies", (self._step(self.tally, self.learn),), self.change)
+        vote = Phase("vote", (self._step(self.tally_vote, self.learn_vote),))
+        if isinstance(state.model, TwoCoin):
+            return vote, rounds
+        phases = [Phase("survey", (Step(self.tally_survey, self.learn_survey),))]
+        if state.dependence is not None and len(state.dependence.both) > 2:
+            dependence = Step(self.tally_dependence, self.learn_dependence)
+            phases.append(Phase("dependence", (dependence,)))
+        phases += [vote, rounds]
+        if isinstance(state.model, OneCoin) and state.model.n_attributes > 1:
+            attributes = self._step(self.tally_by_attribute, self.learn_by_attribute)
+            phases.append(Phase("attributes", (attributes,), self.change_by_attribute))
+        if self.temper:
+            phases.append(Phase("tempering", (Step(self.tally_known, self.learn_known),)))
+        return tuple(phases)
+
+    def _step(self, tally: object, learn: object) -> Step[Belief]:
+        return Step(tally, learn, self.derive)  # type: ignore[arg-type]
+
+    def derive(self, block: Block, state: Belief) -> Derived:
+        """What is worked out once for a block: what supports weigh, and what voices name."""
+        if isinstance(state.model, TwoCoin):
+            return np.zeros(0), np.zeros(0, dtype=np.int32)
+        weight = np.zeros(0)
+        if state.dependence is not None:
+            weight = state.dependence.weight_of_support(block, self._run(state))
+        return derived(block, weight, len(state.claims))
+
+    def _run(self, state: Belief) -> float:
+        return RUN_OF_VALUES if isinstance(state.model, OneCoin) else RUN_OF_LABELS
+
+    # --- survey -----------------------------------------------------------------------------------
+
+    def tally_survey(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """What the model counts beforehand, and how many pairs of sources there are to count."""
+        assert not isinstance(state.model, TwoCoin)
+        work = 0.0
+        if state.dependence is not None:
+            n_slots = len(state.dependence.both)
+            work = pair_work(block, n_slots, contested=isinstance(state.model, OneCoin))
+        return state.model.tally_survey(block), work
+
+    def learn_survey(self, state: Belief, total: Tally) -> Belief:
+        """Where pairs are too many, only some items will be looked at."""
+        assert not isinstance(state.model, TwoCoin)
+        of_model, work = total
+        dependence = state.dependence
+        if dependence is not None:
+            dependence = Dependence.unseen(dependence.slots, (work, int(state.claims.sum())))
+        return state._replace(model=state.model.learn_survey(of_model), dependence=dependence)
+
+    # --- dependence -------------------------------------------------------------------------------
+
+    def tally_dependence(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """Who agrees with whom."""
+        assert state.dependence is not None
+        contested = isinstance(state.model, OneCoin)
+        return agreements(block, state.dependence, None, contested=contested)
+
+    def learn_dependence(self, state: Belief, total: Tally) -> Belief:
+        """Who copies: chance is one over the labels, or over the values of an item and one more."""
+        assert state.dependence is not None
+        both, same, n_items, n_facts = total
+        if n_items == 0:
+            return state
+        is_open = isinstance(state.model, OneCoin)
+        n_values = 1.0 + n_facts / n_items if is_open else len(state.model.share)  # type: ignore[union-attr]
+        copied = copied_share(both, same, chance=1.0 / n_values)
+        found = state.dependence._replace(both=both, same=same, copied=copied)
+        return state._replace(dependence=found)
+
+    # --- vote -------------------------------------------------------------------------------------
+
+    def tally_vote(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """How the sources' words met a vote in which copies count once."""
+        if isinstance(state.model, TwoCoin):
+            return state.model.tally_vote(block), None
+        weight, _ = turn.memory
+        prior = state.model.prior
+        tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
+        words = np.maximum(logit(tpr) - logit(fpr), 0.0)[block.source_of_support]
+        words = words * weight if len(weight) else words
+        vote = clamp_known(share_of_item(kernels.sum_claims(block, words), block), block)
+        if isinstance(state.model, OneCoin):
+            return state.model.tally_right(block, vote), self._same_true(block, state, weight)
+        return state.model.tally_vote(block, vote), self._same_true(block, state, weight)
+
+    def _same_true(self, block: Block, state: Belief, weight: FloatArray) -> FloatArray | None:
+        """How much of what pairs share wins a vote in which copies count once."""
+        if state.dependence is None or not len(weight):
+            return None
+        vote = share_of_item(kernels.sum_claims(block, weight), block)
+        contested = isinstance(state.model, OneCoin)
+        return agreements(block, state.dependence, vote, contested=contested).same
+
+    def learn_vote(self, state: Belief, total: Tally) -> Belief:
+        """What the vote says of the sources."""
+        of_model, same_true = total
+        learned = state._replace(model=state.model.learn_vote(of_model))
+        if same_true is None or state.dependence is None:
+            return learned
+        return learned._replace(dependence=state.dependence._replace(same_true=same_true))
+
+    # --- rounds -----------------------------------------------------------------------------------
+
+    def tally(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """Judge the facts, and count how the sources' words met them (E-step)."""
+        if isinstance(state.model, TwoCoin):
+            return state.model.tally(block)
+        return state.model.tally(block, turn.memory)
+
+    def learn(self, state: Belief, total: Tally) -> Belief:
+        """Take in the counts (M-step)."""
+        return state._replace(model=state.model.learn(total))
+
+    def change(self, before: Belief, after: Belief) -> float:
+        """By how much a round moved the accuracies, on average."""
+        return before.model.change(after.model)  # type: ignore[arg-type]
+
+    def tally_by_attribute(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """How often the sources are right on each attribute."""
+        assert isinstance(state.model, OneCoin)
+        return state.model.tally_by_attribute(block, turn.memory)
+
+    def learn_by_attribute(self, state: Belief, total: Tally) -> Belief:
+        """Accuracies by attribute, as far as the claims carry them."""
+        assert isinstance(state.model, OneCoin)
+        return state._replace(model=state.model.learn_by_attribute(total))
+
+    def change_by_attribute(self, before: Belief, after: Belief) -> float:
+        """By how much a round moved the accuracies by attribute, on average."""
+        assert isinstance(before.model, OneCoin)
+        return before.model.change_by_attribute(after.model)  # type: ignore[arg-type]
+
+    # --- known truths -----------------------------------------------------------------------------
+
+    def tally_known(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """How likely the known truths are, for every intra-item correlation.
+
+        Confusions are not calibrated for it: they would fit what is known too well.
+        """
+        model = state.model.calibrated() if isinstance(state.model, OneCoin) else state.model
+
+        def judge(known: Block, correlation: float) -> FloatArray:
+            found = self.derive(known, state)
+            if isinstance(model, OneCoin):
+                return plausibilities(known, model.weights(known, found, correlation, told=True))
+            assert isinstance(model, Confusions)
+            return plausibilities(known, model.weights(known, found, correlation))
+
+        return (log_known(block, judge),)
+
+    def learn_known(self, state: Belief, total: Tally) -> Belief:
+        """How alike voices err."""
+        assert not isinstance(state.model, TwoCoin)
+        return state._replace(model=state.model.tempered(total[0]))
+
+    def calibrate(self, state: Belief, prior: PriorRates) -> Belief:
+        """Correct what was learned by the known truths."""
+        return state._replace(model=state.model.calibrated())
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    def weigh(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
+        """What the claims weigh: Bayes' rule, copies counted once, tempered."""
+        model = state.model
+        if isinstance(model, TwoCoin):
+            return model.weights()
+        found = self.derive(block, state) if memory is None else memory
+        correlation = model.correlation if self.temper else 0.0
+        if isinstance(model, OneCoin):
+            return model.weights(block, found, correlation, told=True)
+        return model.weights(block, found, correlation)
+
+    def trust(self, state: Belief) -> FloatArray:
+        """The accuracy."""
+        return state.model.accuracy
+
+    def rates(self, state: Belief, counts: FloatArray) -> Rates:
+        """As the sources' words met the facts; those that are fixed stay as they are."""
+        counted, prior = super().rates(state, counts), state.model.prior
+        is_fixed = prior.is_fixed == 1
+        return counted._replace(
+            tpr=np.where(is_fixed, prior.tpr, counted.tpr),
+            fpr=np.where(is_fixed, prior.fpr, counted.fpr),
+        )
+
+    def copies(self, state: Belief) -> Copies | None:
+        """The pairs of sources that depend on each other; `probability` is the share copied."""
+        return None if state.dependence is None else Copies(*dependent_pairs(state.dependence))
+
+    def grow(self, state: Belief, names: Names) -> Belief:
+        """New sources are like the others; labels and attributes never met get room."""
+        if isinstance(state.model, Confusions):
+            state = state._replace(model=state.model.grown(len(names.labels)))
+        if isinstance(state.model, OneCoin):
+            state = state._replace(model=state.model.grown(len(names.attributes)))
+        return super().grow(state, names)

@@ -1,0 +1,176 @@
+"""The confusion-matrix error model: which of the labels that items share a source mistakes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import BySource, CountBySource, Tally
+from veracity.algorithms.labels import grown_confusion, grown_share, spread_labels
+from veracity.algorithms.prior import UNLEARNED, PriorRates
+from veracity.algorithms.rules import Weights, clamp_labels, label_probabilities, label_scores
+from veracity.algorithms.veracity.shrinkage import (
+    SUREST,
+    USUAL_CORRELATION,
+    Derived,
+    correlation_of,
+    design_effect,
+    likeliest_strength,
+    says_most,
+    shrunk_accuracy,
+)
+from veracity.claims.block import Block, FloatArray
+from veracity.kernels.loading import kernels
+
+__all__ = ["Confusions"]
+
+STRENGTHS = (1.0, 1024.0)
+"""How few and how many pseudo-claims a source's accuracy may be worth against its confusions."""
+
+
+class Confusions(NamedTuple):
+    """A confusion matrix per source: ``confusion[s, k, l]`` is P(s says l, given k is true).
+
+    It starts at what the source's accuracy alone would say. How many pseudo-claims that is worth
+    is learned: as many as make the confusions of those that say most most likely.
+    """
+
+    accuracy: BySource
+    confusion: BySource
+    known_counts: CountBySource
+    prior: PriorRates
+    share: FloatArray
+    strength: float
+    correlation: float = USUAL_CORRELATION
+    plain_strength: float = 1.0
+
+    @classmethod
+    def at_start(cls, prior: PriorRates, n_labels: int, strength: float) -> Confusions:
+        """Before anything was counted."""
+        plain = plain_confusion(prior.tpr, n_labels)
+        share = np.full(n_labels, 1.0 / n_labels)
+        return cls(prior.tpr, plain, np.zeros_like(plain), prior, share, strength)
+
+    def tally_survey(self, block: Block) -> Tally:
+        """What the sources said of labels that are known."""
+        known = (block.known_of_fact == 1).astype(np.float64)
+        return (self._said(block, spread_labels(known, block, len(self.share))),)
+
+    def learn_survey(self, total: Tally) -> Confusions:
+        """What known truths tell."""
+        return self._replace(known_counts=total[0])
+
+    def tally_vote(self, block: Block, vote: FloatArray) -> Tally:
+        """What the sources said of which label, by a vote."""
+        label = spread_labels(vote, block, len(self.share))
+        return self._said(block, label), label.sum(axis=0)
+
+    def tally(self, block: Block, found: Derived) -> Tally:
+        """What the sources said of which label (E-step)."""
+        label = label_probabilities(label_scores(block, self.weights(block, found)))
+        label = clamp_labels(label, block)
+        return self._said(block, label), label.sum(axis=0)
+
+    def _said(self, block: Block, label: FloatArray) -> FloatArray:
+        return np.asarray(kernels.count_confusions(block, label, len(self.accuracy)))
+
+    def learn_vote(self, total: Tally) -> Confusions:
+        """As from any other answer."""
+        return self.learn(total)
+
+    def learn(self, total: Tally) -> Confusions:
+        """Confusions, with those that the accuracy alone would say as pseudo-claims (M-step)."""
+        counts, labels = total
+        share = labels + 1.0
+        right = np.einsum("skk->s", counts)
+        accuracy = shrunk_accuracy(right, counts.sum(axis=(1, 2)), self.prior, self.strength)
+        plain = plain_confusion(accuracy, len(share))
+        plain_strength = self._likeliest(counts, plain)
+        free = counts + plain_strength * plain
+        learned = self._anchored(free / free.sum(axis=2, keepdims=True), accuracy)
+        is_fixed = (self.prior.is_fixed == 1)[:, None, None]
+        return self._replace(
+            accuracy=accuracy,
+            confusion=np.where(is_fixed, plain, learned),
+            share=share / share.sum(),
+            plain_strength=plain_strength,
+        )
+
+    def _likeliest(self, counts: FloatArray, plain: FloatArray) -> float:
+        """How many pseudo-claims a source's accuracy is worth: what it was, half or twice that."""
+        least, most = STRENGTHS
+        nearby = self.plain_strength * np.array([1.0, 0.5, 2.0])
+        nearby = nearby[(nearby >= least) & (nearby <= most)]
+        tells = (self.prior.is_fixed == 0) & says_most(counts.sum(axis=(1, 2)), counts[0].size)
+        said, usual = (rows[tells].reshape(-1, len(counts[0])) for rows in (counts, plain))
+        return likeliest_strength(said, usual, nearby)
+
+    def _anchored(self, learned: FloatArray, accuracy: FloatArray) -> FloatArray:
+        """Two labels can be taken for each other: as far as that is likely, all sources are alike."""
+        if len(self.share) != 2 or (self.prior.is_fixed == 1).any():
+            return learned
+        doubt, usual = _doubt(accuracy)
+        alike = plain_confusion(np.full(len(accuracy), usual), 2)
+        return np.asarray((1.0 - doubt) * learned + doubt * alike)
+
+    def tempered(self, log_known: FloatArray) -> Confusions:
+        """As known truths tell how alike the voices on an item err."""
+        return self._replace(correlation=correlation_of(log_known))
+
+    def calibrated(self) -> Confusions:
+        """The confusions as the known truths correct them."""
+        weighed = self.known_counts + UNLEARNED * self.confusion
+        is_fixed = (self.prior.is_fixed == 1)[:, None, None]
+        confusion = np.where(is_fixed, self.confusion, weighed / weighed.sum(axis=2, keepdims=True))
+        accuracy = self.prior.weigh_known_accuracy(self.accuracy)
+        return self._replace(confusion=confusion, accuracy=accuracy)
+
+    def change(self, after: Confusions) -> float:
+        """By how much the accuracies or the shares moved, on average."""
+        moves = (after.accuracy - self.accuracy, after.share - self.share)
+        return float(max(np.abs(move).mean() for move in moves))
+
+    def weights(self, block: Block, found: Derived, correlation: float = 0.0) -> Weights:
+        """Log P(what a source says, given what is true), copies and tempering counted in.
+
+        What is missing to one belongs to labels that nobody claims.
+        """
+        weight, _ = found
+        shrink = design_effect(block, found, correlation) if correlation > 0.0 else None
+        return Weights(
+            "softmax",
+            np.zeros(len(self.accuracy)),  # it is all in the confusions
+            prior=np.log(self.share),
+            of_claim=weight if len(weight) else None,
+            confusion=np.log(self.confusion),
+            shrink_of_item=shrink,
+        )
+
+    def grown(self, n_labels: int) -> Confusions:
+        """With room for labels never met."""
+        n_new = n_labels - len(self.share)
+        if n_new <= 0:
+            return self
+        return self._replace(
+            confusion=grown_confusion(self.confusion, n_labels),
+            known_counts=np.pad(self.known_counts, [(0, 0), (0, n_new), (0, n_new)]),
+            share=grown_share(self.share, n_labels),
+        )
+
+
+def plain_confusion(accuracy: FloatArray, n_labels: int) -> FloatArray:
+    """The confusions of sources that err towards all labels alike."""
+    right = accuracy[:, None, None] * np.eye(n_labels)
+    wrong = (1.0 - accuracy)[:, None, None] * (1.0 - np.eye(n_labels)) / (n_labels - 1)
+    return np.asarray(right + wrong)
+
+
+def _doubt(accuracy: FloatArray) -> tuple[float, float]:
+    """How likely, at most, the average source is wrong more often than right; and how good it is.
+
+    Cantelli's inequality: 1 / (1 + z²), for a mean that is z standard errors above one half.
+    """
+    mean, error = float(accuracy.mean()), float(accuracy.std()) / np.sqrt(len(accuracy))
+    above = max(mean - 0.5, 0.0)
+    return error**2 / max(error**2 + above**2, SUREST**2), max(mean, 0.5 + SUREST)

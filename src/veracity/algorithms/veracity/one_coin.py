@@ -1,0 +1,281 @@
+"""The one-coin error model: one accuracy per source, and one per attribute if they differ."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
+from veracity.algorithms.prior import UNLEARNED, PriorRates
+from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
+from veracity.algorithms.veracity.shrinkage import (
+    USUAL_CORRELATION,
+    Derived,
+    correlation_of,
+    design_effect,
+    likeliest_strength,
+    says_most,
+    shrunk,
+    shrunk_accuracy,
+)
+from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
+from veracity.kernels.loading import kernels
+
+__all__ = ["OneCoin"]
+
+ATTRIBUTE_STRENGTHS = tuple(2.0**n for n in range(14))
+"""How many pseudo-claims a source's accuracy may be worth against that on one attribute."""
+
+DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
+"""Items by what they tell: several values, one value of several sources, one claim."""
+
+SIDES = 3
+
+
+class OneCoin(NamedTuple):
+    """One accuracy per source; an error is any other value of the item, claimed or one more, alike.
+
+    So of an item with K claimed values, K are false, and a source that names one outweighs one that
+    does not by ``log(K accuracy / (1 - accuracy))``. One that names m of them is right if the truth
+    is among them: each has ``log((K - m + 1) / m accuracy / (1 - accuracy))``. Where there is a
+    choice sources err more often than elsewhere, so there are two accuracies: where values differ,
+    and on all that several speak of. The second one is for items of which a single value is
+    claimed.
+
+    When all that is learned, the first may go on to differ by attribute, as far as the claims show
+    that it does. Not before: on one attribute alone, most may err and be believed. `by_attribute`
+    is empty until then.
+    """
+
+    disputed: BySource
+    accuracy: BySource
+    by_attribute: BySource
+    """[source, attribute]"""
+    spoken: CountBySource
+    """[source, `DISPUTED` or else]: of how many items it speaks."""
+    spoken_by_attribute: CountBySource
+    """[source, attribute]: of how many disputed ones."""
+    known: CountBySource
+    """[source, attribute, right or wrong]: where the truth is known."""
+    prior: PriorRates
+    strength: float
+    n_attributes: int
+    """One where reliability is not to differ by attribute."""
+    correlation: float = USUAL_CORRELATION
+
+    @classmethod
+    def at_start(cls, prior: PriorRates, n_attributes: int, strength: float) -> OneCoin:
+        """Before anything was counted."""
+        n_sources = len(prior.tpr)
+        cells = np.zeros((n_sources, n_attributes))
+        return cls(
+            disputed=prior.tpr,
+            accuracy=prior.tpr,
+            by_attribute=np.zeros((n_sources, 0)),
+            spoken=np.zeros((n_sources, SIDES)),
+            spoken_by_attribute=cells,
+            known=np.zeros((n_sources, n_attributes, 2)),
+            prior=prior,
+            strength=strength,
+            n_attributes=n_attributes,
+        )
+
+    @property
+    def differs(self) -> bool:
+        """Whether accuracies differ by attribute by now."""
+        return self.by_attribute.shape[1] > 0
+
+    @property
+    def _alike(self) -> FloatArray:
+        """[source, attribute]: accuracies that do not differ by attribute."""
+        return np.repeat(self.disputed[:, None], self.n_attributes, axis=1)
+
+    # --- tallies ----------------------------------------------------------------------------------
+
+    def tally_survey(self, block: Block) -> Tally:
+        """Of how many items each source speaks, and how often it is right where that is known.
+
+        A source that names several values of an item speaks of it once.
+        """
+        side = _side_of_item(block)
+        cell = self._cell_of_item(block)
+        spoken = self._voices(block, side, SIDES)
+        open_items = np.where(side == DISPUTED, cell, self.n_attributes)
+        by_attribute = self._voices(block, open_items, self.n_attributes + 1)[:, :-1]
+        right = self._supports(block, (block.known_of_fact == 1).astype(np.float64), cell)
+        known_items = np.where(block.is_known, cell, self.n_attributes)
+        known = self._voices(block, known_items, self.n_attributes + 1)[:, :-1]
+        outcomes = np.stack([right, np.maximum(known - right, 0.0)], axis=2)
+        return spoken, by_attribute, outcomes
+
+    def learn_survey(self, total: Tally) -> OneCoin:
+        """What was counted."""
+        spoken, by_attribute, known = total
+        return self._replace(spoken=spoken, spoken_by_attribute=by_attribute, known=known)
+
+    def tally_right(self, block: Block, plausibility: FloatArray) -> Tally:
+        """How often each source is right, by what its items tell."""
+        number = clamp_known(plausibility, block)
+        side, n_sources = _side_of_item(block), len(self.disputed)
+        return (kernels.sum_by_source(block, number, side, n_sources, SIDES),)
+
+    def tally(self, block: Block, found: Derived) -> Tally:
+        """How often the sources are right (E-step)."""
+        return self.tally_right(block, plausibilities(block, self.weights(block, found)))
+
+    def tally_by_attribute(self, block: Block, found: Derived) -> Tally:
+        """How often the sources are right on each attribute, where there is a choice."""
+        plausibility = clamp_known(plausibilities(block, self.weights(block, found)), block)
+        is_disputed = np.repeat(_side_of_item(block) == DISPUTED, block.n_facts_of_item)
+        return (self._supports(block, plausibility * is_disputed, self._cell_of_item(block)),)
+
+    def _supports(self, block: Block, number: FloatArray, cell_of_item: IntArray) -> FloatArray:
+        """Sums over the facts that each source supports, by attribute."""
+        n_sources = len(self.disputed)
+        return np.asarray(
+            kernels.sum_by_source(block, number, cell_of_item, n_sources, self.n_attributes)
+        )
+
+    def _voices(self, block: Block, column_of_item: IntArray, n_columns: int) -> FloatArray:
+        """How many items of each column every source speaks of."""
+        column = np.repeat(column_of_item, block.n_voices_of_item)
+        cell = block.source_of_voice.astype(np.int64) * n_columns + column
+        counts = np.bincount(cell, minlength=len(self.disputed) * n_columns)
+        return counts.reshape(len(self.disputed), n_columns).astype(np.float64)
+
+    def _cell_of_item(self, block: Block) -> IntArray:
+        if self.n_attributes == 1:
+            return np.zeros(block.n_items, dtype=np.int32)
+        return block.attribute_of_item
+
+    # --- what follows -----------------------------------------------------------------------------
+
+    def learn_vote(self, total: Tally) -> OneCoin:
+        """Before anything is judged, all items tell alike of a source."""
+        right, spoken = total[0].sum(axis=1), self.spoken.sum(axis=1)
+        accuracy = shrunk_accuracy(right, spoken, self.prior, self.strength)
+        return self._replace(disputed=accuracy, accuracy=accuracy)
+
+    def learn(self, total: Tally) -> OneCoin:
+        """Shares of right claims, shrunk (M-step)."""
+        right, spoken = total[0], self.spoken
+        disputed = shrunk_accuracy(
+            right[:, DISPUTED], spoken[:, DISPUTED], self.prior, self.strength
+        )
+        told = [DISPUTED, UNDISPUTED]  # one that nobody else speaks of tells nothing
+        everywhere = shrunk_accuracy(
+            right[:, told].sum(axis=1), spoken[:, told].sum(axis=1), self.prior, self.strength
+        )
+        return self._replace(disputed=disputed, accuracy=everywhere)
+
+    def learn_by_attribute(self, total: Tally) -> OneCoin:
+        """Accuracies by attribute, shrunk towards the source's own: how much, is learned."""
+        spoken = self.spoken_by_attribute
+        right = total[0]
+        wrong = np.maximum(spoken - right, 0.0)
+        expected = self._alike
+        is_free = np.repeat((self.prior.is_fixed == 0)[:, None], self.n_attributes, axis=1)
+        tells = is_free & (spoken > 0.0) & says_most(np.where(is_free, spoken, 0.0), 2)
+        plain = np.stack([expected, 1.0 - expected], axis=2)
+        outcomes = np.stack([right, wrong], axis=2)
+        strength = likeliest_strength(outcomes[tells], plain[tells], ATTRIBUTE_STRENGTHS)
+        learned = shrunk(right, right + wrong, expected, strength)
+        return self._replace(by_attribute=np.where(is_free, learned, expected))
+
+    def tempered(self, log_known: FloatArray) -> OneCoin:
+        """As known truths tell how alike the voices on an item err."""
+        return self._replace(correlation=correlation_of(log_known))
+
+    def calibrated(self) -> OneCoin:
+        """The accuracies as the known truths correct them."""
+        known = self.known.sum(axis=1)
+        return self._replace(
+            disputed=_weigh_known(self.disputed, known, self.prior),
+            accuracy=_weigh_known(self.accuracy, known, self.prior),
+            by_attribute=self._calibrated_by_attribute() if self.differs else self.by_attribute,
+        )
+
+    def _calibrated_by_attribute(self) -> FloatArray:
+        """All of a source move as it does on what is known, against what was to be expected there.
+
+        Then each is corrected by what is known of its own attribute.
+        """
+        n_known = self.known.sum(axis=(1, 2))
+        summed = (self.known.sum(axis=2) * self.by_attribute).sum(axis=1)
+        expected = np.where(n_known > 0.0, summed / np.maximum(n_known, 1.0), self.disputed)
+        settled = _weigh_known(expected, self.known.sum(axis=1), self.prior)
+        move = logit(settled) - logit(expected)
+        moved = sigmoid(logit(self.by_attribute) + move[:, None])
+        return _weigh_known(moved, self.known, self.prior)
+
+    def change(self, after: OneCoin) -> float:
+        """By how much the accuracies moved, on average."""
+        return float(np.abs(after.disputed - self.disputed).mean())
+
+    def change_by_attribute(self, after: OneCoin) -> float:
+        """By how much those of attributes moved, on average over those that anything is said of."""
+        before = self.by_attribute if self.differs else self._alike
+        move = np.abs(after.by_attribute - before)[self.spoken_by_attribute > 0.0]
+        return float(move.mean()) if len(move) else 0.0
+
+    def grown(self, n_attributes: int) -> OneCoin:
+        """With room for attributes never met: there a source is as good as elsewhere."""
+        n_new = n_attributes - self.n_attributes
+        if n_new <= 0 or self.n_attributes == 1:
+            return self
+        of_new = np.repeat(self.disputed[:, None], n_new, axis=1)
+        return self._replace(
+            by_attribute=np.append(self.by_attribute, of_new, axis=1)
+            if self.differs
+            else self.by_attribute,
+            spoken_by_attribute=np.pad(self.spoken_by_attribute, [(0, 0), (0, n_new)]),
+            known=np.pad(self.known, [(0, 0), (0, n_new), (0, 0)]),
+            n_attributes=n_attributes,
+        )
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    def weights(
+        self, block: Block, found: Derived, correlation: float = 0.0, *, told: bool = False
+    ) -> Weights:
+        """What each claim is worth, copies and tempering counted in.
+
+        While it is learned, one of the claimed values is true; when the answer is `told`, none of
+        them may be, which has a score of 0.
+        """
+        log_odds, column = self._log_odds(block, told=told)
+        nothing = np.zeros(0)
+        shrink = design_effect(block, found, correlation) if correlation > 0.0 else nothing
+        of_claim = kernels.weigh_claims(block, log_odds, column, *found, shrink)
+        support = logit(self.disputed)
+        return Weights("softmax", support, of_claim=of_claim, unclaimed=0.0 if told else None)
+
+    def _log_odds(self, block: Block, *, told: bool) -> tuple[FloatArray, IntArray]:
+        """[source, column], and the column of each item: the last is for undisputed ones."""
+        accuracy = self.by_attribute if self.differs else self.disputed[:, None]
+        log_odds = np.append(logit(accuracy), logit(self.accuracy)[:, None], axis=1)
+        column = self._cell_of_item(block) if self.differs else np.zeros(block.n_items, np.int32)
+        if told:
+            column = np.where(block.n_facts_of_item == 1, np.int32(accuracy.shape[1]), column)
+        return log_odds, column
+
+
+def _side_of_item(block: Block) -> IntArray:
+    """Whether there is a choice: where the truth is known there always is."""
+    is_undisputed = _is_undisputed(block)
+    side = np.where(block.n_voices_of_item == 1, SAID_ONCE, UNDISPUTED)
+    return np.where(is_undisputed, side, DISPUTED).astype(np.int32)
+
+
+def _is_undisputed(block: Block) -> BoolArray:
+    """Of which items a single value is claimed, and no truth known."""
+    is_unknown = block.known_of_fact[block.first_fact_of_item[:-1]] == UNKNOWN
+    return np.asarray(is_unknown & (block.n_facts_of_item == 1))
+
+
+def _weigh_known(accuracy: FloatArray, known: FloatArray, prior: PriorRates) -> FloatArray:
+    """Accuracies as known truths, [..., right or wrong], correct them; fixed sources stay."""
+    corrected = shrunk(known[..., 0], known.sum(axis=-1), accuracy, UNLEARNED)
+    is_fixed = (prior.is_fixed == 1).reshape(-1, *[1] * (accuracy.ndim - 1))
+    return np.where(is_fixed, accuracy, corrected)

@@ -1,0 +1,136 @@
+"""What the error models share: shrinkage towards all sources, and errors that voices share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.rules import logit, sigmoid
+from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.kernels.loading import kernels
+
+__all__ = [
+    "SUREST",
+    "USUAL_CORRELATION",
+    "Derived",
+    "correlation_of",
+    "derived",
+    "design_effect",
+    "expected_of",
+    "likeliest_strength",
+    "log_known",
+    "says_most",
+    "shrunk",
+    "shrunk_accuracy",
+]
+
+SUREST = 1e-3
+"""No rate comes closer to zero or one than this: typing errors happen to the best."""
+
+CORRELATIONS = (0.0375, 0.075, 0.15, 0.3, 0.6)
+"""How alike sources may err on an item for reasons of its own: the intra-item correlation."""
+
+PRIOR_OF_CORRELATIONS = (0.1, 0.2, 0.4, 0.2, 0.1)
+"""How likely each of them is beforehand."""
+
+USUAL_CORRELATION = 0.15
+
+CELLS = 10_000
+"""Cells of counts from which pseudo-claims are learned: of the sources that say most."""
+
+Derived = tuple[FloatArray, IntArray]
+"""Of each support of a block its weight, where dependent ones count once, and how many values of
+the item its source names; each is empty where that is one for all."""
+
+
+def derived(block: Block, weight_of_support: FloatArray, n_sources: int) -> Derived:
+    """What is worked out once for a block."""
+    if len(block.source_of_support) == len(block.source_of_voice):
+        return weight_of_support, np.zeros(0, dtype=np.int32)
+    return weight_of_support, np.asarray(kernels.count_named(block, n_sources))
+
+
+def shrunk_accuracy(
+    right: FloatArray, total: FloatArray, prior: PriorRates, strength: float
+) -> FloatArray:
+    """Accuracies, shrunk towards what is expected of a source; fixed ones stay."""
+    usual = float(np.median(prior.tpr))
+    mean = (right.sum() + strength * usual) / (total.sum() + strength)
+    expected = expected_of(mean, prior.tpr)
+    return np.where(prior.is_fixed, prior.tpr, shrunk(right, total, expected, strength))
+
+
+def expected_of(mean: float, prior: FloatArray) -> FloatArray:
+    """The mean of all sources, moved for each as its prior differs from the usual one."""
+    usual, mean_of_all = np.median(prior), np.clip(mean, SUREST, 1.0 - SUREST)
+    return sigmoid(logit(prior) - logit(np.array(usual)) + logit(np.array(mean_of_all)))
+
+
+def shrunk(
+    part: FloatArray, whole: FloatArray, expected: FloatArray, strength: float
+) -> FloatArray:
+    """Shares, with what is expected as `strength` pseudo-claims; clear of zero and one."""
+    share = (part + strength * expected) / (whole + strength)
+    return np.asarray(np.clip(share, SUREST, 1.0 - SUREST))
+
+
+def says_most(n_claims: FloatArray, n_cells: int) -> BoolArray:
+    """Who says most: as many as have `CELLS` cells together, of those that say as much all."""
+    n_claims, n_most = np.round(n_claims, 6), max(CELLS // n_cells, 1)
+    if n_claims.size <= n_most:
+        return np.ones(n_claims.shape, dtype=np.bool_)
+    return np.asarray(n_claims >= np.partition(n_claims, -n_most, axis=None)[-n_most])
+
+
+def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterable[float]) -> float:
+    """The number of pseudo-claims under which what is counted is most likely.
+
+    Rows of counts, one for each outcome, are taken for Dirichlet-multinomial draws around `plain`.
+    """
+    from scipy.special import gammaln  # noqa: PLC0415 - takes its time to load
+
+    of_row = counts.sum(axis=1)
+
+    def log_likelihood(strength: float) -> float:
+        start = strength * plain
+        of_cells = (gammaln(counts + start) - gammaln(start)).sum()
+        return float(of_cells - (gammaln(of_row + strength) - gammaln(strength)).sum())
+
+    return float(max(strengths, key=log_likelihood))
+
+
+def design_effect(block: Block, found: Derived, correlation: float) -> FloatArray:
+    """By how much the scores of an item shrink because its voices err alike: 1 + (n - 1) r.
+
+    n voices then tell no more than n / (1 + (n - 1) r) would that err each by itself (Kish): a
+    rest of doubt stays, however many speak. Of m values that one voice names, each is an m-th of
+    it; voices that depend on each other count once.
+    """
+    weight, n_named = found
+    if len(weight) == 0 and len(n_named) == 0:
+        n_voices = block.n_supports_of_item.astype(np.float64)
+    else:
+        of_support = weight if len(weight) else np.ones(len(n_named))
+        of_support = of_support / n_named if len(n_named) else of_support
+        first_support = block.first_support_of_fact[block.first_fact_of_item[:-1]]
+        n_voices = np.add.reduceat(of_support, first_support)
+    return np.asarray(1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
+
+
+def log_known(block: Block, judge: Callable[[Block, float], FloatArray]) -> FloatArray:
+    """How likely the known truths are, in logs, if sources err as much alike as they may."""
+    if not (block.known_of_fact == 1).any():
+        return np.zeros(len(CORRELATIONS))
+    known = block.select(block.is_known)
+    is_true = known.known_of_fact == 1
+    logs = [np.log(np.maximum(judge(known, x)[is_true], SUREST)).sum() for x in CORRELATIONS]
+    return np.array(logs)
+
+
+def correlation_of(log_known: FloatArray) -> float:
+    """The correlation to expect, as a geometric mean: the usual one if no truth is known."""
+    log_joint = log_known + np.log(PRIOR_OF_CORRELATIONS)
+    probability = np.exp(log_joint - np.logaddexp.reduce(log_joint))
+    return float(np.exp(probability @ np.log(CORRELATIONS)))

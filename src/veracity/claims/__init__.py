@@ -1,0 +1,1 @@
+"""Rows become blocks: schema, reading, normalising, encoding, known truths."""

@@ -1,0 +1,215 @@
+"""Claims as arrays: all that kernels and algorithms see of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+__all__ = ["NO_NUMBERS", "UNKNOWN", "Block", "BoolArray", "FloatArray", "IntArray", "Names"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer[Any]]
+BoolArray = NDArray[np.bool_]
+
+UNKNOWN = -1
+"""What is known of a fact of which nothing is known."""
+
+NO_NUMBERS: FloatArray = np.empty(0)
+"""The numbers of facts that are none."""
+
+
+class Block(NamedTuple):
+    """Some items with all that is said of them: all that a kernel sees.
+
+    A *support* is a positive claim: a source states that the fact is true. A *voice* is a source
+    that says anything about an item; a voice that does not support a fact of its item opposes it.
+    Where the truth of an item is known beforehand, all its facts are: true (1) or false (0). Where
+    claims are numeric, facts are numbers, and a known truth is a number, too.
+
+    Items and facts are numbered within the block; sources, labels and attributes across all blocks.
+    """
+
+    first_fact_of_item: IntArray
+    first_support_of_fact: IntArray
+    source_of_support: IntArray
+    first_voice_of_item: IntArray
+    source_of_voice: IntArray
+    known_of_fact: IntArray
+    label_of_fact: IntArray
+    """The number of the value, the same in all items; zero for binary facts, which have none."""
+    attribute_of_item: IntArray
+    """Zero where there are no attributes."""
+    number_of_fact: FloatArray = NO_NUMBERS
+    known_number_of_item: FloatArray = NO_NUMBERS
+    """For numeric claims: the known truth, NaN where it is not known."""
+    number: int = 0
+    """The place of this block among all, in which their tallies are merged."""
+
+    @property
+    def n_items(self) -> int:
+        """How many items are described."""
+        return len(self.first_fact_of_item) - 1
+
+    @property
+    def n_facts(self) -> int:
+        """How many facts are claimed."""
+        return len(self.first_support_of_fact) - 1
+
+    @property
+    def n_facts_of_item(self) -> IntArray:
+        """How many values are claimed of each item."""
+        return np.diff(self.first_fact_of_item)
+
+    @property
+    def n_voices_of_item(self) -> IntArray:
+        """How many sources speak of each item."""
+        return np.diff(self.first_voice_of_item)
+
+    @property
+    def n_supports_of_fact(self) -> IntArray:
+        """How many sources support each fact."""
+        return np.diff(self.first_support_of_fact)
+
+    @property
+    def n_supports_of_item(self) -> IntArray:
+        """How many claims name a value of each item."""
+        return np.diff(self.first_support_of_fact[self.first_fact_of_item])
+
+    @property
+    def item_of_fact(self) -> IntArray:
+        """Which item each fact is of."""
+        return np.repeat(np.arange(self.n_items), self.n_facts_of_item)
+
+    @property
+    def fact_of_support(self) -> IntArray:
+        """Which fact each claim supports."""
+        return np.repeat(np.arange(self.n_facts), self.n_supports_of_fact)
+
+    @property
+    def n_voices_of_fact(self) -> IntArray:
+        """How many sources speak on each fact's item."""
+        return np.repeat(self.n_voices_of_item, self.n_facts_of_item)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether facts are numbers."""
+        return len(self.number_of_fact) > 0
+
+    @property
+    def is_known(self) -> BoolArray:
+        """Of which items the truth is known."""
+        if self.is_numeric:
+            return ~np.isnan(self.known_number_of_item)
+        return np.not_equal(self.known_of_fact[self.first_fact_of_item[:-1]], UNKNOWN)
+
+    def part(self, first_item: int, last_item: int, number: int = 0) -> Block:
+        """The items from `first_item` to before `last_item`, numbered from zero."""
+        facts = self.first_fact_of_item[first_item : last_item + 1]
+        supports = self.first_support_of_fact[facts[0] : facts[-1] + 1]
+        voices = self.first_voice_of_item[first_item : last_item + 1]
+        source_of_support = self.source_of_support[supports[0] : supports[-1]]
+        source_of_voice = source_of_support
+        if self.source_of_voice is not self.source_of_support:  # one array, if nobody names two
+            source_of_voice = self.source_of_voice[voices[0] : voices[-1]]
+        return Block(
+            facts - facts[0],
+            supports - supports[0],
+            source_of_support,
+            voices - voices[0],
+            source_of_voice,
+            self.known_of_fact[facts[0] : facts[-1]],
+            self.label_of_fact[facts[0] : facts[-1]],
+            self.attribute_of_item[first_item:last_item],
+            self.number_of_fact[facts[0] : facts[-1]],
+            self.known_number_of_item[first_item:last_item],
+            number,
+        )
+
+    def select(self, is_meant: BoolArray) -> Block:
+        """The items that are meant, numbered from zero."""
+        fact = np.repeat(is_meant, self.n_facts_of_item)
+        support = np.repeat(fact, self.n_supports_of_fact)
+        voice = np.repeat(is_meant, self.n_voices_of_item)
+        return Block(
+            _first(self.n_facts_of_item[is_meant]),
+            _first(self.n_supports_of_fact[fact]),
+            self.source_of_support[support],
+            _first(self.n_voices_of_item[is_meant]),
+            self.source_of_voice[voice],
+            self.known_of_fact[fact],
+            self.label_of_fact[fact],
+            self.attribute_of_item[is_meant],
+            self.number_of_fact[fact] if self.is_numeric else NO_NUMBERS,
+            self.known_number_of_item[is_meant] if self.is_numeric else NO_NUMBERS,
+            self.number,
+        )
+
+    def renumbered(self, source: IntArray, label: IntArray, attribute: IntArray) -> Block:
+        """The same with other numbers, given by the old ones, for what is numbered across blocks."""
+        source_of_support = source[self.source_of_support]
+        is_one = self.source_of_voice is self.source_of_support
+        return self._replace(
+            source_of_support=source_of_support,
+            source_of_voice=source_of_support if is_one else source[self.source_of_voice],
+            label_of_fact=label[self.label_of_fact],
+            attribute_of_item=attribute[self.attribute_of_item],
+        )
+
+
+def _first(lengths: IntArray) -> IntArray:
+    """Where groups of these lengths begin, and the length of all at the end."""
+    first = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=first[1:])
+    return first
+
+
+class Names(NamedTuple):
+    """The names of what is numbered across blocks, each at the place of its number.
+
+    They only ever grow: new names come behind the old ones, which keep their numbers.
+    """
+
+    sources: pl.Series
+    labels: pl.Series
+    """The values that are claimed, each once; empty for binary facts."""
+    attributes: pl.Series
+    """Empty where there are none."""
+
+    @property
+    def n_sources(self) -> int:
+        """How many sources there are."""
+        return len(self.sources)
+
+    def grown(self, others: Names) -> tuple[Names, tuple[IntArray, IntArray, IntArray]]:
+        """These names and the others that are new; and the number here of each of the others."""
+        grown = [_grown(own, other) for own, other in zip(self, others, strict=True)]
+        names = Names(*(series for series, _ in grown))
+        return names, (grown[0][1], grown[1][1], grown[2][1])
+
+
+def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray]:
+    """Names with those of the others that are not among them; the number of each of the others.
+
+    Names of another type are compared as text, since files may tell what frames do not.
+    """
+    if names.dtype != others.dtype:
+        names, others = _alike(names, others)
+    own = pl.DataFrame({"name": names, "number": np.arange(len(names), dtype=np.int64)})
+    number = others.to_frame("name").join(own, on="name", how="left", maintain_order="left")
+    is_new = number["number"].is_null()
+    n_new = int(is_new.sum())
+    places = number["number"].fill_null(0).to_numpy(writable=True)
+    places[is_new.to_numpy()] = len(names) + np.arange(n_new)
+    if not len(others):
+        places = np.zeros(1, dtype=np.int64)  # binary facts have label 0, though it has no name
+    return pl.concat([names, others.filter(is_new)]) if n_new else names, places.astype(np.int32)
+
+
+def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
+    if not len(names) or not len(others):
+        dtype = names.dtype if len(names) else others.dtype
+        return names.cast(dtype), others.cast(dtype)
+    return names.cast(pl.String), others.cast(pl.String)

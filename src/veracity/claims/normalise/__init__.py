@@ -1,0 +1,353 @@
+"""One spelling for one meaning: what sources write differently but mean alike becomes one value.
+
+First it is *detected*, for each attribute, what its values are: times, dates, numbers, text. That
+is a `Normalisation`: small, and kept with the run. Then it is *applied* to claims, and later to
+truths. Both work on different values, not on claims.
+
+Times, dates and numbers are written one way (``2011-12-28 14:30``, ``1234.5``), which follows from
+the value and the `Normalisation` alone. Text is compared in a folded form nobody wants to read, so
+of the spellings that fold alike the most usual is shown. No table of these is kept: a truth gets
+the spelling of the fact it folds like, if there is one (`Normalisation.apply` with `like`).
+
+A value that names nothing ("N/A") is left out, and so is one that says too little to be compared,
+such as a date among dates with times. One that cannot be read stays, as text. `Normalised.changes`
+has a row for every value that was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import date
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from veracity.errors import ParameterError
+from veracity.claims.normalise.value_types import (
+    READING_SCHEMA,
+    VALUE_KINDS,
+    Reading,
+    ValueKind,
+    detect_readings,
+    read_values,
+)
+from veracity.claims.normalise.rewriting import spell, write
+from veracity.claims.schema import Kind
+from veracity.claims.normalise.spelling import fold, says_nothing, says_where_to_look
+
+__all__ = [
+    "VALUE_KINDS",
+    "Normalisation",
+    "Normalise",
+    "Normalised",
+    "Reading",
+    "ValueKind",
+    "detect",
+    "normalise",
+]
+
+IN_WORDS: dict[ValueKind, str] = {
+    "time": "times of day",
+    "date": "dates",
+    "datetime": "dates with times",
+    "number": "numbers",
+    "text": "text",
+}
+
+CHANGE_SCHEMA: dict[str, Any] = {
+    "attribute": pl.String,
+    "kind": pl.String,
+    "before": pl.String,
+    "after": pl.String,
+    "change": pl.String,
+    "claims": pl.UInt32,
+}
+
+DONE = {
+    "no value": "left out, naming no value",
+    "incomplete": "left out, saying too little",
+    "no number": "left out, being no number",
+    "unread": "kept as text",
+}
+"""What was done with values that are not of their attribute's kind."""
+
+MOST_NOTES = 12
+
+Normalise = bool | Mapping[str, ValueKind]
+"""Whether to normalise; or yes, and what the values of some attributes are."""
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """Rows with normalised values, what was changed, and sentences that tell it.
+
+    `changes` has a row for each value of an attribute that was changed: ``before``, ``after`` (null
+    if left out), which ``change`` it is ("rewritten", "no value", "incomplete", "no number") and
+    how many ``claims`` it concerns.
+    """
+
+    rows: pl.DataFrame
+    changes: pl.DataFrame
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def n_left_out(self) -> int:
+        """How many rows were left out."""
+        return int(self.changes.filter(pl.col("after").is_null())["claims"].sum())
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """How the values of each attribute are read; the same for claims and for truths.
+
+    >>> rows = pl.DataFrame({"entity": ["a", "b"], "value": ["1,234.50 USD", "n/a"]})
+    >>> normalisation = detect(rows)
+    >>> normalisation.kinds
+    {'': 'number'}
+    >>> normalisation.apply(rows).rows.rows()
+    [('a', '1234.5')]
+    """
+
+    readings: Mapping[str, Reading]
+    numeric: bool = False
+    """Whether the claims are numeric: what is no number is left out."""
+
+    @property
+    def kinds(self) -> dict[str, ValueKind]:
+        """What the values of each attribute are."""
+        return {name: reading.kind for name, reading in self.readings.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it; what is as usual is not mentioned."""
+        told = {name: _as_json(reading) for name, reading in self.readings.items()}
+        return {"attributes": told, "numeric": self.numeric}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Normalisation:
+        """What `to_json` told."""
+        readings = {name: _from_json(of) for name, of in told["attributes"].items()}
+        return cls(readings, numeric=bool(told["numeric"]))
+
+    def apply(self, rows: pl.DataFrame, *, like: pl.DataFrame | None = None) -> Normalised:
+        """Normalise the values of claims or truths.
+
+        Parameters
+        ----------
+        rows
+            Rows with a value, and an attribute if there are several.
+        like
+            Such rows, normalised before: text that means the same is spelt as it is there. Truths
+            are to be spelt like the facts they are compared with.
+        """
+        return self._apply(rows, _Read.of(self._seen(rows)) if self.readings else None, like)
+
+    def _apply(
+        self, rows: pl.DataFrame, read: _Read | None, like: pl.DataFrame | None
+    ) -> Normalised:
+        if read is None:
+            return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
+        values = read.values.join(self._table(), on="attribute", how="left")
+        values = values.with_columns(pl.col("kind").fill_null("unchanged"))
+        values = write(values, numeric=self.numeric)
+        values = spell(values, None if like is None else self._seen(like), numeric=self.numeric)
+        after = read.spread(values)
+        value = after.cast(pl.Float64) if self.numeric else after
+        new = rows.with_columns(value=value).filter(after.is_not_null())
+        changes = values.filter(pl.col("change").is_not_null())
+        changes = changes.sort("of", "claims", "text", descending=[False, True, False])
+        return Normalised(new, changes.select(list(CHANGE_SCHEMA)), _notes(values))
+
+    def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Attribute and value of each row; attributes mean nothing if the claims had none."""
+        return _named(rows.drop("attribute", strict=False) if set(self.readings) == {""} else rows)
+
+    def _table(self) -> pl.DataFrame:
+        """The readings, a row an attribute."""
+        rows = [{"attribute": name, **vars(reading)} for name, reading in self.readings.items()]
+        return pl.DataFrame(rows, schema={"attribute": pl.String, **READING_SCHEMA})
+
+
+def detect(
+    rows: pl.DataFrame,
+    kinds: Mapping[str, ValueKind] | None = None,
+    *,
+    claims_kind: Kind = "categorical",
+) -> Normalisation:
+    """How to read the values of claims.
+
+    Values that are no text, and binary claims, need no normalising. Numeric claims are numbers.
+
+    Parameters
+    ----------
+    rows
+        Claims: rows with a value, and an attribute if there are several.
+    kinds
+        What the values of an attribute are, where that is known better. Where there are no
+        attributes, the name of the only one is ``""``.
+    claims_kind
+        The kind of the claims.
+    """
+    return _detect(rows, kinds or {}, claims_kind)[0]
+
+
+def normalise(
+    rows: pl.DataFrame,
+    kinds: Mapping[str, ValueKind] | None = None,
+    *,
+    claims_kind: Kind = "categorical",
+) -> tuple[Normalisation, Normalised]:
+    """Detect how to read the values of claims, and apply it: quicker than one after the other."""
+    found, read = _detect(rows, kinds or {}, claims_kind)
+    return found, found._apply(rows, read, None)
+
+
+def _detect(
+    rows: pl.DataFrame, kinds: Mapping[str, ValueKind], claims_kind: Kind
+) -> tuple[Normalisation, _Read | None]:
+    if claims_kind == "binary" or rows["value"].dtype != pl.String:
+        _check_kinds(kinds, [])
+        return Normalisation({}), None
+    read = _Read.of(_named(rows))
+    attributes = read.values["attribute"].unique().sort().to_list()
+    _check_kinds(kinds, attributes)
+    is_numeric = claims_kind == "numeric"
+    if is_numeric and any(kind != "number" for kind in kinds.values()):
+        raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
+    kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
+    return Normalisation(_detected(read.values, attributes, kinds), numeric=is_numeric), read
+
+
+def _detected(
+    values: pl.DataFrame, attributes: list[str], kinds: Mapping[str, ValueKind]
+) -> dict[str, Reading]:
+    """How to read each attribute; one that never names a value is text."""
+    is_read = pl.any_horizontal(pl.col("point", "clock").is_not_null())
+    named = pl.concat([values.filter(is_read), _naming(values.filter(~is_read))])
+    found = detect_readings(named, kinds)
+    empty = {name: Reading(kind=kinds.get(name, "text")) for name in attributes}
+    return {name: found.get(name, empty[name]) for name in attributes}
+
+
+def _naming(values: pl.DataFrame) -> pl.DataFrame:
+    """The values that name one; a day with "not available" beside it does not."""
+    is_beside_day = pl.col("day").is_not_null() & pl.col("words").str.contains(r"\p{L}")
+    said = values.select(pl.when(is_beside_day).then("words").otherwise("plain")).to_series()
+    folded = fold(said.str.strip_chars(" -()"))
+    return values.filter(~says_nothing(folded) & ~says_where_to_look(folded))
+
+
+def _check_kinds(kinds: Mapping[str, ValueKind], attributes: list[str]) -> None:
+    for name, kind in kinds.items():
+        if kind not in VALUE_KINDS:
+            raise ParameterError(
+                f"normalise: the kind of {name!r} must be one of {', '.join(VALUE_KINDS)}, "
+                f"got {kind!r}"
+            )
+        if name not in attributes:
+            known = ", ".join(map(repr, attributes[:12])) or "none with text for values"
+            raise ParameterError(
+                f"normalise: no attribute {name!r} among the claims; there is {known}"
+                + (f" and {len(attributes) - 12} more" if len(attributes) > 12 else "")
+            )
+
+
+def _as_json(reading: Reading) -> dict[str, Any]:
+    told = {f.name: getattr(reading, f.name) for f in fields(reading)}
+    told = {f.name: told[f.name] for f in fields(reading) if told[f.name] != f.default}
+    return {name: str(of) if isinstance(of, date) else of for name, of in told.items()}
+
+
+def _from_json(told: Mapping[str, Any]) -> Reading:
+    near = told.get("near")
+    return Reading(**{**told, "near": None if near is None else date.fromisoformat(near)})
+
+
+def _named(rows: pl.DataFrame) -> pl.DataFrame:
+    """Attribute and value of each row, as text; without attributes, its name is empty."""
+    has_one = "attribute" not in rows.columns
+    attribute = pl.lit("") if has_one else pl.col("attribute").cast(pl.String).fill_null("")
+    return rows.select(value=pl.col("value").cast(pl.String), attribute=attribute)
+
+
+class _Read(NamedTuple):
+    """The different values of each attribute, as they are read, and which one each row has.
+
+    Values are numbered, so that millions of rows are matched by numbers and not by text.
+    """
+
+    values: pl.DataFrame
+    value_of_row: pl.DataFrame
+
+    @classmethod
+    def of(cls, named: pl.DataFrame) -> _Read:
+        """Read the values of rows of attribute and value."""
+        texts = named["value"].unique().sort().to_frame("value").with_row_index("text")
+        attributes = named["attribute"].unique().sort().to_frame().with_row_index("of")
+        numbered = named.join(texts, on="value", how="left", maintain_order="left")
+        numbered = numbered.join(attributes, on="attribute", how="left", maintain_order="left")
+        numbered = numbered.select("of", "text")
+        values = numbered.group_by("of", "text").agg(claims=pl.len())
+        read = read_values(texts["value"]).with_columns(texts["text"])
+        return cls(values.join(attributes, on="of").join(read, on="text"), numbered)
+
+    def spread(self, values: pl.DataFrame) -> pl.Series:
+        """`after` of the values, for every row."""
+        after = values.select("of", "text", "after")
+        keys = ["of", "text"]
+        return self.value_of_row.join(after, on=keys, how="left", maintain_order="left")["after"]
+
+
+def _notes(values: pl.DataFrame) -> tuple[str, ...]:
+    """A sentence for each attribute, those with most changes first."""
+    is_read_otherwise = pl.col("is_text") & (pl.col("kind") != "text")
+    filled = pl.col("month").is_not_null() & pl.col("year").is_null() & pl.col("has_year")
+    counted = {
+        "no value": pl.col("change") == "no value",
+        "incomplete": pl.col("change") == "incomplete",
+        "no number": pl.col("change") == "no number",
+        "unread": is_read_otherwise & pl.col("after").is_not_null(),
+        "filled": filled & pl.col("after").is_not_null() & ~pl.col("is_text"),
+    }
+    usual_first = values.sort("claims", "text", descending=[True, False])
+    told = usual_first.group_by("attribute", *READING_SCHEMA).agg(
+        changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
+        before=pl.len(),
+        after=pl.col("after").drop_nulls().n_unique(),
+        **{name: pl.col("claims").filter(is_so).sum() for name, is_so in counted.items()},
+        **{f"{name} as": pl.col("before").filter(is_so).first() for name, is_so in counted.items()},
+    )
+    told = told.sort("changed", "attribute", descending=[True, False])
+    notes = [_sentence(of) for of in told.head(MOST_NOTES).iter_rows(named=True)]
+    if len(told) > MOST_NOTES:
+        notes.append(f"{len(told) - MOST_NOTES:,} more attributes are read, each in its way")
+    return tuple(notes)
+
+
+def _sentence(of: dict[str, Any]) -> str:
+    name = f'"{of["attribute"]}" is' if of["attribute"] else "values are"
+    if of["kind"] == "unchanged":
+        return f"{name} left unchanged"
+    became = (
+        f"{of['before']:,} spellings become {of['after']:,}" if of["changed"] else "none changes"
+    )
+    parts = [f"{name} read as {IN_WORDS[of['kind']]}{_manner(of)}: {became}"]
+    for what, done in DONE.items():
+        if of[what]:
+            example = " ".join(of[f"{what} as"].split())
+            claims = "1 claim" if of[what] == 1 else f"{of[what]:,} claims such as"
+            parts.append(f'{done}: {claims} "{example}"')
+    return "; ".join(parts)
+
+
+def _manner(of: dict[str, Any]) -> str:
+    """What a reader would not expect of how values are read."""
+    return "".join(
+        [
+            f" in {of['unit']}" if of["unit"] else "",
+            ", the comma being the decimal sign" if of["decimal_sign"] == "," else "",
+            ", days before months" if of["day_first"] else "",
+            ", brought to universal time" if of["universal"] else "",
+            f", a missing year being the one nearest to {of['near']}" if of["filled"] else "",
+        ]
+    )

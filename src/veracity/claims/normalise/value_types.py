@@ -1,0 +1,210 @@
+"""What the values of an attribute are, told from the values: times, dates, numbers, or text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal, get_args
+
+import polars as pl
+
+from veracity.claims.normalise.dates import read_moments
+from veracity.claims.normalise.quantities import read_numbers
+from veracity.claims.normalise.spelling import plain, tidy
+
+__all__ = [
+    "READING_SCHEMA",
+    "VALUE_KINDS",
+    "Reading",
+    "ValueKind",
+    "detect_readings",
+    "read_values",
+]
+
+ValueKind = Literal["time", "date", "datetime", "number", "text", "unchanged"]
+"""What the values of an attribute are; "unchanged" ones are taken as they come."""
+
+VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
+
+MOST = 0.8
+"""The share of claims that must be numbers, or moments, to take all for such."""
+
+CONSIDERABLE = 0.2
+"""The share of moments without a date (a time) from which on only times (dates) are compared."""
+
+HALF_A_YEAR = 183
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the values of one attribute are read.
+
+    Attributes
+    ----------
+    kind
+        What they are.
+    day_first
+        Whether 01/02/2011 is in February.
+    near
+        A date without a year is the one nearest to this day; without it, it says too little.
+    has_year
+        Whether any date has a year.
+    universal
+        Whether times are brought to universal time: all say how far they are from it, and differ.
+    decimal_sign
+        Which of 1.234 and 1,234 is more than a thousand: the one without it.
+    unit, mixes_units
+        The unit named most often, and whether others are named as well.
+    """
+
+    kind: ValueKind
+    day_first: bool = False
+    near: date | None = None
+    has_year: bool = True
+    universal: bool = False
+    decimal_sign: str = "."
+    unit: str | None = None
+    mixes_units: bool = False
+
+
+READING_SCHEMA: dict[str, Any] = {
+    "kind": pl.String,
+    "day_first": pl.Boolean,
+    "near": pl.Date,
+    "has_year": pl.Boolean,
+    "universal": pl.Boolean,
+    "decimal_sign": pl.String,
+    "unit": pl.String,
+    "mixes_units": pl.Boolean,
+}
+
+
+def read_values(values: pl.Series) -> pl.DataFrame:
+    """Values, tidy and plain, and what they are as numbers and as moments."""
+    tidied = tidy(values)
+    texts = plain(tidied)
+    numbers = read_numbers(texts).rename({"unit": "own_unit"})
+    words = pl.DataFrame({"before": values, "tidied": tidied, "plain": texts})
+    return pl.concat([words, numbers, read_moments(texts)], how="horizontal")
+
+
+def detect_readings(values: pl.DataFrame, kinds: Mapping[str, ValueKind]) -> dict[str, Reading]:
+    """How to read each attribute, from its values as numbers and moments; kinds may be set.
+
+    >>> values = read_values(pl.Series(["7 pm", "19:30"]))
+    >>> detect_readings(values.with_columns(attribute=pl.lit("when"), claims=1), {})["when"].kind
+    'time'
+    """
+    told = values.group_by("attribute").agg(
+        n=pl.col("claims").sum(),
+        zones=pl.col("ahead").drop_nulls().n_unique(),
+        **{name: _claims(is_so) for name, is_so in _signs().items()},
+    )
+    near = _near(values)
+    units = _units(values)
+    return {
+        of["attribute"]: _reading(of, kinds, near.get(of["attribute"]), units)
+        for of in told.sort("attribute").iter_rows(named=True)
+    }
+
+
+def _claims(is_so: pl.Expr) -> pl.Expr:
+    return pl.col("claims").filter(is_so).sum()
+
+
+def _signs() -> dict[str, pl.Expr]:
+    """What is counted, by claims."""
+    is_number = pl.col("point").is_not_null()
+    has_clock, has_day = pl.col("clock").is_not_null(), pl.col("day").is_not_null()
+    is_bare = ~pl.col("words").str.contains(r"[\p{L}\p{N}]")
+    return {
+        "number": is_number,
+        "with_comma": pl.col("sign") == ",",
+        "with_point": pl.col("sign") == ".",
+        "clock_only": has_clock & ~has_day & ~pl.col("torn"),
+        "day_only": ~is_number & ~has_clock & has_day & is_bare,
+        "both": has_clock & (has_day | pl.col("torn")),
+        "at_midnight": has_clock & has_day & (pl.col("clock") == "00:00"),
+        "ahead": has_clock & pl.col("ahead").is_not_null(),
+        "day_first": pl.col("order") == "day",
+        "month_first": pl.col("order") == "month",
+        "year": has_day & pl.col("year").is_not_null(),
+    }
+
+
+def _reading(
+    told: dict[str, Any],
+    kinds: Mapping[str, ValueKind],
+    near: date | None,
+    units: dict[str, list[str]],
+) -> Reading:
+    name = told["attribute"]
+    kind = kinds.get(name) or _kind(told)
+    if kind == "number":
+        named = units.get(name, [])
+        return Reading(
+            kind=kind,
+            decimal_sign="," if told["with_comma"] > told["with_point"] else ".",
+            unit=named[0] if named else None,
+            mixes_units=len(named) > 1,
+        )
+    if kind not in ("date", "datetime"):
+        return Reading(kind=kind)
+    return Reading(
+        kind=kind,
+        day_first=told["day_first"] > told["month_first"],
+        near=near,
+        has_year=told["year"] > 0,
+        universal=told["zones"] > 1 and told["ahead"] == told["clock_only"] + told["both"],
+    )
+
+
+def _kind(told: dict[str, Any]) -> ValueKind:
+    moments = told["clock_only"] + told["day_only"] + told["both"]
+    if told["number"] >= MOST * told["n"] and told["number"]:
+        return "number"
+    if moments < MOST * told["n"] or not moments:
+        return "text"
+    if told["clock_only"] >= max(CONSIDERABLE * moments, told["day_only"]):
+        return "time"
+    if told["day_only"] >= CONSIDERABLE * moments or told["both"] == told["at_midnight"]:
+        return "date"
+    return "datetime"
+
+
+def _near(values: pl.DataFrame) -> dict[str, date]:
+    """The middle of each attribute's dates, where nearly all are within half a year of it."""
+    days = values.filter(pl.col("day").is_not_null() & pl.col("year").is_not_null())
+    days = days.select("attribute", "claims", on=_as_date()).drop_nulls()
+    so_far = pl.col("claims").cum_sum().over("attribute")
+    middle = days.sort("attribute", "on").filter(
+        so_far * 2 >= pl.col("claims").sum().over("attribute")
+    )
+    near = middle.group_by("attribute").agg(near=pl.col("on").min())
+    is_close = (pl.col("on") - pl.col("near")).dt.total_days().abs() <= HALF_A_YEAR
+    close = (
+        days.join(near, on="attribute")
+        .group_by("attribute", "near")
+        .agg(share=_claims(is_close) / pl.col("claims").sum())
+    )
+    return dict(close.filter(pl.col("share") >= 0.9).select("attribute", "near").iter_rows())
+
+
+def _as_date() -> pl.Expr:
+    parts = (pl.col(part).cast(pl.String).str.zfill(2) for part in ("year", "month", "day"))
+    return pl.concat_str(parts, separator="-").str.to_date("%Y-%m-%d", strict=False)
+
+
+def _units(values: pl.DataFrame) -> dict[str, list[str]]:
+    """The units named in each attribute, the most usual first."""
+    named = (
+        values.drop_nulls("own_unit")
+        .group_by("attribute", unit="own_unit")
+        .agg(pl.col("claims").sum())
+    )
+    named = named.sort("attribute", "claims", "unit", descending=[False, True, False])
+    units: dict[str, list[str]] = {}
+    for attribute, unit in named.select("attribute", "unit").iter_rows():
+        units.setdefault(attribute, []).append(unit)
+    return units

@@ -1,0 +1,432 @@
+"""Files and frames become a claims table, or a clear error."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any
+
+import polars as pl
+
+from veracity.errors import BadValue, MissingColumn, NoClaims, ParameterError
+from veracity.claims.normalise import Normalisation, Normalise
+from veracity.claims.normalise import normalise as normalise_values
+from veracity.io.files import (
+    Part,
+    as_polars,
+    batches_of,
+    first_batch,
+    name_of,
+    open_file,
+    paths_of,
+    reading_file,
+    reading_frame,
+)
+from veracity.claims.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, Kind, find_columns
+from veracity.io.frames import FrameKind
+
+__all__ = [
+    "TRUE_WORDS",
+    "ClaimsStream",
+    "open_claims",
+    "read_claims",
+    "read_table",
+    "read_truth",
+    "read_truths_beside",
+]
+
+TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
+FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
+
+Columns = Mapping[str, str]
+
+
+class ClaimsStream:
+    """Claims that are read a batch at a time, so that they need not all be in memory at once.
+
+    Rows without source, entity, fact or value are left out. `rows_read`, `seconds` and the counts
+    in `notes` are complete when all batches have been read.
+    """
+
+    normalisation: None = None
+    """To normalise, all values have to be seen first: `read_claims` does that."""
+    changes: None = None
+
+    def __init__(
+        self, data: object, columns: Columns, kind: Kind, encoding: str, *, what: str = "claims"
+    ) -> None:
+        began = time.perf_counter()
+        self.kind, self.columns, self.encoding = kind, dict(columns), encoding
+        self.rows_read = 0
+        self._what = what
+        self._n_lacking: Counter[str] = Counter()
+        wanted = CLAIM_COLUMNS[kind] if what == "claims" else CLAIM_COLUMNS[kind][1:]
+        self.origin, self.frame_kind, parts, self._notes = _open(data, wanted, columns, encoding)
+        self._parts = _with_attributes(_alike(parts, self._notes))
+        self.seconds = time.perf_counter() - began
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noticed on the way."""
+        return (*dict.fromkeys(self._notes), *itertools.starmap(_lacking, self._n_lacking.items()))
+
+    @cached_property
+    def n_rows(self) -> int:
+        """How many rows there are; a Parquet file tells without being read."""
+        return sum(first_batch(part, pl.len()).item() for part in self._parts)
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """The rows that have all that a claim needs, some at a time."""
+        n_kept = 0
+        for part in self._parts:
+            n_before = self.rows_read
+            for batch in self._timed(batches_of(part)):
+                row = self.rows_read - n_before
+                self.rows_read += len(batch)
+                rows = self._checked(batch, part.origin, row)
+                n_kept += len(rows)
+                yield rows
+        if not n_kept:
+            reason = "; ".join(self.notes) if self.rows_read else "it has no rows"
+            raise NoClaims(
+                f"{self.origin}: no {self._what} in it ({reason}); check the data and --columns"
+            )
+
+    def collect(self) -> pl.DataFrame:
+        """All rows."""
+        return pl.concat(list(self.batches()))
+
+    def _checked(self, rows: pl.DataFrame, origin: str, first_row: int) -> pl.DataFrame:
+        if "claim" in rows.columns:
+            rows = rows.with_columns(claim=_as_claims(rows["claim"], origin, first_row))
+        rows, n_lacking = _complete(rows)
+        self._n_lacking += n_lacking
+        return _with_numbers(rows, self.origin) if self.kind == "numeric" else rows
+
+    def _timed(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        while True:
+            began = time.perf_counter()
+            batch = next(batches, None)
+            self.seconds += time.perf_counter() - began
+            if batch is None:
+                return
+            yield batch
+
+
+def open_claims(
+    data: object,
+    *,
+    columns: Columns | None = None,
+    kind: Kind = "categorical",
+    encoding: str = "utf-8",
+    normalise: Normalise = False,
+    normalisation: Mapping[str, Any] | None = None,
+    like: pl.DataFrame | None = None,
+) -> ClaimsTable | ClaimsStream:
+    """Find the claims in what `veracity.discover` takes, to be read when they are encoded.
+
+    To normalise, all values have to be seen first, so the claims are read at once: also where they
+    are normalised as others were, by their `normalisation`, and spelt `like` them.
+    """
+    if normalisation is not None:
+        stream = _stream(data, columns, kind, encoding, True)
+        return _read_as(stream, kind, normalisation, like)
+    if normalise is False:
+        return _stream(data, columns, kind, encoding, normalise)
+    return read_claims(data, columns=columns, kind=kind, encoding=encoding, normalise=normalise)
+
+
+def read_claims(
+    data: object,
+    *,
+    columns: Columns | None = None,
+    kind: Kind = "categorical",
+    encoding: str = "utf-8",
+    normalise: Normalise = False,
+) -> ClaimsTable:
+    """Read claims from a path, a frame or anything with an Arrow stream.
+
+    Rows without source, entity, fact or value are left out; the notes say how many.
+
+    Parameters
+    ----------
+    data
+        What `veracity.discover` takes.
+    columns
+        Which column plays which part, e.g. ``{"source": "website"}``.
+    kind
+        The kind of claims.
+    encoding
+        The encoding of text files.
+    normalise
+        Whether values that mean the same are brought to one spelling; or what the values of some
+        attributes are, e.g. ``{"departure": "time"}``, the others being found out.
+    """
+    began = time.perf_counter()
+    stream = _stream(data, columns, kind, encoding, normalise)
+    rows = stream.collect()
+    if normalise is False:
+        return replace(_table(stream, kind, rows), seconds=time.perf_counter() - began)
+    kinds = {} if normalise is True else normalise
+    found, normalised = normalise_values(rows, kinds, claims_kind=kind)
+    table = _table(stream, kind, normalised.rows)
+    return replace(
+        table,
+        notes=(*table.notes, *normalised.notes),
+        seconds=time.perf_counter() - began,
+        normalisation=found.to_json(),
+        changes=normalised.changes,
+    )
+
+
+def _read_as(
+    stream: ClaimsStream, kind: Kind, normalisation: Mapping[str, Any], like: pl.DataFrame | None
+) -> ClaimsTable:
+    """Read claims whose values are normalised as others were."""
+    began = time.perf_counter()
+    rows = stream.collect()
+    normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
+    if normalised.rows.is_empty():
+        raise NoClaims(f"{stream.origin}: no claim names a value")
+    table = _table(stream, kind, normalised.rows)
+    return replace(
+        table,
+        notes=(*table.notes, *normalised.notes),
+        seconds=time.perf_counter() - began,
+        normalisation=normalisation,
+        changes=normalised.changes,
+    )
+
+
+def _table(stream: ClaimsStream, kind: Kind, rows: pl.DataFrame) -> ClaimsTable:
+    return ClaimsTable(
+        rows=rows,
+        kind=kind,
+        origin=stream.origin,
+        frame_kind=stream.frame_kind,
+        rows_read=stream.rows_read,
+        notes=stream.notes,
+        columns=stream.columns,
+        encoding=stream.encoding,
+    )
+
+
+def _stream(
+    data: object,
+    columns: Columns | None,
+    kind: Kind,
+    encoding: str,
+    normalise: Normalise,
+    what: str = "claims",
+) -> ClaimsStream:
+    """What is to be read; text that normalising will turn into numbers is no number yet."""
+    if kind not in KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    is_text = kind == "numeric" and normalise is not False
+    read_as: Kind = "categorical" if is_text else kind
+    return ClaimsStream(data, columns or {}, read_as, encoding, what=what)
+
+
+def read_truth(
+    data: object,
+    *,
+    kind: Kind,
+    columns: Columns | None = None,
+    encoding: str = "utf-8",
+    normalisation: Mapping[str, Any] | None = None,
+    like: pl.DataFrame | None = None,
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read known truths: rows of entity, attribute and value, or of fact and claim.
+
+    Where the claims were normalised, the truths are, too, and spelt `like` the facts.
+    """
+    stream = _stream(data, columns, kind, encoding, normalisation is not None, what="truths")
+    rows, notes = stream.collect(), list(stream.notes)
+    if normalisation is not None and "value" in rows.columns:
+        normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
+        rows = normalised.rows
+        if normalised.n_left_out:
+            notes.append(
+                f"{normalised.n_left_out:,} truths name no value, or too little of one, and are "
+                "left out"
+            )
+    return rows, notes
+
+
+def read_truths_beside(
+    claims: ClaimsTable | ClaimsStream, data: object
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read truths that come with claims, and are likely to be written as these are.
+
+    They may have the names of the claims' columns, or the usual ones.
+    """
+    named = {part: name for part, name in claims.columns.items() if part != "source"}
+    read = partial(
+        read_truth,
+        data,
+        kind=claims.kind,
+        encoding=claims.encoding,
+        normalisation=claims.normalisation,
+        like=claims.rows if isinstance(claims, ClaimsTable) else None,
+    )
+    try:
+        return read(columns=named)
+    except MissingColumn:
+        if not named:
+            raise
+        return read()
+
+
+def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
+    """Read any table, from a path or a frame, with all its columns."""
+    if not isinstance(data, str | os.PathLike):
+        with reading_frame(name_of(data)):
+            return as_polars(data)[0].collect()
+    parts = []
+    for path in paths_of(os.fspath(data)):
+        with reading_file(path):
+            parts.append(Part(open_file(path, encoding), str(path), path))
+    return pl.concat([rows for part in _alike(parts, []) for rows in batches_of(part)])
+
+
+def _open(
+    data: object, wanted: Sequence[str], given: Columns, encoding: str
+) -> tuple[str, FrameKind, list[Part], list[str]]:
+    """Find the wanted columns in each part of the data; also the origin, the kind, and notes."""
+    notes: list[str] = []
+    if not isinstance(data, str | os.PathLike):
+        name = name_of(data)
+        with reading_frame(name):
+            frame, frame_kind = as_polars(data)
+            rows = _choose(frame, wanted, given, name, notes).collect()
+            part = Part(rows.lazy(), name)
+        return name, frame_kind, [part], notes
+    parts = []
+    for path in paths_of(os.fspath(data)):
+        with reading_file(path):
+            frame = open_file(path, encoding)
+            parts.append(Part(_choose(frame, wanted, given, str(path), notes), str(path), path))
+    return os.fspath(data), "polars", parts, notes
+
+
+def _choose(
+    frame: pl.LazyFrame, wanted: Sequence[str], given: Columns, origin: str, notes: list[str]
+) -> pl.LazyFrame:
+    """Keep the wanted columns, under the names we give them."""
+    found = frame.collect_schema()
+    chosen = find_columns(found.names(), wanted, given=given, origin=origin)
+    for part, name in chosen.items():
+        if found[name].is_nested() or found[name] == pl.Object:
+            raise BadValue(
+                f"{origin}: column '{name}' ({part}) holds {found[name]}, not plain values; "
+                "turn it into text or numbers first"
+            )
+        if name != part and part not in given:
+            notes.append(f"column '{name}' is taken as the {part}")
+    return frame.select(_plain(name, found[name]).alias(part) for part, name in chosen.items())
+
+
+def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Text for categories, null for NaN, one zero for the two, and nothing else changed."""
+    if dtype in (pl.Categorical, pl.Enum):
+        return pl.col(name).cast(pl.String)
+    return pl.col(name).fill_nan(None) + 0.0 if dtype.is_float() else pl.col(name)
+
+
+def _alike(parts: list[Part], notes: list[str]) -> list[Part]:
+    """The parts with the same columns; one of text here and numbers there becomes text."""
+    schemas = [part.rows.collect_schema() for part in parts]
+    if all(schema == schemas[0] for schema in schemas):
+        return parts
+    frames = [schema.to_frame().drop("claim", strict=False) for schema in schemas]
+    for name in dict.fromkeys(name for frame in frames for name in frame.columns):
+        known = {frame[name].dtype for frame in frames if name in frame.columns} - {pl.Null()}
+        if len(known) > 1 and not all(dtype.is_numeric() for dtype in known):
+            frames.append(pl.DataFrame(schema={name: pl.String}))
+            frames = [frame.cast({name: pl.String}) if name in frame else frame for frame in frames]
+            notes.append(f"the {name} is of different types in different files: taken as text")
+    common = pl.concat(frames, how="diagonal_relaxed").schema
+
+    def in_common(name: str, own: pl.Schema) -> pl.Expr:
+        column = pl.col(name) if name in own else pl.lit(None).alias(name)
+        return column.cast(common[name]) if name in common else column
+
+    names = dict.fromkeys([*schemas[0], *common])
+    return [
+        part._replace(rows=part.rows.select(in_common(name, own) for name in names))
+        for part, own in zip(parts, schemas, strict=True)
+    ]
+
+
+def _with_attributes(parts: list[Part]) -> list[Part]:
+    """The parts with the empty attribute where one is missing; then all attributes are text."""
+    dtype = parts[0].rows.collect_schema().get("attribute")
+    if dtype is None:
+        return parts
+    if dtype != pl.String:
+        n_null = pl.col("attribute").null_count()
+        if not any(first_batch(part, n_null).item() for part in parts):
+            return parts
+    as_text = pl.col("attribute").cast(pl.String).fill_null("")
+    return [part._replace(rows=part.rows.with_columns(as_text)) for part in parts]
+
+
+def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
+    """The rows that have all that a claim needs, and how many lack what."""
+    n_lacking = Counter[str]()
+    for name in rows.columns:
+        if name == "attribute":
+            continue
+        is_empty = rows[name].is_null()
+        if rows[name].dtype == pl.String:
+            is_empty = is_empty | (rows[name] == "").fill_null(value=True)
+        n_empty = int(is_empty.sum())
+        if n_empty:
+            n_lacking[name] = n_empty
+            rows = rows.filter(~is_empty)
+    return rows, n_lacking
+
+
+def _lacking(name: str, count: int) -> str:
+    lacking = f"without {'an' if name == 'entity' else 'a'} {name}"
+    return (
+        f"1 row {lacking} is left out" if count == 1 else f"{count:,} rows {lacking} are left out"
+    )
+
+
+def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
+    """The rows with their values as numbers."""
+    numbers = rows["value"].cast(pl.Float64, strict=False)
+    is_bad = numbers.is_null() | ~numbers.is_finite()
+    if is_bad.any():
+        bad = rows.row(is_bad.arg_max() or 0, named=True)
+        raise BadValue(
+            f"{origin}: the value '{bad['value']}' of '{bad['entity']}' is no number; "
+            "leave such rows out, or use --kind categorical"
+        )
+    return rows.with_columns(value=numbers + 0.0)
+
+
+def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
+    """True and false, from the usual words and numbers for them."""
+    if column.dtype == pl.Boolean:
+        return column
+    if column.dtype.is_numeric():
+        is_true, is_false = column == 1, column == 0
+    else:
+        words = column.cast(pl.String).replace("", None).str.strip_chars().str.to_lowercase()
+        is_true, is_false = words.is_in(TRUE_WORDS), words.is_in(FALSE_WORDS)
+    is_bad = ~(is_true | is_false)
+    if is_bad.any():
+        row = is_bad.arg_true()[0]
+        raise BadValue(
+            f"{origin}: row {first_row + row + 1} claims {str(column[row])!r}, which is neither "
+            "true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims name "
+            "values"
+        )
+    return is_true

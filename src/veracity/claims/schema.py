@@ -1,0 +1,199 @@
+"""The claims table: its columns, the names they usually go by, and the kinds of claims."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import polars as pl
+
+from veracity.errors import MissingColumn, ParameterError
+from veracity.io.frames import ROWS_PER_BATCH, FrameKind
+
+__all__ = [
+    "CLAIM_COLUMNS",
+    "KINDS",
+    "ClaimsTable",
+    "Kind",
+    "comparable",
+    "find_columns",
+    "keys_of",
+    "numbers_in",
+]
+
+Kind = Literal["categorical", "multiple", "binary", "numeric"]
+"""One value of an item is true, several may be, rows call facts true or false, or are numbers."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+CLAIM_COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "categorical": ("source", "entity", "attribute", "value"),
+    "multiple": ("source", "entity", "attribute", "value"),
+    "binary": ("source", "fact", "claim"),
+    "numeric": ("source", "entity", "attribute", "value"),
+}
+"""The columns of a claims table, by kind."""
+
+KEYS = ("entity", "attribute", "fact")
+"""The columns that name an item, in any table that has them."""
+
+OPTIONAL_COLUMNS = frozenset({"attribute"})
+
+USUAL_NAMES: dict[str, tuple[str, ...]] = {
+    "source": ("source_id", "website", "site", "worker", "worker_id", "annotator", "annotator_id",
+               "user", "provider", "sensor", "model"),
+    "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
+               "item", "item_id", "key", "id"),
+    "attribute": ("property", "field", "predicate"),
+    "value": ("label", "answer", "response", "truth"),
+    "fact": ("fact_id", "statement", "statement_id", "entity", "task", "question", "item"),
+    "claim": ("claimed", "vote", "label", "answer", "response", "truth", "value"),
+}  # fmt: skip
+"""Names under which a column is recognised when its own name is missing, most telling first."""
+
+
+@dataclass(frozen=True)
+class ClaimsTable:
+    """Claims as rows, under the names of ``CLAIM_COLUMNS``, with what was noticed on the way."""
+
+    rows: pl.DataFrame
+    kind: Kind
+    origin: str
+    frame_kind: FrameKind = "polars"
+    rows_read: int = 0
+    notes: tuple[str, ...] = field(default=())
+    columns: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = "utf-8"
+    seconds: float = 0.0
+    """How long reading took."""
+    normalisation: Mapping[str, Any] | None = None
+    """How values were normalised, as `Normalisation.to_json` tells it; None if they were not."""
+    changes: pl.DataFrame | None = None
+    """Which values normalising changed."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """The rows, some at a time."""
+        return self.rows.iter_slices(ROWS_PER_BATCH)
+
+
+def find_columns(
+    found: Sequence[str], wanted: Sequence[str], *, given: Mapping[str, str], origin: str
+) -> dict[str, str]:
+    """Which of the columns `found` plays which wanted part.
+
+    Columns the user named come first, then columns of the very name, then usual names.
+
+    >>> wanted = ["source", "entity", "value"]
+    >>> find_columns(["Website", "id", "value"], wanted, given={}, origin="claims.csv")
+    {'source': 'Website', 'entity': 'id', 'value': 'value'}
+    """
+    parts = _checked(given, found, wanted, origin)
+    by_lower_name = {name.strip().lower(): name for name in reversed(found)}
+    by_lower_name |= {name: name for name in found}  # the very name comes before other spellings
+    for names_of_part in ({part: (part,) for part in wanted}, USUAL_NAMES):
+        for part in wanted:
+            free = [by_lower_name[n] for n in names_of_part[part] if n in by_lower_name]
+            choice = next((name for name in free if name not in parts.values()), None)
+            if part not in parts and choice is not None:
+                parts[part] = choice
+    missing = [part for part in wanted if part not in parts and part not in OPTIONAL_COLUMNS]
+    if missing:
+        spares = (name for name in found if name and name.isprintable())
+        spare = next((name for name in spares if name not in parts.values()), "name")
+        option = shlex.quote(f"{missing[0]}={spare}")
+        raise MissingColumn(
+            f"{origin}: no column {_listed(missing)} among {_listed(found)}; say which one "
+            f"it is, e.g. columns={{'{missing[0]}': {spare!r}}} or --columns {option}"
+        )
+    return {part: parts[part] for part in wanted if part in parts}
+
+
+def _checked(
+    given: Mapping[str, str], found: Sequence[str], wanted: Sequence[str], origin: str
+) -> dict[str, str]:
+    """The columns the user named, if they are there and every part has its own."""
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"columns must be a mapping from part to column, got {given!r}")
+    part_of_column: dict[str, str] = {}
+    parts = {part: str(name) for part, name in given.items()}  # pandas has columns named 0, 1, 2
+    for part, name in parts.items():
+        if part not in wanted:
+            raise ParameterError(f"columns: {part!r} is not one of {_listed(wanted)}")
+        if name not in found:
+            raise MissingColumn(
+                f"{origin}: no column {name!r}, named as the {part}, among {_listed(found)}; "
+                "correct the name"
+            )
+        if name in part_of_column:
+            raise ParameterError(
+                f"columns: {name!r} cannot be both the {part_of_column[name]} and the {part}"
+            )
+        part_of_column[name] = part
+    return parts
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:12])
+    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if names else "none"
+
+
+def numbers_in(values: pl.Series) -> pl.Series | None:
+    """Texts as the numbers they are, or None where one of them is no plain number.
+
+    Codes such as ``007`` and numbers too long for a float are no plain numbers.
+
+    >>> numbers_in(pl.Series(["1", "1.0", "-2.50"])).to_list()
+    [1.0, 1.0, -2.5]
+    >>> numbers_in(pl.Series(["007", "7"])) is None
+    True
+    """
+    if values.dtype != pl.String or values.is_empty():
+        return None
+    plain = values.str.contains(r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$")
+    exact = values.str.len_bytes() <= 15  # so many digits, and a float still tells two apart
+    return values.cast(pl.Float64) if (plain & exact).all() else None
+
+
+def comparable(claimed: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Two columns of values, brought to the type of the claims, so that equal means the same.
+
+    >>> claimed, true = comparable(pl.Series(["1.0", "2"]), pl.Series([1, 3]))
+    >>> claimed.to_list(), true.to_list()
+    ([1.0, 2.0], [1.0, 3.0])
+    """
+    numbers = numbers_in(claimed)
+    if numbers is not None:
+        return numbers, true.cast(pl.Float64, strict=False)
+    if claimed.dtype == true.dtype:
+        return claimed, true
+    if claimed.dtype.is_numeric():
+        precision = claimed.dtype if claimed.dtype.is_float() else pl.Float64()
+        return claimed.cast(precision), true.cast(precision, strict=False)
+    if claimed.dtype.is_temporal():
+        return _clock_text(claimed), _clock_text(true)
+    if claimed.dtype == pl.Boolean:
+        return claimed.cast(pl.String), true.cast(pl.String).str.to_lowercase()
+    return claimed.cast(pl.String), true.cast(pl.String)
+
+
+def _clock_text(moments: pl.Series) -> pl.Series:
+    """Dates and times as text, whether they were text or not: ``2024-05-01 12:30:00``."""
+    is_text = not moments.dtype.is_temporal()
+    text = moments.cast(pl.String) if is_text else moments.dt.to_string("iso")
+    return text.str.replace("T", " ").str.replace(r"\.0+$", "")
+
+
+def keys_of(table: pl.DataFrame) -> list[str]:
+    """The columns of a table that name its items.
+
+    >>> keys_of(pl.DataFrame({"entity": ["x"], "value": ["1"]}))
+    ['entity']
+    """
+    return [name for name in KEYS if name in table.columns]

@@ -1,0 +1,126 @@
+"""One look at all claims before anything is learned: what is there, by whom, and what is known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from veracity.claims.block import UNKNOWN, Block, FloatArray, Names
+from veracity.claims.schema import Kind
+from veracity.kernels.loading import kernels
+
+__all__ = ["Counted", "Largest", "Survey", "counted"]
+
+
+class Largest(float):
+    """A number of a tally that merges by taking the larger of two."""
+
+    def __add__(self, other: float) -> Self:
+        """The larger of the two."""
+        return type(self)(max(self, other))
+
+
+class Counted(NamedTuple):
+    """Counts of a block, or of all. Columns of `known` are those of `count_votes`.
+
+    For numbers, `known` has the squared distances from known truths, and how many there are.
+    """
+
+    items: int
+    facts: int
+    known_items: int
+    undisputed: int
+    """Items of which all sources say the same."""
+    supports_of_source: FloatArray
+    items_of_source: FloatArray
+    facts_of_source: FloatArray
+    """Facts of the items that a source speaks of."""
+    shared_of_source: FloatArray
+    """Items that a source speaks of, and another, too."""
+    known_of_source: FloatArray
+    largest_item: Largest
+    """Pairs of source and value of one item."""
+
+
+def counted(block: Block, n_sources: int) -> Counted:
+    """What a block has; it adds up over blocks."""
+    n_voices, n_facts = block.n_voices_of_item, block.n_facts_of_item
+    votes = kernels.count_votes(block, np.zeros(block.n_facts), n_sources)
+    is_shared = np.repeat(n_voices > 1, n_voices)
+    items = np.bincount(block.source_of_voice, minlength=n_sources).astype(np.float64)
+    shared = np.bincount(block.source_of_voice[is_shared], minlength=n_sources)
+    return Counted(
+        items=block.n_items,
+        facts=block.n_facts,
+        known_items=int(np.count_nonzero(block.is_known)),
+        undisputed=int(np.count_nonzero(block.n_supports_of_item == n_voices * n_facts)),
+        supports_of_source=votes[:, 1],
+        items_of_source=items,
+        facts_of_source=votes[:, 3],
+        shared_of_source=shared.astype(np.float64),
+        known_of_source=_known(block, n_sources),
+        largest_item=Largest((n_facts * n_voices).max()),
+    )
+
+
+def _known(block: Block, n_sources: int) -> FloatArray:
+    """How the sources' word met what is known."""
+    if block.is_numeric or (block.known_of_fact == UNKNOWN).all():
+        return np.zeros((n_sources, 4))
+    is_true = (block.known_of_fact == 1).astype(np.float64)
+    is_known = (block.known_of_fact != UNKNOWN).astype(np.float64)
+    of_true = kernels.count_votes(block, is_true, n_sources)
+    of_known = kernels.count_votes(block, is_known, n_sources)
+    return np.stack([of_true[:, 0], of_known[:, 0], of_true[:, 2], of_known[:, 2]], axis=1)
+
+
+class Survey(NamedTuple):
+    """What an algorithm knows when it starts: the kind of claims, all names, and the counts."""
+
+    kind: Kind
+    names: Names
+    counted: Counted
+
+    @property
+    def n_sources(self) -> int:
+        """How many sources there are."""
+        return len(self.names.sources)
+
+    @property
+    def n_labels(self) -> int:
+        """How many different values are claimed; two at least, since who errs names another."""
+        return max(len(self.names.labels), 2)
+
+    @property
+    def n_attributes(self) -> int:
+        """How many attributes items have, one at least."""
+        return max(len(self.names.attributes), 1)
+
+    @property
+    def single_truth(self) -> bool:
+        """Whether one value of each item is true."""
+        return self.kind == "categorical"
+
+    @property
+    def has_denials(self) -> bool:
+        """Whether who speaks of a fact without supporting it denies it."""
+        return not self.single_truth
+
+    @property
+    def claims_of_source(self) -> FloatArray:
+        """How many claims each source makes, denials among them if there are any."""
+        counts = self.counted
+        return counts.facts_of_source if self.has_denials else counts.supports_of_source
+
+    @property
+    def usual_prevalence(self) -> float:
+        """The share of facts that is true, as far as the kind of claims tells."""
+        return self.counted.items / self.counted.facts if self.single_truth else 0.5
+
+    @property
+    def n_claims(self) -> int:
+        """How many claims were made, as a user would count them."""
+        counts = self.counted
+        by_source = counts.items_of_source if self.kind == "binary" else counts.supports_of_source
+        return int(by_source.sum())

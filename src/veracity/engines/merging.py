@@ -1,0 +1,35 @@
+"""How tallies become one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["merged", "padded"]
+
+
+def merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - a tally: numbers, arrays, tuples of them
+    """Two tallies as one. Numbers and arrays add up; what merges otherwise says so by its ``+``.
+
+    Of two arrays the smaller may lack the last rows: names only ever grow, so these are of names
+    that it has never met.
+
+    >>> merged((1, np.array([1, 2])), (2, np.array([1, 1, 1])))
+    (3, array([2, 3, 1]))
+    """
+    if one is None or other is None:
+        return other if one is None else one
+    if isinstance(one, tuple) and type(one).__add__ is tuple.__add__:
+        parts = [merged(a, b) for a, b in zip(one, other, strict=True)]
+        return one._make(parts) if hasattr(one, "_make") else tuple(parts)
+    if isinstance(one, np.ndarray) and one.shape != other.shape:
+        shape = tuple(map(max, one.shape, other.shape))
+        return padded(one, shape) + padded(other, shape)
+    return one + other
+
+
+def padded(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """The array, with zeros behind what it has."""
+    return np.pad(array, [(0, n - own) for n, own in zip(shape, array.shape, strict=True)])

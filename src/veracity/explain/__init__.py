@@ -1,0 +1,283 @@
+"""Why an item has the value it has: rows that add up, and the same in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from rapidfuzz import process
+
+from veracity.algorithms.numbers import mean_by
+from veracity.claims.block import FloatArray, IntArray
+from veracity.claims.schema import keys_of
+from veracity.errors import ParameterError, UnreadableFile
+from veracity.explain.contributions import Contribution, Item, items_at
+from veracity.explain.sentences import told_in_words
+from veracity.io.frames import FrameKind, hand_back
+
+if TYPE_CHECKING:
+    from veracity.result import Result
+
+__all__ = ["MOST_ROWS", "MOST_VALUES", "Why", "explain", "without_keys"]
+
+MOST_VALUES = 20
+"""Claims are listed for the most plausible values of an item, these at most."""
+
+MOST_ROWS = 100
+"""Of the claims that bear on a value those that weigh most are listed, the others summed up."""
+
+SHOWN_ROWS = 20
+"""Rows in the text of an explanation."""
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why items have the values they have.
+
+    The prior and the weights of a value's rows add up to its score; from the scores of an item's
+    values their plausibilities follow, by a rule.
+    """
+
+    words: str
+    """The reasons in plain words, a line an item."""
+    tables: tuple[pl.DataFrame, pl.DataFrame]
+    scale: str | None
+    """What weights and scores are: "log-odds", "votes", or "numbers"; None if there are none."""
+    rule: str | None
+    """How plausibilities follow from scores: see `veracity.algorithms.rules.Rule`."""
+    account: str
+    """ "exact"; "average", for samplers; or "none", where judging is not by weights."""
+    frame_kind: FrameKind = "polars"
+
+    @property
+    def values(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
+        """One row a value: its plausibility, its score, the score before any claim."""
+        return hand_back(self.tables[0], self.frame_kind)
+
+    @property
+    def rows(self) -> Any:  # noqa: ANN401
+        """One row a claim and value it bears on: who claims what, and what that weighs.
+
+        A row without a source sums up the claims that weigh less; `claims` is how many.
+        """
+        return hand_back(self.tables[1], self.frame_kind)
+
+    def __repr__(self) -> str:
+        """The words, and the tables below."""
+        with pl.Config(
+            tbl_rows=SHOWN_ROWS, tbl_cols=20, tbl_width_chars=120, tbl_hide_dataframe_shape=True,
+            tbl_hide_column_data_types=True, float_precision=3, fmt_str_lengths=24,
+        ):  # fmt: skip
+            parts = [self.words, *(str(without_keys(table)) for table in self.tables)]
+        hidden = len(self.tables[1]) - SHOWN_ROWS
+        return "\n".join([*parts, f"({hidden:,} more rows)"] if hidden > 0 else parts)
+
+
+SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
+"""What scores are, by rule; votes for all others."""
+
+
+def explain(result: Result, entity: object, attribute: object = None) -> Why:
+    """Why the items of this entity, or this one item or binary fact, have their values."""
+    if result.encoded is None:
+        raise UnreadableFile(
+            "this run was saved without its claims, by an older version; discover it again"
+        )
+    keys = keys_of(result.tables.facts)
+    rows = _find(result.tables.facts, keys, [entity, attribute])
+    items = items_at(result, rows)
+    parts = [_explain_item(result, item, keys) for item in items]
+    lines = [
+        words if len(parts) == 1 else f"{values[keys[-1]][0]}: {words}"
+        for words, values, _ in parts
+    ]
+    frames = (pl.concat([part[1] for part in parts]), pl.concat([part[2] for part in parts]))
+    weights = items[0].weights
+    lines += _caveats(result.run.algorithm, items[0])
+    if weights is None:
+        return Why("\n".join(lines), frames, None, None, "none", result.frame_kind)
+    scale = SCALES.get(weights.rule, "votes")
+    return Why(
+        "\n".join(lines), frames, scale, weights.rule, weights.account, result.frame_kind
+    )
+
+
+def _caveats(algorithm: str, item: Item) -> list[str]:
+    """How far the rows are to be believed, where that is not all the way."""
+    if item.weights is None:
+        return [
+            f"({algorithm} does not judge by weights; the rows tell who says what, and how far "
+            "each source is trusted.)"
+        ]
+    if item.weights.account == "average":
+        return [
+            f"({algorithm} draws truths at random; the weights are averages, and the "
+            "plausibilities follow from them only about.)"
+        ]
+    return []
+
+
+def without_keys(table: pl.DataFrame) -> pl.DataFrame:
+    """A table to be shown: what is the same in all rows of an item goes without saying."""
+    keys = keys_of(table)
+    hidden = keys if table.select(keys).n_unique() == 1 else keys[:-1]
+    if "claims" in table.columns and (table["claims"] == 1).all():
+        hidden.append("claims")
+    return table.drop(hidden)
+
+
+# --- finding the item -----------------------------------------------------------------------------
+
+
+def _find(facts: pl.DataFrame, keys: list[str], names: list[object]) -> IntArray:
+    """The rows of the facts of these names; what there is instead, if there are none."""
+    if len(keys) == 1 and names[1] is not None:
+        what = "facts" if keys == ["fact"] else "entities"
+        raise ParameterError(f"why: {what} of these claims have no attributes; leave it out")
+    rows = np.arange(len(facts))
+    for key, name in zip(keys, names, strict=False):
+        if key == "attribute" and name is None:
+            continue
+        column = facts[key].gather(rows).cast(pl.String)
+        found = rows[(column == str(name)).fill_null(value=False).to_numpy()]
+        if len(found) == 0:
+            raise ParameterError(_not_there(key, str(name), column))
+        rows = found
+    return rows
+
+
+def _not_there(key: str, name: str, column: pl.Series) -> str:
+    there_are = column.drop_nulls().unique().sort().to_list()
+    close = [match[0] for match in process.extract(name, there_are, limit=3, score_cutoff=60)]
+    if close:
+        return f"why: no {key} '{name}'; did you mean {_either(close)}?"
+    some = ", ".join(f"'{other}'" for other in there_are[:5])
+    more = f" and {len(there_are) - 5:,} more" if len(there_are) > 5 else ""
+    return f"why: no {key} '{name}'; there are {some}{more}"
+
+
+def _either(names: list[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+# --- one item -------------------------------------------------------------------------------------
+
+
+def _explain_item(
+    result: Result, item: Item, keys: list[str]
+) -> tuple[str, pl.DataFrame, pl.DataFrame]:
+    """The words, the values and the rows."""
+    truth = _truths_of(result, item, keys)
+    words = told_in_words(result, item, truth)
+    if result.kind == "numeric":
+        return words, *_numbers(result, item, truth)
+    order = item.order
+    tables = [
+        _rows(result, item, int(fact), item.contribution_to(int(fact)))
+        for fact in order[:MOST_VALUES]
+    ]
+    return words, _values(item, order), pl.concat(tables)
+
+
+def _truths_of(result: Result, item: Item, keys: list[str]) -> pl.DataFrame:
+    of_item = item.facts.row(0, named=True)
+    return result.tables.truths.filter(
+        *(pl.col(key).eq_missing(pl.lit(of_item[key])) for key in keys)
+    )
+
+
+def _values(item: Item, order: IntArray) -> pl.DataFrame:
+    """The facts of the item, the most plausible first; and what nobody claims, if it counts."""
+    values = item.facts
+    if item.weights is None:
+        nothing = pl.lit(None, pl.Float64)
+        return values.with_columns(score=nothing, prior=nothing)[order]
+    values = values.with_columns(score=item.score, prior=item.prior)[order]
+    if not np.isfinite(item.unclaimed):
+        return values
+    rest = max(0.0, 1.0 - float(item.facts["plausibility"].sum()))
+    keys = item.facts.select(pl.col("^(entity|attribute)$")).head(1)
+    nobody = keys.with_columns(
+        plausibility=pl.lit(rest), score=pl.lit(item.unclaimed), prior=pl.lit(item.unclaimed),
+        supporters=pl.lit(0), opposers=pl.lit(len(item.block.source_of_voice)),
+    )  # fmt: skip
+    return pl.concat([values, nobody], how="diagonal_relaxed")
+
+
+def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.DataFrame:
+    """The claims that bear on a fact, those that weigh most first; the others in one row."""
+    order = np.argsort(-np.abs(added.weight), kind="stable")
+    shown, rest = order[:MOST_ROWS], order[MOST_ROWS:]
+    claim = added.claim[shown]
+    source = item.source_of_claim[claim]
+    told = result.tables.sources.select(pl.col("^(source|tpr|fpr|accuracy|trust)$"))[source]
+    rows = told.with_columns(
+        _claimed(item, claim), weight=added.weight[shown], claims=pl.lit(1, pl.Int64)
+    )
+    if len(rest):
+        summed = pl.DataFrame({"weight": [added.weight[rest].sum()], "claims": [len(rest)]})
+        rows = pl.concat([rows, summed], how="diagonal")
+    keys = item.facts.select(pl.col("^(entity|attribute|fact|value)$"))[[fact] * len(rows)]
+    measures = [name for name in told.columns if name != "source"]
+    rows = pl.concat([keys, rows], how="horizontal").with_columns(pl.col("weight").fill_nan(None))
+    return rows.select(*keys.columns, "source", "claimed", *measures, "weight", "claims")
+
+
+def _claimed(item: Item, claim: IntArray) -> pl.Series:
+    """What the source of each of these claims says of the item: all its values, as text."""
+    if "value" not in item.facts.columns:
+        return pl.Series("claimed", item.is_positive[claim])
+    values = item.facts["value"].cast(pl.String)
+    several: dict[int, list[str]] = {}
+    sources = item.source_of_claim[claim]
+    for index in np.flatnonzero(np.isin(item.source_of_claim, sources)):
+        said = values[int(item.fact_of_claim[index])]
+        several.setdefault(int(item.source_of_claim[index]), []).append(said)
+    said_of_row = [" and ".join(several[int(source)]) for source in sources]
+    return pl.Series("claimed", said_of_row, dtype=pl.String)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _numbers(
+    result: Result, item: Item, truth: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The estimate, and what each claim adds to it: its share of all weight times its number."""
+    number = item.block.number_of_fact[item.fact_of_claim]
+    share, prior_share = _shares_of_claims(item)
+    centre = float(mean_by(number, np.zeros(len(number), np.int64), 1)[0])
+    keys = truth.select(pl.col("^(entity|attribute)$"))
+    values = keys.with_columns(
+        truth.select("value", "uncertainty"),
+        score=truth["value"],
+        prior=pl.lit(prior_share * centre),
+        supporters=pl.lit(len(number)),
+    )
+    weight = share * number
+    order = np.argsort(-np.abs(share), kind="stable")
+    shown, rest = order[:MOST_ROWS], order[MOST_ROWS:]
+    told = result.tables.sources.select("source", "deviation")[item.source_of_claim[shown]]
+    rows = told.with_columns(
+        claimed=number[shown], share=share[shown], weight=weight[shown],
+        claims=pl.lit(1, pl.Int64),
+    )  # fmt: skip
+    if len(rest):
+        sums = {"share": [share[rest].sum()], "weight": [weight[rest].sum()]}
+        rows = pl.concat([rows, pl.DataFrame({**sums, "claims": [len(rest)]})], how="diagonal")
+    columns = ("source", "claimed", "deviation", "share", "weight", "claims")
+    return values, pl.concat([keys[[0] * len(rows)], rows.select(columns)], how="horizontal")
+
+
+def _shares_of_claims(item: Item) -> tuple[FloatArray, float]:
+    """The share of each claim in the estimate, and that of the prior, which is their mean."""
+    assert item.weights is not None  # every algorithm for numbers has them
+    weight = item.weights.support[item.source_of_claim]
+    prior = float(np.asarray(item.weights.prior))
+    total = weight.sum() + prior
+    if total <= 0.0:
+        return np.full(len(weight), 1.0 / len(weight)), 0.0
+    return np.asarray(weight / total), prior / total

@@ -1,0 +1,199 @@
+"""What each claim of an item adds to the scores of its facts: the weights of a block of one item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms.rules import Weights, scores, unclaimed_scores
+from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.claims.encode import Encoded
+
+if TYPE_CHECKING:
+    from veracity.result import Result
+
+__all__ = ["Contribution", "Item", "items_at"]
+
+
+class Contribution(NamedTuple):
+    """What claims of an item add to the score of one fact; an index into the item's claims each."""
+
+    claim: IntArray
+    weight: FloatArray
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item: its facts as a table, all that is said of it as a block, and what that weighs.
+
+    Its claims are what sources say, in the order of the supports; of a binary fact, its voices.
+    """
+
+    facts: pl.DataFrame
+    block: Block
+    weights: Weights | None
+    is_binary: bool
+
+    @cached_property
+    def source_of_claim(self) -> IntArray:
+        """Who makes each claim."""
+        sources = self.block.source_of_voice if self.is_binary else self.block.source_of_support
+        return sources.astype(np.int64)
+
+    @cached_property
+    def fact_of_claim(self) -> IntArray:
+        """Which fact each claim is about."""
+        if self.is_binary:
+            return np.zeros(len(self.source_of_claim), dtype=np.int64)
+        return self.block.fact_of_support
+
+    @cached_property
+    def is_positive(self) -> BoolArray:
+        """Which claims call their fact true."""
+        if not self.is_binary:
+            return np.ones(len(self.source_of_claim), dtype=np.bool_)
+        return np.isin(self.source_of_claim, self.block.source_of_support)
+
+    @property
+    def known(self) -> IntArray | None:
+        """Whether each fact is known to be true, if anything is known of the item."""
+        known = self.block.known_of_fact
+        return known if known.max() >= 0 else None
+
+    @property
+    def order(self) -> IntArray:
+        """The facts, the most plausible first; of equal ones, that with more supporters."""
+        p, supporters = (self.facts[name].to_numpy() for name in ("plausibility", "supporters"))
+        return np.lexsort((-supporters, -np.round(p, 9)))
+
+    # --- scores -----------------------------------------------------------------------------------
+
+    @cached_property
+    def score(self) -> FloatArray:
+        """The score of each fact."""
+        assert self.weights is not None
+        return scores(self.block, self.weights)
+
+    @cached_property
+    def prior(self) -> FloatArray:
+        """The score of each fact before any claim."""
+        assert self.weights is not None
+        prior = np.asarray(self.weights.prior, dtype=np.float64)
+        if self.weights.confusion is not None:
+            prior = prior[self.block.label_of_fact]
+            if self.weights.shrink_of_item is not None:
+                prior = prior / self.weights.shrink_of_item
+        return np.broadcast_to(prior, self.block.n_facts)
+
+    @cached_property
+    def unclaimed(self) -> float:
+        """The score of what nobody claims; minus infinity if there is no such thing."""
+        if self.weights is None or self.weights.rule != "softmax":
+            return -np.inf
+        return float(unclaimed_scores(self.block, self.weights)[0])
+
+    @cached_property
+    def support(self) -> FloatArray:
+        """What each claim adds to the score of its own fact."""
+        assert self.weights is not None
+        if self.weights.confusion is not None:
+            own = [self._confused(fact) for fact in range(self.block.n_facts)]
+            return np.stack(own)[self.fact_of_claim, np.arange(len(self.fact_of_claim))]
+        if self.weights.of_claim is not None:
+            return self.weights.of_claim
+        support = self.weights.support[self.source_of_claim]
+        return np.where(self.is_positive, support, self.oppose)
+
+    @cached_property
+    def oppose(self) -> FloatArray:
+        """What each claim's source adds to the score of a fact it speaks on without supporting."""
+        assert self.weights is not None
+        if self.weights.oppose is None:
+            return np.zeros(len(self.source_of_claim))
+        return self.weights.oppose[self.source_of_claim]
+
+    @cached_property
+    def standing(self) -> FloatArray:
+        """How much each claim counts for its own fact: under confusions, against the others."""
+        assert self.weights is not None
+        if self.weights.confusion is None:
+            return self.support if self.weights.of_claim is not None else np.abs(self.support)
+        n_facts = self.block.n_facts
+        total = np.sum([self._confused(fact) for fact in range(n_facts)], axis=0)
+        return self.support - (total - self.support) / max(n_facts - 1, 1)
+
+    def contribution_to(self, fact: int) -> Contribution:
+        """Every claim, or silent voice, that adds something to the score of this fact."""
+        if self.weights is None:
+            own = np.flatnonzero(self.fact_of_claim == fact)
+            return Contribution(own, np.full(len(own), np.nan))
+        if self.weights.confusion is not None:
+            return Contribution(np.arange(len(self.fact_of_claim)), self._confused(fact))
+        own = np.flatnonzero(self.fact_of_claim == fact)
+        parts = [Contribution(own, self.support[own]), *self._from_similar(fact)]
+        others = self._voices_without(fact)
+        if self.oppose[others].any():
+            parts.append(Contribution(others, self.oppose[others]))
+        return Contribution(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def _confused(self, fact: int) -> FloatArray:
+        """Log P(what each claim says, given that this fact is true)."""
+        weights, label = self.weights, self.block.label_of_fact
+        assert weights is not None
+        assert weights.confusion is not None
+        said = weights.confusion[self.source_of_claim, label[fact], label[self.fact_of_claim]]
+        if weights.of_claim is not None:
+            said = said * weights.of_claim
+        return said if weights.shrink_of_item is None else said / weights.shrink_of_item[0]
+
+    def _from_similar(self, fact: int) -> list[Contribution]:
+        """What claims of facts that are paired with this one add to it."""
+        if self.weights is None or self.weights.pairs is None:
+            return []
+        one, other, share = self.weights.pairs
+        found = []
+        for paired, of in ((one, other), (other, one)):
+            for pair in np.flatnonzero(paired == fact):
+                claims = np.flatnonzero(self.fact_of_claim == of[pair])
+                found.append(Contribution(claims, self.support[claims] * share[pair]))
+        return found
+
+    def _voices_without(self, fact: int) -> IntArray:
+        """The first claim of every source that makes none about this fact."""
+        sources, first_claim = np.unique(self.source_of_claim, return_index=True)
+        supporters = self.source_of_claim[self.fact_of_claim == fact]
+        return first_claim[~np.isin(sources, supporters)]
+
+
+def items_at(result: Result, rows: IntArray) -> list[Item]:
+    """The items to which these rows of the facts belong."""
+    encoded, fitted = result.encoded, result.fitted
+    assert encoded is not None  # `explain` has looked
+    items: list[Item] = []
+    for part, item, first in _places(encoded, rows):
+        block = encoded.parts[part].block
+        own = block.part(item, item + 1)
+        weights = None
+        if fitted is not None:
+            weights = fitted.algorithm.weigh(own, fitted.state)
+        facts = result.tables.facts.slice(first, own.n_facts)
+        items.append(Item(facts, own, weights, encoded.kind == "binary"))
+    return items
+
+
+def _places(encoded: Encoded, rows: IntArray) -> list[tuple[int, int, int]]:
+    """Of each item with a fact in these rows: its part, its number there, and its first row."""
+    first_of_part = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
+    places: dict[tuple[int, int, int], Any] = {}
+    for row in rows.tolist():
+        part = int(np.searchsorted(first_of_part, row, side="right")) - 1
+        block = encoded.blocks[part]
+        fact = row - int(first_of_part[part])
+        item = int(np.searchsorted(block.first_fact_of_item, fact, side="right")) - 1
+        first = int(first_of_part[part] + block.first_fact_of_item[item])
+        places[part, item, first] = None
+    return list(places)

@@ -1,0 +1,258 @@
+"""Reasons in plain words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.block import IntArray
+from veracity.explain.contributions import Item
+
+if TYPE_CHECKING:
+    from veracity.result import Result
+
+__all__ = ["told_in_words"]
+
+CLOSE = 0.2
+"""A margin below this is a close call."""
+
+LIKELY_ELSEWHERE = 0.1
+"""That the truth is a value nobody claims is worth a word from here on."""
+
+
+class Side(NamedTuple):
+    """Sources that say the same: their row numbers, those with most weight first, their names."""
+
+    sources: IntArray
+    names: list[str]
+
+    @property
+    def who(self) -> str:
+        """Who they are, in few words.
+
+        >>> Side(np.arange(3), ["radar", "tower", "orbitz"]).who
+        'radar and 2 others'
+        """
+        n_others = len(self.sources) - 1
+        if n_others < 2:
+            return " and ".join(self.names[: n_others + 1])
+        return f"{self.names[0]} and {n_others:,} others"
+
+    def verb(self, one: str, many: str) -> str:
+        """The form of the verb."""
+        return one if len(self.sources) == 1 else many
+
+
+def told_in_words(result: Result, item: Item, truths: pl.DataFrame) -> str:
+    """Why the item has its value."""
+    tell = {"categorical": _single, "multiple": _multiple, "binary": _binary, "numeric": _number}
+    words: str = tell[result.kind](result, item, truths)
+    return words
+
+
+def _single(result: Result, item: Item, truths: pl.DataFrame) -> str:
+    truth, p = truths.row(0, named=True), item.facts["plausibility"].to_numpy()
+    order = item.order
+    best = int(order[0])
+    value = _value(item, best)
+    known = item.known
+    side = _side(result, item, item.fact_of_claim == best)
+    if known is not None and known.max() == 0:
+        return "None of the claimed values is true: the truth is known to be another."
+    if known is not None:
+        return f"{value} because it is known to be true; {side.who} {_says(side)} so."
+    sentences = []
+    if truth["value"] is None:
+        sentences.append(
+            f"No value is plausible enough: the best has {p[best]:.2f}, and "
+            f"{result.run.min_plausibility:.2f} is asked for."
+        )
+    if len(order) == 1:
+        sentences.append(f"{value} because {_unanimous(side, item)}.")
+    else:
+        sentences += _against(result, item, order, side, bool(truth["tied"]))
+    elsewhere = 1.0 - float(p.sum())
+    if np.isfinite(item.unclaimed) and elsewhere >= LIKELY_ELSEWHERE:
+        sentences.append(f"The truth may be a value nobody claims (probability {elsewhere:.2f}).")
+    return " ".join(sentences)
+
+
+def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool) -> list[str]:
+    """Why the best value, and not the next."""
+    best, second = int(order[0]), int(order[1])
+    other = _side(result, item, item.fact_of_claim == second)
+    value, runner_up = _value(item, best), _value(item, second)
+    p = item.facts["plausibility"].to_numpy()
+    if tied:
+        n_more = len(side.sources) - len(other.sources)
+        reason = "more sources say so" if n_more > 0 else "it comes first in sorted order"
+        sentences = [
+            f"{value} and {runner_up} are equally plausible; {value} is taken because {reason}.",
+            f"{side.who} {_says(side)} {value}, {other.who} {_says(other)} {runner_up}.",
+        ]
+    else:
+        reason, praise = _why_not(result, item, side, other)
+        sentences = [
+            f"{value} because {side.who} {_says(side)} so{praise}; "
+            f"{other.who} {_says(other)} {runner_up}, but {reason}."
+        ]
+        if p[best] - p[second] < CLOSE:
+            sentences.append(f"It is a close call: {_versus(p[best], p[second])}.")
+    if len(order) > 2:
+        n_more = len(order) - 2
+        sentences.append(
+            "1 more value is claimed." if n_more == 1 else f"{n_more:,} more values are claimed."
+        )
+    return sentences
+
+
+def _versus(one: float, other: float) -> str:
+    """Two plausibilities, with digits enough to tell them apart.
+
+    >>> _versus(0.5041, 0.4959), _versus(0.000042, 0.00004)
+    ('0.504 against 0.496', '4.2e-05 against 4.0e-05')
+    """
+    for form in (".2f", ".3f", ".1e", ".3e"):
+        if f"{one:{form}}" != f"{other:{form}}" and float(f"{other:{form}}") > 0.0:
+            return f"{one:{form}} against {other:{form}}"
+    return f"{one} against {other}"
+
+
+def _why_not(result: Result, item: Item, side: Side, other: Side) -> tuple[str, str]:
+    """Why the other side is believed less, and what speaks for the first if it is no larger."""
+    attribute = item.facts["attribute"][0] if "attribute" in item.facts.columns else None
+    about = f" about {attribute}" if attribute else ""
+    right, other_right = (_rightness(result, s.sources, attribute) for s in (side, other))
+    tenths, other_tenths = round(10 * right), round(10 * other_right)
+    praise = ""
+    if len(side.sources) <= len(other.sources) and tenths > other_tenths:
+        praise = f", and {side.verb('is', 'are')} {_how_often(tenths, about, only='')}"
+    if other_tenths < tenths:
+        return f"{other.verb('is', 'are')} {_how_often(other_tenths, about, only='only ')}", praise
+    if len(other.sources) < len(side.sources):
+        return other.verb("is alone", "are fewer"), praise
+    return f"{other.verb('its', 'their')} word weighs less", praise
+
+
+def _how_often(tenths: int, about: str, only: str) -> str:
+    """How often sources are right.
+
+    >>> _how_often(3, " about gate", only="only ")
+    'right about gate only 3 times in 10'
+    """
+    if tenths == 0:
+        return f"hardly ever right{about}"
+    if tenths == 10:
+        return f"nearly always right{about}"
+    return f"right{about} {only}{tenths} {'time' if tenths == 1 else 'times'} in 10"
+
+
+def _unanimous(side: Side, item: Item) -> str:
+    n_voices = len(np.unique(item.source_of_claim))
+    if n_voices == 1:
+        return f"{side.who} says so; no other source speaks of it"
+    return f"{side.who} say so" if n_voices == 2 else f"all {n_voices:,} sources say so"
+
+
+def _binary(result: Result, item: Item, truths: pl.DataFrame) -> str:
+    truth = truths.row(0, named=True)
+    p = float(item.facts["plausibility"][0])
+    is_true = p > 0.5
+    answer = "True" if is_true else "False"
+    yes, no = (_side(result, item, item.is_positive == said) for said in (True, False))
+    side, other = (yes, no) if is_true else (no, yes)
+    verbs = (("says so", "say so"), ("denies it", "deny it"))
+    own, others = verbs if is_true else verbs[::-1]
+    known = item.known
+    if known is not None:
+        return f"{answer} because it is known to be {answer.lower()}."
+    doubt = ""
+    if truth["value"] is None:
+        sure = max(p, 1.0 - p)
+        doubt = f"Not sure enough: {sure:.2f}, and {result.run.min_plausibility:.2f} is asked for. "
+    if truth["tied"]:
+        return f"{doubt}True and false are equally plausible; a tie is called false."
+    if len(side.sources) == 0:
+        reason = f"although {other.who} {other.verb(*others)}: {other.verb('it is', 'they are')} "
+        return f"{doubt}{answer}, {reason}wrong more often than right."
+    if len(other.sources) == 0:
+        return f"{doubt}{answer} because {side.who} {side.verb(*own)}; nobody says otherwise."
+    reason, praise = _why_not(result, item, side, other)
+    sentence = f"{answer} because {side.who} {side.verb(*own)}{praise}; "
+    close = f" It is a close call: {p:.2f} that it is true." if abs(2 * p - 1) < CLOSE else ""
+    return f"{doubt}{sentence}{other.who} {other.verb(*others)}, but {reason}.{close}"
+
+
+def _multiple(result: Result, item: Item, truths: pl.DataFrame) -> str:
+    least = 0.5 if result.run.min_plausibility is None else result.run.min_plausibility
+    p, sentences = item.facts["plausibility"].to_numpy(), []
+    order = np.argsort(-np.round(p, 9), kind="stable")
+    known = item.known
+    for fact in order[:5].tolist():
+        value = _value(item, fact)
+        side = _side(result, item, item.fact_of_claim == fact)
+        n_opposers = int(item.facts["opposers"][fact])
+        is_true = bool(p[fact] >= least)
+        if known is not None:
+            sentences.append(f"{value} is known to be {'true' if is_true else 'false'}.")
+            continue
+        sentence = f"{value}: {'true' if is_true else 'not true'} ({p[fact]:.2f}); "
+        sentence += f"{side.who} {_says(side)} so"
+        if n_opposers:
+            others = "1 source speaks" if n_opposers == 1 else f"{n_opposers:,} sources speak"
+            sentence += f", {others} of it and {'does' if n_opposers == 1 else 'do'} not"
+        sentences.append(f"{sentence}.")
+    if len(order) > 5:
+        sentences.append(f"{len(order) - 5:,} more values are claimed.")
+    return " ".join(sentences)
+
+
+def _number(result: Result, item: Item, truths: pl.DataFrame) -> str:
+    truth = truths.row(0, named=True)
+    n_claims = len(item.source_of_claim)
+    side = _side(result, item, np.ones(n_claims, dtype=np.bool_))
+    if n_claims == 1:
+        return f"{truth['value']:.6g} because {side.who} says so; no other source speaks of it."
+    numbers = item.facts["value"].to_numpy()
+    low, high = numbers.min(), numbers.max()
+    spread = "" if truth["uncertainty"] is None else f" ± {truth['uncertainty']:.2g}"
+    return (
+        f"{truth['value']:.6g}{spread}, the weighted mean of {n_claims:,} claims from {low:.6g} to "
+        f"{high:.6g}; the word of {side.names[0]} weighs most."
+    )
+
+
+# --- who, what and how often ----------------------------------------------------------------------
+
+
+def _side(result: Result, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
+    """The sources of these claims, those first that weigh most, or else are most accurate."""
+    source = item.source_of_claim[is_of_side]
+    tables = result.tables
+    if item.weights is None:
+        standing = tables.sources["accuracy"].fill_null(0.0).to_numpy()[source]
+    else:
+        standing = item.standing[is_of_side]
+    source = source[np.lexsort((source, -np.round(standing, 9)))]
+    names = tables.sources["source"].gather(source[:2]).cast(pl.String).to_list()
+    return Side(source, names)
+
+
+def _rightness(result: Result, sources: IntArray, attribute: object) -> float:
+    """How often what these sources say, of this attribute, is right, on the whole."""
+    assert result.encoded is not None
+    assert result.rightness is not None
+    if attribute is None:
+        return result.rightness.of(sources)
+    number = result.encoded.names.attributes.index_of(attribute)
+    return result.rightness.of(sources, number or 0)
+
+
+def _value(item: Item, fact: int) -> str:
+    return str(item.facts["value"][fact])
+
+
+def _says(side: Side) -> str:
+    return side.verb("says", "say")

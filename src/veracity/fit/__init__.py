@@ -1,0 +1,1 @@
+"""The only loop over rounds, and what is kept of it."""

@@ -1,0 +1,181 @@
+"""What was learned, to be used again: an algorithm, its state, and the names it speaks of."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from veracity.algorithms.base import Algorithm
+from veracity.algorithms.state import from_arrays, to_arrays
+from veracity.claims.block import Names
+from veracity.claims.schema import Kind
+from veracity.claims.survey import Counted
+from veracity.fit.loop import Kept, Totals
+
+if TYPE_CHECKING:
+    from veracity.result import Result
+
+__all__ = ["Fitted"]
+
+MOST_VALUES = 1_000_000
+"""So many values of attributes are looked at for how text is spelt."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """A fit that is kept: it judges claims never seen, and goes on learning from new ones.
+
+    Attributes
+    ----------
+    algorithm, state
+        The algorithm, and what it learned.
+    names
+        The sources, values and attributes it has met.
+    kind
+        The kind of claims.
+    normalisation
+        How values were normalised, if they were: new ones are in the same way.
+    """
+
+    algorithm: Algorithm[Any]
+    state: Any
+    names: Names
+    kind: Kind
+    counted: Counted | tuple[Any, ...]
+    totals: Totals = field(default_factory=dict)
+    rounds: int = 0
+    normalisation: Mapping[str, Any] | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def judge(
+        self,
+        claims: object,
+        *,
+        columns: Mapping[str, str] | None = None,
+        min_plausibility: float | None = None,
+        engine: Any = None,  # noqa: ANN401 - `Engine`, which is further down the flow
+        progress: Any = None,  # noqa: ANN401 - `Progress`
+    ) -> Result:
+        """Judge claims with what was learned from others; nothing is learned.
+
+        Sources never met count as the mean of those that were.
+
+        Parameters
+        ----------
+        claims, columns, min_plausibility, engine, progress
+            As for `discover`; the kind is that of the claims that were learned from, and values
+            are normalised as those were.
+        """
+        discovery = importlib.import_module("veracity.discovery")
+        result: Result = discovery.judge(
+            self, claims, columns, min_plausibility, engine=engine, progress=progress
+        )
+        return result
+
+    def update(
+        self,
+        claims: object,
+        *,
+        columns: Mapping[str, str] | None = None,
+        min_plausibility: float | None = None,
+        engine: Any = None,  # noqa: ANN401
+        progress: Any = None,  # noqa: ANN401
+    ) -> Result:
+        """Go on learning from new claims; of the old ones what they added up to is kept.
+
+        The result tells of the new claims; its `fitted` has learned from all.
+
+        Parameters
+        ----------
+        claims, columns, min_plausibility, engine, progress
+            As for `judge`.
+        """
+        discovery = importlib.import_module("veracity.discovery")
+        result: Result = discovery.update(
+            self, claims, columns, min_plausibility, engine=engine, progress=progress
+        )
+        return result
+
+    @property
+    def values(self) -> pl.DataFrame | None:
+        """The values that were met, of each attribute, if that is no more than can be looked at."""
+        values, attributes = self.names.labels.to_frame("value"), self.names.attributes
+        if not len(attributes):
+            return values
+        if len(values) * len(attributes) > MOST_VALUES:
+            return None
+        return attributes.to_frame("attribute").join(values, how="cross")
+
+    @property
+    def kept(self) -> Kept:
+        """What learning goes on from."""
+        return Kept(self.state, tuple(self.counted), self.totals, self.rounds)
+
+    def __repr__(self) -> str:
+        """In one line."""
+        return (
+            f"{self.algorithm.name} fitted on claims of {len(self.names.sources):,} sources about "
+            f"{int(self.counted[0]):,} items"
+        )
+
+    # --- as files ---------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What was learned, as arrays."""
+        arrays = {f"state/{name}": array for name, array in to_arrays(self.state).items()}
+        _flatten(tuple(self.counted), "counted", arrays)
+        for phase, totals in self.totals.items():
+            _flatten(totals, f"totals/{phase}", arrays)
+        arrays["rounds"] = np.array(self.rounds)
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls,
+        algorithm: Algorithm[Any],
+        names: Names,
+        kind: Kind,
+        arrays: Mapping[str, NDArray[Any]],
+        normalisation: Mapping[str, Any] | None,
+    ) -> Fitted:
+        """The fit that the arrays tell of; a `ValueError` if they do not fit the algorithm."""
+        of_state = {
+            name.removeprefix("state/"): array
+            for name, array in arrays.items()
+            if name.startswith("state/")
+        }
+        phases = {name.split("/")[1] for name in arrays if name.startswith("totals/")}
+        return cls(
+            algorithm=algorithm,
+            state=from_arrays(algorithm.state_type, of_state, labels=names.labels),
+            names=names,
+            kind=kind,
+            counted=_restored("counted", arrays),
+            totals={phase: _restored(f"totals/{phase}", arrays) for phase in sorted(phases)},
+            rounds=int(arrays["rounds"]),
+            normalisation=normalisation,
+        )
+
+
+def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:  # noqa: ANN401
+    """A tally as arrays: of a tuple also how long it is."""
+    if isinstance(value, tuple):
+        arrays[f"{path}/n"] = np.array(len(value))
+        for number, part in enumerate(value):
+            _flatten(part, f"{path}/{number}", arrays)
+    elif value is not None:
+        arrays[path] = np.asarray(value)
+
+
+def _restored(path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:  # noqa: ANN401
+    if f"{path}/n" in arrays:
+        n = int(arrays[f"{path}/n"])
+        return tuple(_restored(f"{path}/{number}", arrays) for number in range(n))
+    array = arrays.get(path)
+    return array.item() if array is not None and array.ndim == 0 else array

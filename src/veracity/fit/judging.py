@@ -1,0 +1,92 @@
+"""Judge every block with what was learned, and count how the sources' words met the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import Algorithm, Turn, clamp_known
+from veracity.algorithms.numbers import Distances, distances, numbers_of
+from veracity.claims.block import UNKNOWN, Block, FloatArray
+from veracity.engines import Held, merged
+from veracity.kernels.loading import kernels
+
+__all__ = ["Judged", "Met", "judge_all"]
+
+
+class Met(NamedTuple):
+    """How each source's word met the facts.
+
+    `counts` is `count_votes` of the plausibilities. The others are of facts on which others speak,
+    too, or that are known: sums of plausibilities p, of uncertainties p(1 - p) and of ones, over
+    the facts a source supports and over all it speaks on.
+    """
+
+    counts: FloatArray
+    true_supports: FloatArray
+    true: FloatArray
+    unsure_supports: FloatArray
+    unsure: FloatArray
+    supports: FloatArray
+    facts: FloatArray
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The answer, one array per block, and the sums that tell of the sources.
+
+    Plausibilities of facts; or, where claims are numbers, estimates of items with their standard
+    errors.
+    """
+
+    plausibility: tuple[FloatArray, ...] = ()
+    met: Met | None = None
+    estimate: tuple[tuple[FloatArray, FloatArray], ...] = ()
+    distances: Distances | None = None
+
+
+def judge_all(held: Held, algorithm: Algorithm[Any], state: Any, kind: str, n_sources: int) -> Judged:  # noqa: ANN401
+    """Answer for every block."""
+    look = _Estimating if kind == "numeric" else _Judging
+    answers: list[Any] = []
+    total: Any = None
+    for answer, sums in held.collect(look(algorithm, n_sources), state, Turn()):
+        answers.append(answer)
+        total = merged(total, sums)
+    if kind == "numeric":
+        return Judged(estimate=tuple(answers), distances=total)
+    return Judged(plausibility=tuple(answers), met=total)
+
+
+@dataclass(frozen=True)
+class _Judging:
+    algorithm: Algorithm[Any]
+    n_sources: int
+
+    def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
+        judged = self.algorithm.judge(block, state, turn.memory)
+        plausibility = clamp_known(judged, block)
+        return (plausibility, _met(block, plausibility, self.n_sources)), turn.memory
+
+
+@dataclass(frozen=True)
+class _Estimating:
+    algorithm: Algorithm[Any]
+    n_sources: int
+
+    def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
+        estimate = self.algorithm.estimate(block, state)
+        found = distances(numbers_of(block), estimate[0], self.n_sources)
+        return (estimate, found), turn.memory
+
+
+def _met(block: Block, plausibility: FloatArray, n_sources: int) -> Met:
+    tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
+    counts = kernels.count_votes(block, plausibility, n_sources)
+    sums = []
+    for number in (plausibility * tells, plausibility * (1.0 - plausibility) * tells, tells):
+        of_source = kernels.count_votes(block, number, n_sources)
+        sums += [of_source[:, 0], of_source[:, 2]]
+    return Met(counts, *sums)

@@ -1,0 +1,149 @@
+"""Drive any algorithm through its phases: the only loop over rounds lives here."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import Algorithm, Phase, Step, Turn, Walk
+from veracity.algorithms.prior import PriorRates
+from veracity.claims.block import Block
+from veracity.claims.survey import Counted, Survey, counted
+from veracity.engines import Held, merged
+from veracity.errors import NotConverged
+from veracity.progress import Progress
+
+__all__ = ["Kept", "Learned", "Totals", "learn", "not_converged", "survey_of"]
+
+Totals = dict[str, tuple[Any, ...]]
+"""The last total of every step, by phase: what is kept of the claims that were learned from."""
+
+
+class Kept(NamedTuple):
+    """What earlier claims left behind: the state they led to, what was counted, and the totals."""
+
+    state: Any
+    counted: Any
+    totals: Totals
+    rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What was learned, and how it was reached."""
+
+    survey: Survey
+    state: Any
+    totals: Totals
+    trace: list[dict[str, float | None]]
+    converged: bool
+    kept_rounds: int = 0
+    kept: dict[str, Any] = field(default_factory=dict)
+
+
+def survey_of(held: Held, kind: Any, names: Any, kept: Kept | None = None) -> Survey:  # noqa: ANN401
+    """One look at all claims, and at what was kept of earlier ones."""
+    found = held.sweep(_count, names.n_sources, Turn())
+    return Survey(kind, names, found if kept is None else merged(found, Counted(*kept.counted)))
+
+
+def _count(block: Block, n_sources: int, turn: Turn) -> tuple[Counted, Any]:
+    return counted(block, n_sources), turn.memory
+
+
+def learn(
+    held: Held,
+    survey: Survey,
+    algorithm: Algorithm[Any],
+    prior: PriorRates,
+    tell: Progress,
+    kept: Kept | None = None,
+) -> Learned:
+    """Run an algorithm to its end; with what is kept of earlier claims, go on from there."""
+    if kept is None:
+        state = algorithm.start(survey, prior)
+    else:
+        state = algorithm.resume(kept.state, survey, prior)
+    run = _Run(held, algorithm, tell, kept)
+    for phase in algorithm.phases(state):
+        state = run.through(phase, state)
+    if not run.converged:
+        warnings.warn(not_converged(algorithm, run.trace), NotConverged, stacklevel=4)
+    return Learned(
+        survey=survey,
+        state=algorithm.calibrate(state, prior),
+        totals=run.totals,
+        trace=run.trace,
+        converged=run.converged,
+        kept_rounds=run.kept_rounds,
+    )
+
+
+class _Run:
+    """An algorithm on its way through its phases."""
+
+    def __init__(
+        self, held: Held, algorithm: Algorithm[Any], tell: Progress, kept: Kept | None
+    ) -> None:
+        self.held, self.algorithm, self.tell = held, algorithm, tell
+        self.kept_totals: Totals = {} if kept is None else kept.totals
+        self.kept_rounds = 0 if kept is None else kept.rounds
+        self.totals: Totals = {}
+        self.trace: list[dict[str, float | None]] = []
+        self.converged = True
+
+    def through(self, phase: Phase[Any], state: Any) -> Any:  # noqa: ANN401 - the algorithm's own
+        """Take the steps of a phase: once, or until little changes."""
+        if phase.change is None:
+            return self._steps(phase, state, Turn(1, self.algorithm.seed))
+        if self.algorithm.is_settled(state) or not self.converged:
+            return state
+        algorithm, first = self.algorithm, len(self.trace)
+        self.converged = False
+        while not self.converged and len(self.trace) < algorithm.max_rounds:
+            self.tell("learning", len(self.trace), algorithm.max_rounds)
+            began, before = time.perf_counter(), state
+            number = len(self.trace) - first + 1
+            state = self._steps(phase, state, Turn(number + self.kept_rounds, algorithm.seed))
+            change = phase.change(before, state)
+            self._note(change, time.perf_counter() - began)
+            self.converged = number >= algorithm.min_rounds and change < algorithm.tolerance
+        return state
+
+    def _steps(self, phase: Phase[Any], state: Any, turn: Turn) -> Any:  # noqa: ANN401
+        kept = self.kept_totals.get(phase.name, ())
+        totals = []
+        for number, step in enumerate(phase.steps):
+            if isinstance(step, Walk):
+                lanes = self.held.walk(step.go, step.lanes(state), turn)
+                state = step.join(state, lanes)
+                totals.append(None)
+                continue
+            total = self._total(step, state, turn, kept[number] if number < len(kept) else None)
+            totals.append(total)
+            state = step.learn(state, total)
+        self.totals[phase.name] = tuple(totals)
+        return state
+
+    def _total(self, step: Step[Any], state: Any, turn: Turn, kept: Any) -> Any:  # noqa: ANN401
+        return merged(self.held.sweep(step.look, state, turn), kept)
+
+    def _note(self, change: float, seconds: float) -> None:
+        told = change if np.isfinite(change) else None
+        self.trace.append(
+            {"round": len(self.trace) + 1, "change": told, "seconds": round(seconds, 6)}
+        )
+
+
+def not_converged(algorithm: Algorithm[Any], trace: list[dict[str, float | None]]) -> str:
+    """That the round limit came first, and how far off the last round was."""
+    change = trace[-1]["change"]
+    last = "not finite" if change is None else f"{change:.2g}"
+    return (
+        f"{algorithm.name} did not converge in {len(trace)} rounds: the last change was "
+        f"{last}, the tolerance is {algorithm.tolerance:.2g}"
+    )

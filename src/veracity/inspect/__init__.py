@@ -1,0 +1,1 @@
+"""What claims and answers are like: profiles, warnings, evaluations, comparisons."""

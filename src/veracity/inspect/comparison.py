@@ -1,0 +1,175 @@
+"""What would the others say? Several algorithms on one encoding of the claims."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+
+from veracity.algorithms import Algorithm, algorithms as all_algorithms
+from veracity.discovery import Prepared, answer, chosen_algorithm, prepare
+from veracity.progress import Progress, say_nothing
+from veracity.errors import NotConverged
+from veracity.inspect.evaluation import evaluate, usual_tolerance
+from veracity.claims.normalise import Normalise
+from veracity.claims.read import read_truths_beside
+from veracity.result import Result
+from veracity.io.frames import hand_back
+from veracity.claims.schema import Kind, keys_of
+from veracity.io.frames import FrameKind
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How algorithms fare on the same claims, and how far they agree.
+
+    `results` has the result of each algorithm that did not fail, by name.
+    """
+
+    results: dict[str, Result]
+    rows: pl.DataFrame
+    frame_kind: FrameKind
+    notes: list[str]
+
+    @property
+    def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
+        """One row an algorithm: its measures, rounds, seconds, and why it failed if it did."""
+        return hand_back(self.rows, self.frame_kind)
+
+    @property
+    def agreement(self) -> Any:  # noqa: ANN401
+        """One row a pair of algorithms: the share of items on which they settle on the same."""
+        return hand_back(self.pairs, self.frame_kind)
+
+    @cached_property
+    def pairs(self) -> pl.DataFrame:
+        """The agreement, as a polars frame."""
+        pairs = [
+            {"algorithm": one, "other": other, "agreement": _agreement(first, second)}
+            for (one, first), (other, second) in combinations(self.results.items(), 2)
+        ]
+        schema = {"algorithm": pl.String, "other": pl.String, "agreement": pl.Float64}
+        return pl.DataFrame(pairs, schema=schema)
+
+
+def compare(
+    claims: object,
+    truth: object | None = None,
+    *,
+    algorithms: Sequence[Algorithm[Any] | str] | Mapping[str, Algorithm[Any]] | None = None,
+    columns: Mapping[str, str] | None = None,
+    kind: Kind | None = None,
+    known: object | None = None,
+    normalise: Normalise = False,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run several algorithms on the same claims.
+
+    Parameters
+    ----------
+    claims
+        What `discover` takes.
+    truth
+        Known truths to measure against; without them, only the agreement is told.
+    algorithms
+        Which ones, as names, algorithms, or algorithms under names of your own; all that are for
+        this kind of claims, unless said otherwise.
+    columns, kind, known, normalise, seed
+        As for `discover`.
+    progress
+        Called with the name of the algorithm at work, how many are done, and of how many.
+
+    Examples
+    --------
+    >>> import veracity
+    >>> flights = veracity.synthetic.flights()
+    >>> found = compare(flights.claims, flights.truth, algorithms=["majority-vote", "ltd-rbm"])
+    >>> found.table.select("algorithm", pl.col("accuracy").round(2)).rows()
+    [('majority-vote', 0.91), ('ltd-rbm', 0.97)]
+    """
+    tell = progress or say_nothing
+    prepared = prepare(
+        claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell
+    )
+    chosen = _chosen(algorithms, prepared.table.kind, seed)
+    truths: pl.DataFrame | None = None
+    notes: list[str] = []
+    if truth is not None:
+        truths, notes = read_truths_beside(prepared.table, truth)
+    results: dict[str, Result] = {}
+    rows: list[dict[str, Any]] = []
+    for number, (name, algorithm) in enumerate(chosen.items()):
+        tell(name, number, len(chosen))
+        try:
+            results[name] = _answer_quietly(prepared, algorithm)
+        except Exception as error:
+            rows.append({"algorithm": name, "failed": f"{type(error).__name__}: {error}"})
+            continue
+        rows.append({"algorithm": name, **_measured(results[name], truths, notes)})
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return Comparison(results, table, prepared.table.frame_kind, list(dict.fromkeys(notes)))
+
+
+def _chosen(
+    algorithms: Sequence[Algorithm[Any] | str] | Mapping[str, Algorithm[Any]] | None,
+    kind: Kind,
+    seed: int | None,
+) -> dict[str, Algorithm[Any]]:
+    """The algorithms to run, by name; of two with one name the second is called so "again"."""
+    if isinstance(algorithms, Mapping):
+        return {name: chosen_algorithm(one, seed) for name, one in algorithms.items()}
+    if algorithms is None:
+        every = {name: chosen_algorithm(name, seed) for name in all_algorithms()}
+        return {name: one for name, one in every.items() if kind in one.kinds}
+    chosen: dict[str, Algorithm[Any]] = {}
+    for one in algorithms:
+        algorithm = chosen_algorithm(one, seed)
+        name = one if isinstance(one, str) else algorithm.name
+        while name in chosen:
+            name += " again"
+        chosen[name] = algorithm
+    return chosen
+
+
+def _answer_quietly(prepared: Prepared, algorithm: Algorithm[Any]) -> Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # the table says it
+        return answer(prepared, algorithm)
+
+
+def _measured(result: Result, truths: pl.DataFrame | None, notes: list[str]) -> dict[str, Any]:
+    measures: dict[str, Any] = {}
+    if truths is not None:
+        evaluation = evaluate(result, truths)
+        measures = evaluation.measures()
+        notes += evaluation.notes
+    return {
+        **measures,
+        "rounds": result.run.rounds,
+        "converged": result.converged,
+        "seconds": result.run.seconds["learn"],
+    }
+
+
+def _agreement(one: Result, other: Result) -> float:
+    """The share of items on which two results settle on the same value or values.
+
+    Numbers are the same where they differ by less than a tenth of their standard deviation.
+    """
+    first, second = one.tables.truths, other.tables.truths
+    keys = keys_of(first)
+    if one.kind == "numeric":
+        both = first.with_columns(other=second["value"], allowed=usual_tolerance(keys))
+        is_same = (pl.col("value") - pl.col("other")).abs() <= pl.col("allowed")
+        return both.select(is_same.sum()).item() / len(first)  # type: ignore[no-any-return]
+    settled = [table.group_by(keys).agg(pl.col("value").sort()) for table in (first, second)]
+    same = settled[0].join(settled[1], on=keys, suffix="_other")
+    return int((same["value"] == same["value_other"]).sum()) / max(len(same), 1)

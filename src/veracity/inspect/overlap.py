@@ -1,0 +1,128 @@
+"""Who speaks of what: whether sources overlap enough to be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms.base import Turn
+from veracity.claims.block import Block, IntArray
+from veracity.claims.survey import Survey
+from veracity.engines import Held
+from veracity.result.warnings import DataWarning, count, data_warning, lone_sources
+
+__all__ = ["FEW_SHARED", "joined", "overlap_warnings"]
+
+FEW_SHARED = 5
+"""A source that shares fewer items with others can hardly be judged."""
+
+
+def overlap_warnings(held: Held, survey: Survey) -> list[DataWarning]:
+    """What the overlap of the sources tells, whatever they say."""
+    n_shared = survey.counted.shared_of_source
+    found, is_lone = lone_sources(survey), n_shared == 0.0
+    if is_lone.all():
+        return found  # there is nothing else to say
+    single, two, shared = held.sweep(_voices, None, Turn())
+    parts = _parts(held, survey)
+    found += _part_warnings(parts) + _too_few_sources(parts, two, shared)
+    n_items = survey.counted.items
+    if single >= n_items / 2:
+        seen = f"of {count(single, n_items, 'items')} a single source speaks"
+        found.append(data_warning("single-source-items", seen, serious=single >= n_items * 0.8))
+    return found + _few_claims(n_shared[~is_lone].astype(np.int64)) + _dominance(survey)
+
+
+def _voices(block: Block, state: None, turn: Turn) -> tuple[Any, Any]:
+    """How many items a single source speaks of, how many two, and how many several."""
+    voices = block.n_voices_of_item
+    tally = tuple(int(np.count_nonzero(meant)) for meant in (voices == 1, voices == 2, voices > 1))
+    return tally, turn.memory
+
+
+def _few_claims(n_shared: IntArray) -> list[DataWarning]:
+    """Given of how many items each source speaks that another speaks of, too."""
+    if np.median(n_shared) >= FEW_SHARED:
+        return []
+    is_rare = n_shared < FEW_SHARED
+    share = n_shared[is_rare].sum() / n_shared.sum()
+    seen = f"{count(int(is_rare.sum()), len(n_shared), 'sources')} share fewer than {FEW_SHARED} "
+    seen += f"items with others; they make {share:.0%} of the claims that can be compared"
+    return [data_warning("few-claims", seen, serious=share >= 0.5)]
+
+
+def _dominance(survey: Survey) -> list[DataWarning]:
+    n_items = survey.counted.items_of_source
+    share = n_items.max() / n_items.sum()
+    if share <= 0.5 or len(n_items) < 3:
+        return []
+    seen = f"{survey.names.sources[int(n_items.argmax())]} alone makes {share:.0%} of all claims"
+    return [data_warning("dominant-source", seen, serious=share >= 0.8)]
+
+
+def _parts(held: Held, survey: Survey) -> pl.DataFrame:
+    """The parts that sources and items fall into, one row each, the largest first."""
+    n_sources = survey.n_sources
+    links = list(held.collect(_links, n_sources, Turn()))
+    one, other = (np.concatenate(ends) for ends in zip(*links, strict=True))
+    part_of_source = joined(one, other, n_sources)
+    items, claims, known = held.sweep(_count_parts, part_of_source, Turn())
+    sources = pl.DataFrame({"part": part_of_source, "source": survey.names.sources})
+    such_as = pl.col("source").cast(pl.String).sort().head(3).str.join(", ")
+    shares = survey.counted.shared_of_source > 0.0
+    sources = sources.filter(shares).group_by("part").agg(sources=pl.len(), such_as=such_as)
+    counts = pl.DataFrame({"part": np.arange(len(items)), "items": items, "claims": claims})
+    counts = counts.with_columns(known=pl.Series(known)).cast({"part": sources["part"].dtype})
+    parts = sources.join(counts, on="part").drop("part")
+    return parts.sort("claims", "such_as", descending=[True, False])
+
+
+def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
+    """Each source of the block, and one of those it is joined with there."""
+    item = np.repeat(np.arange(block.n_items), block.n_voices_of_item)
+    part = joined(block.source_of_voice, n_sources + item, n_sources + block.n_items)
+    sources = np.unique(block.source_of_voice)
+    first = np.full(int(part.max()) + 1, -1, dtype=np.int64)
+    first[part[sources][::-1]] = sources[::-1]
+    return (sources, first[part[sources]]), turn.memory
+
+
+def _count_parts(block: Block, part_of_source: IntArray, turn: Turn) -> tuple[Any, Any]:
+    """Items, claims and known items of each part."""
+    n_parts = int(part_of_source.max()) + 1
+    part = part_of_source[block.source_of_voice[block.first_voice_of_item[:-1]]]
+    items = np.bincount(part, minlength=n_parts)
+    claims = np.bincount(part, block.n_voices_of_item, n_parts).astype(np.int64)
+    return (items, claims, np.bincount(part[block.is_known], minlength=n_parts)), turn.memory
+
+
+def joined(one: IntArray, other: IntArray, n: int) -> IntArray:
+    """Number the groups that pairs join n things into."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - takes its time to load
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    graph = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
+def _part_warnings(parts: pl.DataFrame) -> list[DataWarning]:
+    """Parts that are not joined, unless known truths hold each of them."""
+    if len(parts) < 2 or (parts["known"] > 0).all():
+        return []
+    rest = 1.0 - parts["claims"][0] / parts["claims"].sum()
+    seen = f"sources and items fall into {len(parts):,} parts that share nothing; the largest has "
+    seen += f"{parts['sources'][0]:,} sources, such as {parts['such_as'][0]}, the rest makes "
+    seen += f"{rest:.0%} of the claims"
+    return [data_warning("separate-parts", seen, parts.head(10), serious=rest >= 1 / 3)]
+
+
+def _too_few_sources(parts: pl.DataFrame, n_two: int, n_shared: int) -> list[DataWarning]:
+    if not (parts["sources"] > 2).any():
+        seen = f"nowhere do more than two sources meet, such as {parts['such_as'][0]}"
+        return [data_warning("fewer-than-three", seen, serious=True)]
+    if n_two <= n_shared * 2 / 3:
+        return []
+    seen = f"of {count(n_two, n_shared, 'shared items')} only two sources speak"
+    return [data_warning("fewer-than-three", seen)]

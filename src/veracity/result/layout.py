@@ -1,0 +1,133 @@
+"""The claims of a result as tables, and the tables as claims again: nothing is encoded twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.block import NO_NUMBERS, UNKNOWN, Block, Names
+from veracity.claims.encode import Encoded, Part
+from veracity.claims.schema import Kind, keys_of
+from veracity.result.tables import Tables
+
+__all__ = ["claims_table", "encoded_from", "layout_table"]
+
+
+def claims_table(encoded: Encoded) -> pl.DataFrame:
+    """One row per claim: the row of its fact in the facts, and of its source in the sources.
+
+    Sorted by fact. Binary claims say whether the fact is called true.
+    """
+    tables, first = [], 0
+    for block in encoded.blocks:
+        tables.append(_claims_of(block, first, encoded.kind, encoded.names.n_sources))
+        first += block.n_facts
+    return pl.concat(tables)
+
+
+def _claims_of(block: Block, first_fact: int, kind: Kind, n_sources: int) -> pl.DataFrame:
+    if kind != "binary":
+        fact = _repeated(block.n_supports_of_fact, first_fact)
+        return pl.DataFrame({"fact": fact, "source": block.source_of_support.astype(np.uint32)})
+    fact = _repeated(block.n_voices_of_item, first_fact)
+    supported = _repeated(block.n_supports_of_fact, first_fact)
+    spoken = fact.astype(np.int64) * n_sources + block.source_of_voice
+    affirmed = supported.astype(np.int64) * n_sources + block.source_of_support
+    source = block.source_of_voice.astype(np.uint32)
+    return pl.DataFrame({"fact": fact, "source": source, "claim": np.isin(spoken, affirmed)})
+
+
+def _repeated(counts: np.ndarray[Any, Any], first: int) -> np.ndarray[Any, Any]:
+    return np.repeat(np.arange(first, first + len(counts), dtype=np.uint32), counts)
+
+
+def layout_table(encoded: Encoded) -> pl.DataFrame:
+    """One row per fact: the number of its value, and what is known of it, or of its item."""
+    return pl.concat(
+        [
+            pl.DataFrame(
+                {
+                    "label": block.label_of_fact.astype(np.int32),
+                    "known": block.known_of_fact.astype(np.int8),
+                    "known_number": block.known_number_of_item[block.item_of_fact]
+                    if block.is_numeric
+                    else np.full(block.n_facts, np.nan),
+                }
+            )
+            for block in encoded.blocks
+        ]
+    )
+
+
+def encoded_from(
+    tables: Tables, saved: tuple[pl.DataFrame, pl.DataFrame], labels: pl.Series, kind: Kind
+) -> Encoded:
+    """The claims that were saved, as one block; a `ValueError` if the tables do not fit together."""
+    claims, layout = saved
+    facts = tables.facts
+    _check(facts, claims, layout, len(tables.sources))
+    keys = facts.select(keys_of(facts))
+    item_of_fact = keys.select(pl.struct(keys.columns).rle_id()).to_series().to_numpy()
+    first_fact = np.append(
+        np.flatnonzero(np.append(True, np.diff(item_of_fact) > 0)), len(facts)
+    ).astype(np.int64)
+    items = keys[first_fact[:-1]]
+    attributes = pl.Series("attribute", [], dtype=pl.String)
+    attribute_of_item = np.zeros(len(items), dtype=np.int32)
+    if "attribute" in items.columns:
+        attributes = items["attribute"].unique().sort()
+        attribute_of_item = attributes.search_sorted(items["attribute"]).to_numpy()
+    block = _block(first_fact, claims, kind)._replace(
+        known_of_fact=layout["known"].to_numpy(),
+        label_of_fact=layout["label"].to_numpy(),
+        attribute_of_item=attribute_of_item.astype(np.int32),
+    )
+    if kind == "numeric":
+        block = block._replace(
+            number_of_fact=facts["value"].cast(pl.Float64).to_numpy(),
+            known_number_of_item=layout["known_number"].to_numpy()[first_fact[:-1]],
+        )
+    values = facts["value"] if "value" in facts.columns else None
+    names = Names(tables.sources["source"], labels, attributes)
+    return Encoded(kind, names, (Part(block, items, values),))
+
+
+def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -> Block:
+    """The claims, laid out: supports by fact, and the voices of each item."""
+    n_facts = int(first_fact[-1])
+    fact, source = claims["fact"].to_numpy(), claims["source"].to_numpy().astype(np.int32)
+    is_support = claims["claim"].to_numpy() if kind == "binary" else np.ones(len(fact), np.bool_)
+    first_support = np.searchsorted(fact[is_support], np.arange(n_facts + 1))
+    item_of_fact = np.repeat(np.arange(len(first_fact) - 1), np.diff(first_fact))
+    voice = np.unique(
+        np.stack([item_of_fact[fact], source.astype(np.int64)]), axis=1, return_index=False
+    )
+    source_of_support = source[is_support]
+    if kind != "binary" and voice.shape[1] == len(source):  # a support is a voice
+        first_voice, source_of_voice = first_support[first_fact], source_of_support
+    else:
+        first_voice = np.searchsorted(voice[0], np.arange(len(first_fact)))
+        source_of_voice = voice[1].astype(np.int32)
+    nothing = np.zeros(0, dtype=np.int32)
+    return Block(
+        first_fact, first_support, source_of_support, first_voice, source_of_voice,
+        nothing, nothing, nothing, NO_NUMBERS, NO_NUMBERS,
+    )  # fmt: skip
+
+
+def _check(
+    facts: pl.DataFrame, claims: pl.DataFrame, layout: pl.DataFrame, n_sources: int
+) -> None:
+    if not {"fact", "source"} <= set(claims.columns):
+        raise ValueError("claims.parquet lacks its columns")
+    if len(layout) != len(facts) or not {"label", "known"} <= set(layout.columns):
+        raise ValueError("layout.parquet does not go with the facts")
+    fact, source = claims["fact"], claims["source"]
+    if len(claims) == 0 or int(fact.max()) >= len(facts) or int(source.max()) >= n_sources:  # type: ignore[arg-type]
+        raise ValueError("claims.parquet does not go with the facts and sources")
+    if not fact.is_sorted():
+        raise ValueError("claims.parquet is not in the order of the facts")
+    if not layout["known"].is_between(UNKNOWN, 1).all():
+        raise ValueError("layout.parquet knows what cannot be known")

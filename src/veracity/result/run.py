@@ -1,0 +1,94 @@
+"""What a run was: on what, by what, how it went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, get_args
+
+from veracity.algorithms.base import Algorithm
+from veracity.claims.schema import Kind
+
+__all__ = ["Input", "Run", "describe_parameters"]
+
+
+class _Keyed:
+    """What has fields, also by name in brackets."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - any field
+        if name not in (own.name for own in fields(self)):  # type: ignore[arg-type]
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input(_Keyed):
+    """The claims: where they came from, and how many there are of what."""
+
+    origin: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    rows: int = 0
+    claims: int = 0
+    sources: int = 0
+    items: int = 0
+    facts: int = 0
+    known: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(_Keyed):
+    """A run. Its fields can also be read as ``run["rounds"]``, as in ``run.json``."""
+
+    algorithm: str
+    parameters: Mapping[str, Any]
+    kind: Kind
+    input: Input
+    min_plausibility: float | None = None
+    normalisation: Mapping[str, Any] | None = None
+    prevalence: float | None = None
+    rounds: int = 0
+    converged: bool = True
+    trace: list[dict[str, float | None]] = field(default_factory=list)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    veracity: str | None = None
+    """The version that saved it; None if it was not saved."""
+    saved: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: Any) -> Run:  # noqa: ANN401 - whatever a file holds
+        """The run that JSON tells of; a `ValueError` if it tells of none."""
+        wanted = {"kind", "algorithm", "input", "trace", "converged", "rounds", "notes"}
+        missing = wanted - set(told) if isinstance(told, dict) else wanted
+        if missing:
+            raise ValueError(f"run.json does not tell {', '.join(sorted(missing))}")
+        if told["kind"] not in get_args(Kind) or not isinstance(told["input"], dict):
+            raise ValueError("run.json tells of no claims")
+        own = {name: value for name, value in told.items() if name in _names(cls)}
+        given = {name: value for name, value in told["input"].items() if name in _names(Input)}
+        own.setdefault("parameters", {})
+        return cls(**{**own, "input": Input(**given)})
+
+
+def _names(kind: type) -> set[str]:
+    return {own.name for own in fields(kind)}
+
+
+def describe_parameters(algorithm: Algorithm[Any]) -> dict[str, Any]:
+    """The parameters of an algorithm, as JSON can hold them."""
+    described: dict[str, Any] = json.loads(json.dumps(_plain(algorithm), default=str))
+    return described
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any parameter
+    """Dataclasses and mappings as dictionaries with text for keys; nothing is copied."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {own.name: _plain(getattr(value, own.name)) for own in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    return value

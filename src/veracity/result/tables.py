@@ -1,0 +1,299 @@
+"""From arrays back to tables: the names are put on what was found, part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms.base import Algorithm, Copies, Rates
+from veracity.claims.block import Block, FloatArray, Names
+from veracity.claims.encode import Encoded, Part
+from veracity.claims.schema import Kind
+from veracity.fit.judging import Judged, Met
+from veracity.kernels.loading import kernels
+from veracity.result.intervals import ranges_of
+
+__all__ = ["SAME", "Rightness", "Tables", "rightness", "sources_by_attribute", "tabulate"]
+
+SAME = 9
+"""Plausibilities that agree to this many decimals are tied."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a result, as polars frames.
+
+    There are copies if the algorithm looks for them, and changes if values were normalised.
+    """
+
+    truths: pl.DataFrame
+    facts: pl.DataFrame
+    sources: pl.DataFrame
+    copies: pl.DataFrame | None = None
+    changes: pl.DataFrame | None = None
+
+
+def tabulate(
+    encoded: Encoded,
+    judged: Judged,
+    told: tuple[Algorithm[Any], Any],
+    is_fixed: FloatArray,
+    min_plausibility: float | None,
+) -> Tables:
+    """Put the names back on what an algorithm, with its state, says of the claims."""
+    algorithm, state = told
+    trust = algorithm.trust(state)
+    if encoded.kind == "numeric":
+        return _number_tables(encoded, judged, trust)
+    assert judged.met is not None  # claims that are no numbers have plausibilities
+    pairs = zip(encoded.parts, judged.plausibility, strict=True)
+    tables = [_tables_of(part, p, encoded.kind, min_plausibility) for part, p in pairs]
+    truths, facts = (pl.concat(frames) for frames in zip(*tables, strict=True))
+    rates = algorithm.rates(state, judged.met.counts)
+    sources = _sources_table(encoded, judged.met, rates)
+    if trust is not None:
+        sources = sources.with_columns(trust=trust)
+    sources = _with_intervals(sources, judged.met, encoded.kind, (rates, is_fixed))
+    copies = algorithm.copies(state)
+    told_copies = None if copies is None else _copies_table(encoded.names, copies)
+    return Tables(truths, facts, sources, told_copies)
+
+
+def _tables_of(
+    part: Part, plausibility: FloatArray, kind: Kind, min_plausibility: float | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    facts = _facts_table(part, plausibility)
+    if kind == "categorical":
+        return _single_truths(part, facts, min_plausibility), facts
+    if kind == "multiple":
+        return _multiple_truths(part, facts, min_plausibility), facts
+    return _binary_truths(facts, min_plausibility), facts
+
+
+def _facts_table(part: Part, plausibility: FloatArray) -> pl.DataFrame:
+    supporters = part.block.n_supports_of_fact
+    return part.facts.with_columns(
+        plausibility=plausibility,
+        supporters=supporters,
+        opposers=part.block.n_voices_of_fact - supporters,
+    )
+
+
+def _single_truths(
+    part: Part, facts: pl.DataFrame, min_plausibility: float | None
+) -> pl.DataFrame:
+    block, n_values = part.block, part.block.n_facts_of_item
+    has_second = n_values > 1
+    plausibility = facts["plausibility"].to_numpy()
+    # A rule for ties that does not depend on the order of the claims: more supporters, then the
+    # first in sorted order.
+    best, second = kernels.best_two(
+        block.first_fact_of_item, np.round(plausibility, SAME), facts["supporters"].to_numpy()
+    )
+    margin = np.where(has_second, plausibility[best] - plausibility[second], plausibility[best])
+    refuted = _refuted(block)
+    truths = part.items.with_columns(
+        value=facts["value"].gather(best),
+        plausibility=plausibility[best],
+        runner_up=facts["value"].gather(second),
+        margin=np.maximum(margin, 0.0),
+        values=n_values,
+        claims=block.n_supports_of_item,
+        contested=has_second,
+        tied=has_second & (np.round(margin, SAME) <= 0.0),
+    ).with_columns(
+        value=pl.when(~refuted).then("value"),
+        tied=pl.col("tied") & ~refuted,
+        runner_up=pl.when("contested").then("runner_up"),
+    )
+    return _abstain(truths, pl.col("plausibility"), min_plausibility)
+
+
+def _multiple_truths(
+    part: Part, facts: pl.DataFrame, min_plausibility: float | None
+) -> pl.DataFrame:
+    threshold = 0.5 if min_plausibility is None else min_plausibility
+    columns = part.items.columns
+    is_true = pl.col("plausibility") >= threshold
+    n_true = is_true.sum().over(columns)
+    is_best = pl.col("plausibility").arg_max().over(columns) == pl.int_range(pl.len()).over(columns)
+    return (
+        facts.with_columns(
+            values=pl.len().over(columns).cast(pl.Int64),
+            claims=pl.col("supporters").sum().over(columns),
+            contested=pl.col("opposers") > 0,
+        )
+        .filter(is_true | ((n_true == 0) & is_best))
+        .with_columns(value=pl.when(pl.col("plausibility") >= threshold).then("value"))
+        .select(*columns, "value", "plausibility", "values", "claims", "contested")
+    )
+
+
+def _binary_truths(facts: pl.DataFrame, min_plausibility: float | None) -> pl.DataFrame:
+    p = pl.col("plausibility")
+    truths = facts.select(
+        "fact",
+        value=p > 0.5,
+        plausibility=p,
+        margin=(2.0 * p - 1.0).abs(),
+        claims=pl.col("supporters") + pl.col("opposers"),
+        contested=(pl.col("supporters") > 0) & (pl.col("opposers") > 0),
+        tied=((2.0 * p - 1.0).abs().round(SAME) <= 0.0),
+    )
+    return _abstain(truths, pl.max_horizontal(p, 1.0 - p), min_plausibility)
+
+
+def _abstain(
+    truths: pl.DataFrame, sureness: pl.Expr, min_plausibility: float | None
+) -> pl.DataFrame:
+    """Leave the value empty where it is not sure enough."""
+    if min_plausibility is None:
+        return truths
+    return truths.with_columns(value=pl.when(sureness >= min_plausibility).then("value"))
+
+
+def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
+    supports_of_true, supports, true, facts = met.counts.T
+    if encoded.kind == "binary":
+        right, made = 2.0 * supports_of_true + facts - supports - true, facts
+    else:
+        right, made = supports_of_true, supports
+    accuracy = np.where(made > 0, np.clip(right / np.maximum(made, 1.0), 0.0, 1.0), np.nan)
+    return pl.DataFrame(
+        {
+            "source": encoded.names.sources,
+            "tpr": rates.tpr,
+            "fpr": rates.fpr,
+            "accuracy": accuracy,
+            "claims": made.astype(np.int64),
+            "items": _items_of_source(encoded),
+        }
+    ).with_columns(pl.col("tpr", "fpr", "accuracy").fill_nan(None))
+
+
+def _items_of_source(encoded: Encoded) -> np.ndarray[Any, Any]:
+    n_sources = encoded.names.n_sources
+    counts = [np.bincount(block.source_of_voice, minlength=n_sources) for block in encoded.blocks]
+    return np.sum(counts, axis=0)
+
+
+def _with_intervals(
+    sources: pl.DataFrame, met: Met, kind: Kind, told: tuple[Rates, FloatArray]
+) -> pl.DataFrame:
+    rates, is_fixed = told
+    accuracy = sources["accuracy"].fill_null(np.nan).to_numpy()
+    ranges = ranges_of(met, kind, rates, accuracy, is_fixed)
+    ends = {
+        f"{name}_{end}": number
+        for name, interval in ranges._asdict().items()
+        for end, number in interval._asdict().items()
+    }
+    return sources.with_columns(**ends)
+
+
+def _copies_table(names: Names, copies: Copies) -> pl.DataFrame:
+    sources = {
+        "source": names.sources.gather(copies.source),
+        "original": names.sources.gather(copies.original),
+    }
+    return pl.DataFrame({**copies._asdict(), **sources})
+
+
+def _refuted(block: Block) -> pl.Series:
+    """Which items have no true value among those claimed, because another is known to be true."""
+    known = np.maximum.reduceat(block.known_of_fact, block.first_fact_of_item[:-1])
+    return pl.Series(known == 0)
+
+
+# --- how often sources are right ------------------------------------------------------------------
+
+
+class Rightness(NamedTuple):
+    """[source, attribute]: how many claims are right, as far as they are plausible, and of how many.
+
+    Where there are no attributes, there is one column.
+    """
+
+    right: FloatArray
+    claims: FloatArray
+
+    def of(self, sources: np.ndarray[Any, Any], attribute: int = 0) -> float:
+        """How often what these sources say of this attribute is right, on the whole."""
+        claims = float(self.claims[sources, attribute].sum())
+        return float(self.right[sources, attribute].sum()) / claims if claims else 0.0
+
+
+def rightness(encoded: Encoded, plausibility: FloatArray) -> Rightness:
+    """How often each source is right on each attribute, by the plausibilities of all facts."""
+    shape = (encoded.names.n_sources, max(len(encoded.names.attributes), 1))
+    right, claims, first = np.zeros(shape), np.zeros(shape), 0
+    for block in encoded.blocks:
+        own = plausibility[first : first + block.n_facts]
+        first += block.n_facts
+        one = np.ones(block.n_facts)
+        right += kernels.sum_by_source(block, own, block.attribute_of_item, *shape)
+        claims += kernels.sum_by_source(block, one, block.attribute_of_item, *shape)
+        if encoded.kind == "binary":  # who does not support a fact denies it
+            supports, denied = (kernels.count_votes(block, x, shape[0]) for x in (one, 1.0 - own))
+            right[:, 0] += denied[:, 2] - denied[:, 0]
+            claims[:, 0] += supports[:, 2] - supports[:, 0]
+    return Rightness(right, claims)
+
+
+def sources_by_attribute(encoded: Encoded, found: Rightness) -> pl.DataFrame | None:
+    """How often each source is right on each attribute; None where there are no attributes."""
+    if len(encoded.names.attributes) == 0:
+        return None
+    source, attribute = np.nonzero(found.claims)
+    claims = found.claims[source, attribute]
+    table = pl.DataFrame(
+        {
+            "source": encoded.names.sources.gather(source),
+            "attribute": encoded.names.attributes.gather(attribute),
+            "accuracy": found.right[source, attribute] / claims,
+            "claims": claims.astype(np.int64),
+        }
+    )
+    return table.sort("source", "attribute")
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _number_tables(encoded: Encoded, judged: Judged, trust: FloatArray | None) -> Tables:
+    assert judged.distances is not None  # numbers have estimates
+    pairs = zip(encoded.parts, judged.estimate, strict=True)
+    tables = [_number_tables_of(part, *estimate) for part, estimate in pairs]
+    truths, facts = (pl.concat(frames) for frames in zip(*tables, strict=True))
+    n_claims = judged.distances.n_claims
+    sources = pl.DataFrame(
+        {
+            "source": encoded.names.sources,
+            "deviation": np.sqrt(judged.distances.square / np.maximum(n_claims, 1.0)),
+            "claims": n_claims.astype(np.int64),
+            "items": _items_of_source(encoded),
+        }
+    )
+    return Tables(truths, facts, sources if trust is None else sources.with_columns(trust=trust))
+
+
+def _number_tables_of(
+    part: Part, value: FloatArray, uncertainty: FloatArray
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    block = part.block
+    truths = part.items.with_columns(
+        value=value,
+        uncertainty=uncertainty,
+        values=block.n_facts_of_item,
+        claims=block.n_supports_of_item,
+        contested=block.n_facts_of_item > 1,
+    ).with_columns(pl.col("uncertainty").fill_nan(None))
+    facts = part.items[block.item_of_fact].with_columns(
+        value=block.number_of_fact,
+        supporters=block.n_supports_of_fact,
+        distance=block.number_of_fact - value[block.item_of_fact],
+    )
+    return truths, facts

@@ -1,0 +1,208 @@
+"""What misleads truth discovery: one system of warnings, for every answer and every check.
+
+A warning says what was seen, what it means, and what would help. Those that follow from sums over
+all claims come with every answer, as its notes; `check` looks for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms.base import Rates
+from veracity.claims.block import BoolArray, FloatArray
+from veracity.claims.survey import Survey
+from veracity.fit.fitted import Fitted
+from veracity.fit.judging import Judged
+from veracity.fit.loop import Learned, not_converged
+
+__all__ = [
+    "ADVICE",
+    "DataWarning",
+    "Severity",
+    "count",
+    "data_warning",
+    "dicts",
+    "few_conflicts",
+    "is_upside_down",
+    "lone_sources",
+    "notes_on_fit",
+    "some",
+]
+
+Severity = Literal["serious", "caution"]
+
+ADVICE: dict[str, tuple[str, str]] = {
+    "lone-sources": (
+        "nobody can say whether they are right: what is told of them is the prior, not the data",
+        "claims of other sources about the same items, or known truths of some of them",
+    ),
+    "separate-parts": (
+        "each part is judged by itself: reliabilities cannot be compared across parts, and one "
+        "part may be right where another is flipped",
+        "sources that speak of items of several parts, or known truths in every part; see also "
+        "whether names of entities are spelt differently in the parts",
+    ),
+    "fewer-than-three": (
+        "where two sources differ, nothing tells which one is right: it takes a third to fix "
+        "their reliabilities",
+        "a third source, known truths, or a prior that says which source is better",
+    ),
+    "single-source-items": (
+        "their only value is taken as it is; how plausible it is follows from what the source says "
+        "elsewhere",
+        "more sources for these items; do not read their plausibility as agreement",
+    ),
+    "few-claims": (
+        "a source that is met so rarely cannot be told from a better or a worse one: its "
+        "reliability stays near the prior",
+        "more claims of each source, merging names of the same source, or an algorithm that "
+        "expects little of each (majority-vote, one-coin)",
+    ),
+    "dominant-source": (
+        "it can only be checked where others speak, and what it says sets the scale for them",
+        "more claims of others, known truths of items it speaks of, or leaving it out to see what "
+        "changes",
+    ),
+    "little-conflict": (
+        "there is next to nothing to decide, and nothing to learn of who errs: all sources look "
+        "equally good",
+        "the agreed values may be used as they are; to rank sources it takes items they differ on",
+    ),
+    "flip-risk": (
+        "the claims fit about as well if the worst sources are taken for the best: true and false "
+        "may be swapped",
+        "some known truths, known good sources in the prior, or normalised values if sources "
+        "mean the same and write it differently",
+    ),
+    "near-copies": (
+        "one opinion is counted several times: what the group says wins, right or wrong",
+        "merging the mirrors into one source, or accu-copy, which looks for copying; if the group "
+        "is known to be good, known truths or a prior that say so",
+    ),
+    "far-from-vote": (
+        "the answer rests on reliabilities more than on numbers of sources: it is much better than "
+        "a vote, or much worse",
+        "looking up the examples; a few known truths tell which of the two it is",
+    ),
+    "spellings": (
+        "sources that mean the same seem to contradict each other, and none of them wins the "
+        "support it has",
+        "normalise=True, or --normalise on the command line",
+    ),
+    "placeholders": (
+        "what says that there is no value is counted as a value, and may win",
+        "normalise=True, or --normalise, leaves them out; or remove them beforehand",
+    ),
+}
+"""What each warning means, and what would help."""
+
+MANY_ALONE = 0.01
+"""The share of sources that share no item with another, from which it is worth a warning."""
+
+LITTLE_CONFLICT = 0.01
+"""The share of shared items that are disputed, below which there is next to nothing to decide."""
+
+
+@dataclass(frozen=True)
+class DataWarning:
+    """One warning: what was `seen`, what it `means`, what would `help`, and evidence, if any."""
+
+    name: str
+    severity: Severity
+    seen: str
+    means: str
+    help: str
+    evidence: Any = field(default=None, compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        return {**vars(self), "evidence": dicts(self.evidence)}
+
+
+# --- from sums over all claims --------------------------------------------------------------------
+
+
+def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
+    """What a user should know before believing the answer."""
+    notes, survey = [], learned.survey
+    unknown = fitted.algorithm.prior.unknown(survey.names.sources.to_list())
+    if unknown:
+        notes.append(f"the prior names sources that make no claim: {some(unknown, 5)}")
+    if survey.n_sources == 1:
+        notes.append("there is a single source: its word cannot be checked against another's")
+    else:
+        notes += [f"{one.seen}: {one.means}" for one in lone_sources(survey)]
+    if judged.met is not None:
+        rates = fitted.algorithm.rates(fitted.state, judged.met.counts)
+        if survey.n_sources > 1 and survey.counted.undisputed == survey.counted.items:
+            notes.append("no source contradicts another: there is nothing to decide")
+        if is_upside_down(rates, judged.met.counts[:, 3]):
+            notes.append(
+                "on the whole the sources support false facts more than true ones: the answer may "
+                "be flipped; known good sources in the prior would tell"
+            )
+    if not learned.converged:
+        notes.append(not_converged(fitted.algorithm, learned.trace))
+    return notes
+
+
+def lone_sources(survey: Survey) -> list[DataWarning]:
+    """Sources that share no item with another."""
+    is_lone: BoolArray = survey.counted.shared_of_source == 0.0
+    if is_lone.mean() < MANY_ALONE:
+        return []
+    names = survey.names.sources.filter(is_lone).to_list()
+    seen = f"{count(len(names), len(is_lone), 'sources')} share no item with another ({some(names)})"
+    return [data_warning("lone-sources", seen, serious=is_lone.mean() >= 0.5)]
+
+
+def is_upside_down(rates: Rates, weight: FloatArray) -> bool:
+    """Whether, by the answer, sources support false facts more than true ones."""
+    return bool(np.nansum((rates.tpr - rates.fpr) * weight) < 0.0)
+
+
+def few_conflicts(n_contested: int, n_shared: int) -> list[DataWarning]:
+    """Whether there is next to nothing to decide."""
+    if n_contested >= LITTLE_CONFLICT * n_shared:
+        return []
+    seen = f"sources differ on {count(n_contested, n_shared, 'shared items')}"
+    return [data_warning("little-conflict", seen)]
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def data_warning(
+    name: str, seen: str, evidence: pl.DataFrame | None = None, *, serious: bool | np.bool_ = False
+) -> DataWarning:
+    """A warning with the advice that goes with its name."""
+    return DataWarning(name, "serious" if serious else "caution", seen, *ADVICE[name], evidence)
+
+
+def count(part: int, whole: int, what: str) -> str:
+    """How many of how many.
+
+    >>> count(3, 4, "items")
+    '3 of 4 items (75%)'
+    """
+    return f"{part:,} of {whole:,} {what} ({part / max(whole, 1):.0%})"
+
+
+def some(names: Sequence[object], most: int = 3) -> str:
+    """The first names, and how many more there are.
+
+    >>> some(["a", "b", "c", "d"])
+    'a, b, c and 1 more'
+    """
+    shown = ", ".join(str(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def dicts(table: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any kind of frame, or None
+    """The rows of a table, as JSON can hold them; none if there is no table."""
+    return [] if table is None else pl.DataFrame(table).to_dicts()

@@ -1,0 +1,1 @@
+"""What people look at: figures, reports, a terminal, a notebook."""

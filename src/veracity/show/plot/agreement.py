@@ -1,0 +1,236 @@
+"""Who says the same as whom: a matrix in which near-copies stand side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.encode import FloatArray, IntArray
+from veracity.errors import ParameterError
+from veracity.show.plot.figure import Look, altair, finish, look_of
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+    from veracity.result import Result
+
+__all__ = ["agreement_table", "plot_agreement"]
+
+MOST_SOURCES = 60
+"""So many sources fit in a matrix one can read; of more, the most active."""
+
+FEW = 5
+"""Of pairs that share fewer items no agreement is told; and so many shared items with the usual
+agreement every pair is taken to have beside those seen, where sources are put side by side."""
+
+NEAR = 0.9
+"""Groups that agree as much, on average, are outlined."""
+
+
+def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
+    """One row a pair of the most active sources, both ways round, groups that agree side by side.
+
+    `shared` items are those of which both speak; the `same` is said by both of some of them, and
+    `agreement` is the ratio, if they share five or more. Of a shared item, one or both may say what
+    is not plausible: `mistakes` counts these, `same_mistakes` those of which both say the same.
+    `group` numbers the groups that agree on nine of ten items or more, if both are in the same one.
+    """
+    chosen = _most_active(result, most)
+    met = _answers(result, chosen)
+    says = _matrix(met, "answer", len(chosen))
+    speaks = _matrix(met, "item", len(chosen))
+    wrong = met.filter("is_mistake")
+    says_wrong = _matrix(wrong, "answer", len(chosen))
+    is_wrong = _matrix(wrong, "item", len(chosen))
+    shared, same = _meet(speaks, speaks), _meet(says, says)
+    either = _meet(is_wrong, speaks)
+    mistakes = either + either.T - _meet(is_wrong, is_wrong)
+    agreement = np.divide(same, shared, out=np.full(same.shape, np.nan), where=shared >= FEW)
+    order, group = _side_by_side(same, shared)
+    one, other = (grid.ravel() for grid in np.meshgrid(order, order, indexing="ij"))
+    names = result.tables.sources["source"].gather(chosen)
+    rows = pl.DataFrame(
+        {
+            "source": names.gather(one),
+            "other": names.gather(other),
+            "agreement": agreement[one, other],
+            "shared": shared[one, other].astype(np.int64),
+            "same": same[one, other].astype(np.int64),
+            "mistakes": mistakes[one, other].astype(np.int64),
+            "same_mistakes": _meet(says_wrong, says_wrong)[one, other].astype(np.int64),
+            "group": np.where(group[one] == group[other], group[one], 0),
+        }
+    )
+    return rows.filter(one != other).with_columns(
+        pl.col("agreement").fill_nan(None), group=pl.when(pl.col("group") > 0).then("group")
+    )
+
+
+def _most_active(result: Result, most: int) -> IntArray:
+    """Row numbers of the sources with most claims."""
+    if len(result.tables.sources) < 2:
+        raise ParameterError("plot: agreement needs two sources or more; there is one")
+    ranked = result.tables.sources.with_row_index("row").sort(
+        "claims", descending=True, maintain_order=True
+    )
+    return ranked["row"].head(most).to_numpy()
+
+
+def _answers(result: Result, chosen: IntArray) -> pl.DataFrame:
+    """What each chosen source says of each item: one row each, answers as numbers.
+
+    A source that names several values of an item gives one answer: all of them.
+    """
+    claims: pl.DataFrame | None = result.tables.claims
+    if claims is None:
+        raise ParameterError(
+            "plot: this run was saved without its claims, from which agreement is counted; "
+            "discover it again"
+        )
+    number = pl.DataFrame({"source": chosen, "number": np.arange(len(chosen))})
+    number = number.cast({"source": claims.schema["source"]})
+    met = claims.join(number, on="source")
+    if result.kind == "binary":
+        is_true = result.tables.facts["plausibility"].gather(met["fact"]) > 0.5
+        answer = 2 * pl.col("fact").cast(pl.Int64) + pl.col("claim")
+        return met.select(
+            "number", item="fact", answer=answer, is_mistake=pl.col("claim") != is_true
+        )
+    keys = [name for name in ("entity", "attribute") if name in result.tables.facts.columns]
+    facts = result.tables.facts.select(
+        item=pl.struct(keys).rle_id(),
+        is_mistake=pl.col("plausibility") < 0.5
+        if "plausibility" in result.tables.facts.columns
+        else pl.lit(value=False),
+    )
+    met = met.select("number", "fact").with_columns(facts[met["fact"]])
+    answers = met.group_by("number", "item").agg(pl.col("fact").sort(), pl.col("is_mistake").any())
+    if (answers["fact"].list.len() == 1).all():
+        return answers.with_columns(answer=pl.col("fact").list.first())
+    joined = pl.col("fact").cast(pl.List(pl.String)).list.join("+")
+    return answers.with_columns(answer=joined.rank("dense"))
+
+
+def _matrix(met: pl.DataFrame, column: str, n_sources: int) -> Any:  # noqa: ANN401 - scipy's
+    """A row a source, a column an answer or item, 1 where they meet."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - loaded on first use
+
+    column_of_row = met[column].to_numpy().astype(np.int64)
+    width = int(column_of_row.max()) + 1 if len(column_of_row) else 1
+    places = (met["number"].to_numpy(), column_of_row)
+    return csr_array((np.ones(len(met)), places), shape=(n_sources, width))
+
+
+def _meet(one: Any, other: Any) -> FloatArray:  # noqa: ANN401
+    """How often each row of one meets each row of the other."""
+    width = max(one.shape[1], other.shape[1])
+    for matrix in (one, other):
+        matrix.resize((matrix.shape[0], width))
+    met: FloatArray = (one @ other.T).toarray()
+    return met
+
+
+def _side_by_side(same: FloatArray, shared: FloatArray) -> tuple[IntArray, IntArray]:
+    """An order in which sources that agree are neighbours, and which group each source is in.
+
+    The order is that of the leaves of average linkage. A pair that shares few items is taken to
+    agree about as much as pairs usually do.
+    """
+    from scipy.cluster.hierarchy import fcluster, leaves_list, linkage  # noqa: PLC0415
+    from scipy.spatial.distance import squareform  # noqa: PLC0415
+
+    apart = ~np.eye(len(same), dtype=bool)
+    usual = same[apart].sum() / max(shared[apart].sum(), 1.0)
+    distance = 1.0 - (same + FEW * usual) / (shared + FEW)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+    return leaves_list(tree), fcluster(tree, 1.0 - NEAR, "distance")
+
+
+def plot_agreement(
+    result: Result, theme: str = "light", table: pl.DataFrame | None = None
+) -> TopLevelMixin:
+    """The share of shared items on which two sources say the same, for all pairs."""
+    alt, look = altair(), look_of(theme)
+    table = agreement_table(result) if table is None else table
+    order = table["source"].unique(maintain_order=True).to_list()
+    step = max(12, min(44, 520 // len(order)))
+    cells = alt.Chart(table).encode(
+        x=alt.X("source:N", **_names(alt, order, step, -90)),
+        y=alt.Y("other:N", **_names(alt, order, step, 0)),
+        tooltip=_tooltip(alt),
+    )
+    layers = [cells.mark_rect().encode(color=_shade(alt, look))]
+    if step > 30:
+        layers.append(_numbers(alt, look, cells))
+    layers.append(_outlines(alt, look, table))
+    size = step * len(order)
+    chart = alt.layer(*layers).properties(width=size, height=size)
+    note = _note(result, table, len(order))
+    figure: TopLevelMixin = finish(chart, look, "How often sources say the same", note)
+    return figure
+
+
+def _names(alt: Any, order: list[str], step: int, angle: int) -> dict[str, Any]:  # noqa: ANN401
+    letters = {"labelFontSize": min(11, step - 2), "labelLimit": 150, "labelOverlap": False}
+    axis = alt.Axis(**letters, labelAngle=angle, ticks=False, grid=False)
+    return {"title": None, "axis": axis, "scale": alt.Scale(domain=order)}
+
+
+def _note(result: Result, table: pl.DataFrame, shown: int) -> str:
+    n_sources = len(result.tables.sources)
+    parts = [f"The {shown} most active of {n_sources:,} sources."] if n_sources > shown else []
+    parts.append("Share of the items of which both speak; those that agree stand side by side.")
+    if table["group"].count():
+        parts.append("Outlined: groups that agree on 9 of 10 or more, near-copies or all right.")
+    if (table["shared"] < FEW).any():
+        parts.append(f"Empty: fewer than {FEW} shared items.")
+    return " ".join(parts)
+
+
+def _outlines(alt: Any, look: Look, table: pl.DataFrame) -> Any:  # noqa: ANN401
+    """A square around each group of near-copies."""
+    members = table.drop_nulls("group").unique(["group", "source"], maintain_order=True)
+    squares = members.group_by("group", maintain_order=True).agg(
+        first=pl.col("source").first(), last=pl.col("source").last()
+    )
+    return (
+        alt.Chart(squares)
+        .mark_rect(filled=False, stroke=look.against, strokeWidth=2)
+        .encode(
+            x=alt.X("first:N", bandPosition=0),
+            x2=alt.X2("last:N", bandPosition=1),
+            y=alt.Y("first:N", bandPosition=0),
+            y2=alt.Y2("last:N", bandPosition=1),
+        )
+    )
+
+
+def _shade(alt: Any, look: Look) -> Any:  # noqa: ANN401
+    scale = alt.Scale(range=list(look.shades), domain=[0.0, 0.7, 1.0], interpolate="lab")
+    return alt.Color("agreement:Q", scale=scale, title="agreement", legend=alt.Legend(format=".0%"))
+
+
+def _tooltip(alt: Any) -> list[Any]:  # noqa: ANN401
+    counts = {
+        "shared": "items shared",
+        "same": "the same said",
+        "mistakes": "one or both mistaken",
+        "same_mistakes": "the same mistake",
+    }
+    return [
+        "source:N",
+        "other:N",
+        alt.Tooltip("agreement:Q", format=".1%"),
+        *(alt.Tooltip(f"{name}:Q", title=title, format=",") for name, title in counts.items()),
+    ]
+
+
+def _numbers(alt: Any, look: Look, cells: Any) -> Any:  # noqa: ANN401
+    """The agreement in each cell, in a colour that stands out from it."""
+    return cells.mark_text(fontSize=10).encode(
+        text=alt.Text("agreement:Q", format=".2f"),
+        color=alt.condition("datum.agreement > 0.85", alt.value(look.paper), alt.value(look.ink)),
+    )

@@ -1,0 +1,206 @@
+"""One decision as a waterfall: from the prior, claim by claim, to what was settled on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from veracity.errors import ParameterError
+from veracity.show.plot.figure import Look, altair, finish, look_of, shorten
+from veracity.explain.contributions import Item, Weighing, cut_items
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+    from veracity.explain import Why
+    from veracity.result import Result
+    from veracity.claims.schema import Kind
+
+__all__ = ["plot_decision", "waterfall_table"]
+
+MOST_STEPS = 24
+"""So many claims have a bar of their own; the others are summed up, for and against."""
+
+NOBODY = "what nobody claims"
+
+WIDTH = 420
+
+
+def waterfall_table(
+    result: Result, entity: object, attribute: object = None, *, most: int = MOST_STEPS
+) -> pl.DataFrame:
+    """The steps that lead from the prior to the score of the most plausible value of an item.
+
+    Where one value only is true, weights are those for it less those for the runner-up, so that
+    the steps end at how far it is ahead. Each step has its `weight`, the `start` and the `end` of
+    its bar, and how many `claims` it stands for; claims that weigh nothing are no step.
+    """
+    return _steps(result, _one_item(result, entity, attribute), most)
+
+
+def _one_item(result: Result, entity: object, attribute: object) -> Why:
+    """Why one item has its value; refused if several were named, or nothing weighs."""
+    why = result.why(entity, attribute)
+    values = why.tables[0]
+    if "attribute" in values.columns and values["attribute"].n_unique() > 1:
+        there_are = ", ".join(f"'{name}'" for name in values["attribute"].unique().sort()[:8])
+        raise ParameterError(f"plot: '{entity}' has several attributes; name one of {there_are}")
+    if why.scale is None:
+        raise ParameterError(
+            f"plot: {result.run['algorithm']} does not judge by weights, so there is no waterfall; "
+            "'veracity explain' tells who says what"
+        )
+    if not values["score"].is_finite().all():
+        raise ParameterError("plot: the score is infinite, which no bar can show; see Result.why")
+    return why
+
+
+def _steps(result: Result, why: Why, most: int) -> pl.DataFrame:
+    best, second = _rivals(why, result.kind)
+    weighed = _weighed(result, why)
+    prior, score, rival = best["prior"], best["score"], pl.lit(0.0)
+    if second is not None:
+        prior, score = prior - second["prior"], score - second["score"]
+        rival = pl.col("rival")
+    ahead = weighed.select("source", "claimed", weight=pl.col("weight") - rival)
+    steps = _most(ahead.filter(pl.col("weight") != 0.0), most)
+    first = pl.DataFrame({"label": ["before any claim"], "weight": [prior], "part": ["prior"]})
+    steps = pl.concat([first, steps], how="diagonal_relaxed")
+    end = pl.col("weight").cum_sum()
+    steps = steps.with_columns(start=end - pl.col("weight"), end=end)
+    last = {"label": ["all in all"], "weight": [score], "start": [0.0], "end": [score]}
+    return pl.concat([steps, pl.DataFrame(last | {"part": ["score"]})], how="diagonal_relaxed")
+
+
+def _rivals(why: Why, kind: Kind) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The most plausible value, and where only one is true the runner-up."""
+    values = why.tables[0]
+    has_rival = kind == "categorical" and len(values) > 1
+    return values.row(0, named=True), values.row(1, named=True) if has_rival else None
+
+
+def _weighed(result: Result, why: Why) -> pl.DataFrame:
+    """What each source says of the item, and weighs for the best value and for its rival.
+
+    All of them: `Why.rows` sums up those that weigh least.
+    """
+    tables, values = result.tables, why.tables[0]
+    keys: list[str] = [n for n in ("entity", "attribute", "fact") if n in values.columns]
+    is_of_item = [pl.col(key).eq_missing(pl.lit(values[key][0])) for key in keys]
+    rows = tables.facts.select(pl.all_horizontal(*is_of_item).arg_true()).to_series().to_numpy()
+    item = cut_items(tables, rows, keys)[0]
+    weighing = Weighing(tables, result.run, item)
+    is_value = "value" in item.facts.columns
+    said = item.facts["value"].gather(item.fact_of_claim) if is_value else item.is_positive
+    sources = pl.DataFrame({"source": item.source_of_claim, "claimed": said}).cast(
+        {"claimed": pl.String}
+    )
+    weighed = sources.group_by("source", maintain_order=True).agg(
+        pl.col("claimed").str.join(" and ")
+    )
+    for name, fact in zip(("weight", "rival"), _facts_of(values, item), strict=False):
+        bearing = weighing.bearing_on(fact)
+        source = item.source_of_claim[bearing.claim]
+        added = pl.DataFrame({"source": source, name: bearing.weight})
+        added = added.group_by("source").agg(pl.col(name).sum())
+        weighed = weighed.join(added, on="source", how="left", maintain_order="left")
+    if "rival" not in weighed.columns:  # there is one value, or the rival is what nobody claims
+        weighed = weighed.with_columns(rival=pl.lit(0.0))
+    names = tables.sources["source"].gather(weighed["source"])
+    return weighed.with_columns(pl.col("weight", "rival").fill_null(0.0), source=names)
+
+
+def _facts_of(values: pl.DataFrame, item: Item) -> list[int]:
+    """The numbers in the item of its two most plausible facts."""
+    if "value" not in item.facts.columns:
+        return [0]
+    number = {value: fact for fact, value in enumerate(item.facts["value"])}
+    return [number[value] for value in values["value"][:2] if value in number]
+
+
+def _most(ahead: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The sources that weigh most, those for the value first; the others summed up."""
+    ahead = ahead.with_columns(
+        part=pl.when(pl.col("weight") > 0.0).then(pl.lit("for")).otherwise(pl.lit("against")),
+        claims=pl.lit(1),
+    ).sort(pl.col("weight").abs(), descending=True, maintain_order=True)
+    own = ahead.head(most).with_columns(label=pl.format("{}: {}", "source", "claimed"))
+    others = ahead.slice(most).group_by("part").agg(pl.col("weight", "claims").sum())
+    others = others.with_columns(label=pl.format("{} others {}", "claims", "part"))
+    steps = pl.concat([own, others], how="diagonal_relaxed")
+    order = [pl.col("part") == "against", pl.col("source").is_null()]
+    return steps.sort(order, maintain_order=True)
+
+
+def plot_decision(
+    result: Result, entity: object, attribute: object = None, theme: str = "light"
+) -> TopLevelMixin:
+    """Why an item has its value: bars that add up; for numbers, the claims around the estimate."""
+    look = look_of(theme)
+    why = _one_item(result, entity, attribute)
+    best, second = _rivals(why, result.kind)
+    item = " ".join(str(name) for name in (entity, attribute) if name not in (None, ""))
+    if result.kind == "numeric":
+        chart, title = _around(why, look), f"{item}: {best['value']:.6g}"
+    else:
+        is_binary = "value" not in best
+        value = "true" if is_binary else shorten(str(best["value"]))
+        rival = "" if second is None else f" against {shorten(str(second['value'] or NOBODY))}"
+        unit = f"{why.scale} of {value}{rival}"
+        chart = _waterfall(_steps(result, why, MOST_STEPS), look, unit)
+        told = "plausibility" if is_binary else f"{value}, plausibility"
+        title = f"{item}: {told} {best['plausibility']:.3f}"
+    figure: TopLevelMixin = finish(chart, look, title, why.words)
+    return figure
+
+
+def _waterfall(steps: pl.DataFrame, look: Look, unit: str) -> Any:  # noqa: ANN401 - any chart
+    alt = altair()
+    steps = steps.with_columns(far=pl.max_horizontal("start", "end"))
+    colour_of = {"prior": look.muted, "for": look.main, "against": look.against, "score": look.ink}
+    names = alt.Axis(labelLimit=260, ticks=False, grid=False)
+    base = alt.Chart(steps).encode(
+        y=alt.Y("label:N", sort=steps["label"].to_list(), title=None, axis=names),
+        tooltip=["label:N", alt.Tooltip("weight:Q", format="+.4f"), "claims:Q"],
+    )
+    colour = alt.Color(
+        "part:N",
+        legend=None,
+        scale=alt.Scale(domain=list(colour_of), range=list(colour_of.values())),
+    )
+    bars = base.mark_bar(height=14).encode(x=alt.X("start:Q", title=unit), x2="end", color=colour)
+    words = base.mark_text(align="left", dx=4, fontSize=10, color=look.ink).encode(
+        x="far:Q", text=alt.Text("weight:Q", format="+,.2f")
+    )
+    nought = (
+        alt.Chart(pl.DataFrame({"start": [0.0]})).mark_rule(color=look.muted).encode(x="start:Q")
+    )
+    return alt.layer(nought, bars, words).properties(width=WIDTH, height={"step": 20})
+
+
+def _around(why: Why, look: Look) -> Any:  # noqa: ANN401
+    """The numbers claimed, as large as they weigh, and the estimate with its standard error."""
+    alt = altair()
+    values, rows = why.tables
+    rows = rows.drop_nulls("source").head(MOST_STEPS).sort("claimed")
+    near = values.select(
+        "value",
+        low=pl.col("value") - pl.col("uncertainty").fill_null(0.0),
+        high=pl.col("value") + pl.col("uncertainty").fill_null(0.0),
+    )
+    x = alt.X("claimed:Q", title="value claimed", scale=alt.Scale(zero=False))
+    dots = (
+        alt.Chart(rows)
+        .mark_point(filled=True, opacity=0.9, color=look.main)
+        .encode(
+            x=x,
+            y=alt.Y("source:N", sort=None, title=None, axis=alt.Axis(grid=True)),
+            size=alt.Size("share:Q", title="share", scale=alt.Scale(zero=True, range=[10, 260])),
+            tooltip=["source:N", "claimed:Q", alt.Tooltip("share:Q", format=".3f")],
+        )
+    )
+    estimate = alt.Chart(near)
+    band = estimate.mark_rect(color=look.against, opacity=0.15).encode(x="low:Q", x2="high")
+    line = estimate.mark_rule(color=look.against, strokeWidth=2).encode(x="value:Q")
+    return alt.layer(band, line, dots).properties(width=WIDTH, height={"step": 20})

@@ -1,0 +1,81 @@
+"""Figures for the page: SVG, once for light and once for dark."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+from typing import Any, NamedTuple, get_args
+
+import polars as pl
+
+from veracity.discovery import Progress
+from veracity.errors import ParameterError
+from veracity.show.plot import Plots, ThemeName
+from veracity.show.report.markup import text
+from veracity.result import Result
+
+__all__ = ["Drawn", "draw"]
+
+TITLES = {
+    "sources": "The sources by their rates",
+    "plausibility": "How plausible the answers are",
+    "agreement": "How often sources say the same",
+    "trace": "How far each round moved the sources' rates",
+    "calibration": "Whether plausibilities are what they say",
+    "accuracy": "How right the answer is for each attribute",
+}
+"""What a reader who does not see a figure is told of it."""
+
+NEED_TRUTH = ("calibration", "accuracy")
+
+
+class Drawn(NamedTuple):
+    """Figures as HTML, by name; and why there are none, if so."""
+
+    figures: dict[str, str]
+    missing: str = ""
+
+    def show(self, name: str) -> str:
+        """The figure, if it could be drawn."""
+        return self.figures.get(name, "")
+
+
+def draw(
+    result: Result, truth: object | None, agreement: pl.DataFrame | None, tell: Progress
+) -> Drawn:
+    """All figures that can be drawn of a result; none if the plotting library is missing."""
+    for module in ("altair", "vl_convert"):
+        if importlib.util.find_spec(module) is None:
+            return Drawn({}, "There are no figures: they need pip install 'veracity[plot]'.")
+    figures: dict[str, str] = {}
+    for number, (name, title) in enumerate(TITLES.items()):
+        tell("drawing", number, len(TITLES))
+        given = {"truth": truth} if name in NEED_TRUTH else {}
+        if name == "agreement":
+            given = {"table": agreement}
+        if any(value is None for value in given.values()):
+            continue
+        try:
+            figures[name] = _figure(Plots(result), name, title, given)
+        except ParameterError:  # this figure is not for these data, such as agreement of one source
+            continue
+    return Drawn(figures)
+
+
+def _figure(plots: Plots, name: str, title: str, given: dict[str, Any]) -> str:
+    themes: tuple[ThemeName, ...] = get_args(ThemeName)
+    both = "".join(
+        f'<div class="{theme}">{_svg(plots.draw(name, theme=theme, **given), f"{name}-{theme}-")}'
+        "</div>"
+        for theme in themes
+    )
+    return f'<figure role="img" aria-label="{text(title)}" tabindex="0">{both}</figure>'
+
+
+def _svg(chart: Any, prefix: str) -> str:  # noqa: ANN401 - any chart
+    """The figure with names of its own, and without the words for each mark: it is one picture."""
+    file = io.StringIO()
+    chart.save(file, format="svg")
+    svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", file.getvalue())
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)

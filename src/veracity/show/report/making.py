@@ -1,0 +1,162 @@
+"""How the answer was made: settings, versions, and what to type to make it again."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import polars as pl
+
+from veracity._version import __version__
+from veracity.algorithms import ALGORITHMS, algorithm_named
+from veracity.discovery import USUAL_ALGORITHM
+from veracity.show.report.gather import Findings
+from veracity.show.report.markup import Look, details, paragraph, table, text
+from veracity.result import Result, describe_parameters
+
+__all__ = ["command", "making", "python_call"]
+
+NO_FILE = "CLAIMS"
+"""What stands for claims that were no file."""
+
+PACKAGES = ("numpy", "numba", "scipy", "polars", "altair", "vl-convert-python")
+
+
+def making(found: Findings) -> str:
+    """Settings, versions and the command."""
+    result = found.result
+    parts = [
+        _ran(result),
+        f"<pre><code>{text(command(result))}</code></pre>",
+        paragraph("or, in Python,"),
+        f"<pre><code>{text(python_call(result))}</code></pre>",
+        table(_settings(result), Look(caption="Settings")),
+        table(_versions(result), Look(caption="Versions")),
+    ]
+    trace = found.drawn.show("trace")
+    return "".join([*parts, details("How it settled, round by round", trace) if trace else ""])
+
+
+def _ran(result: Result) -> str:
+    run = result.run
+    rounds = f"{run['rounds']:,} round{'s' * (run['rounds'] != 1)}"
+    how = "converged" if result.converged else "did not converge"
+    seconds = sum(run.get("seconds", {}).values())
+    took = f", in {seconds:,.1f} seconds" if seconds else ""
+    saved = f" The run was saved at {run['saved']}." if "saved" in run else ""
+    return paragraph(f"{run['algorithm']} {how} after {rounds}{took}.{saved} To make it again:")
+
+
+def command(result: Result) -> str:
+    """What to type; in capitals what only the user can know."""
+    run = result.run
+    words = ["veracity", "discover", _origin(run), "--algorithm", run["algorithm"]]
+    if run["kind"] != "categorical":
+        words += ["--kind", run["kind"]]
+    columns = _columns(run)
+    if columns:
+        words += ["--columns", ",".join(f"{part}={name}" for part, name in columns.items())]
+    if run.get("normalisation"):
+        words.append("--normalise")
+    if run.get("min_plausibility") is not None:
+        words += ["--min-plausibility", str(run["min_plausibility"])]
+    if run["input"].get("known"):
+        words += ["--known", "TRUTHS"]
+    changed = _changed(result)
+    if "prior" in changed:
+        words += ["--prior", "TABLE"]
+    if "seed" in changed:
+        words += ["--seed", str(changed["seed"])]
+    line = shlex.join([*words, "--out", "run/"])
+    others = sorted(set(changed) - {"prior", "seed"})
+    return f"{line}  # but with {', '.join(others)} as below" if others else line
+
+
+def python_call(result: Result) -> str:
+    """What to write in Python, with all that differs from the defaults."""
+    run = result.run
+    is_usual = run["algorithm"] == USUAL_ALGORITHM[result.kind] and not _changed(result)
+    origin = _origin(run)
+    given = [origin if origin == NO_FILE else json.dumps(origin, ensure_ascii=False)]
+    if not is_usual:
+        given.append(_algorithm(result))
+    columns = _columns(run)
+    if columns:
+        given.append(f"columns={columns!r}")
+    if run["kind"] != "categorical":
+        given.append(f"kind={run['kind']!r}")
+    if run.get("normalisation"):
+        given.append("normalise=True")
+    if run.get("min_plausibility") is not None:
+        given.append(f"min_plausibility={run['min_plausibility']!r}")
+    if run["input"].get("known"):
+        given.append("known=TRUTHS")
+    return f"veracity.discover({', '.join(given)})"
+
+
+def _algorithm(result: Result) -> str:
+    """The algorithm, with the parameters that are not the usual ones."""
+    run, changed = result.run, _changed(result)
+    if run["algorithm"] not in ALGORITHMS or not changed:
+        return repr(run["algorithm"])
+    given = ", ".join(
+        f"{name}={'PRIOR' if name == 'prior' else repr(value)}" for name, value in changed.items()
+    )
+    if run["algorithm"] == "ltd-rbm-c":
+        given = f"single_truth=True, {given}"
+    return f"veracity.{type(algorithm_named(run['algorithm'])).__name__}({given})"
+
+
+def _changed(result: Result) -> dict[str, Any]:
+    """The parameters that are not the usual ones."""
+    run = result.run
+    if run["algorithm"] not in ALGORITHMS:
+        return {}
+    usual = describe_parameters(algorithm_named(run["algorithm"]))
+    return {k: v for k, v in run.get("parameters", {}).items() if k in usual and v != usual[k]}
+
+
+def _origin(run: dict[str, Any]) -> str:
+    """The file that was read, or a name for what was no file."""
+    origin = str(run["input"]["origin"])
+    return NO_FILE if origin.startswith("the ") else origin
+
+
+def _columns(run: dict[str, Any]) -> dict[str, str]:
+    """The columns whose names are not those of their parts."""
+    columns: dict[str, str] = run["input"].get("columns") or {}
+    return {part: name for part, name in columns.items() if part != name}
+
+
+def _settings(result: Result) -> pl.DataFrame:
+    run = result.run
+    settings = {
+        "claims": run["input"]["origin"],
+        "kind of claims": run["kind"],
+        "algorithm": run["algorithm"],
+        **run.get("parameters", {}),
+        "known truths": run["input"].get("known", 0),
+        "min_plausibility": run.get("min_plausibility"),
+        "normalised": "yes" if run.get("normalisation") else "no",
+    }
+    rows = [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            for name, value in settings.items()]  # fmt: skip
+    return pl.DataFrame(rows, schema=["setting", "value"], orient="row")
+
+
+def _versions(result: Result) -> pl.DataFrame:
+    """What discovered, and what wrote this page."""
+    rows = [
+        ("veracity, which discovered", str(result.run.get("veracity", __version__))),
+        ("veracity, which wrote this page", __version__),
+        ("python", platform.python_version()),
+    ]
+    for package in PACKAGES:
+        try:
+            rows.append((package, version(package)))
+        except PackageNotFoundError:
+            continue
+    return pl.DataFrame(rows, schema=["package", "version"], orient="row")

@@ -1,0 +1,199 @@
+"""What a terminal shows: tables, a progress bar, and JSON where a program reads along."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+from veracity.inspect.profiling import Profile
+from veracity.inspect.comparison import Comparison
+from veracity.discovery import Progress
+from veracity.errors import NotConverged
+from veracity.inspect.evaluation import Evaluation
+from veracity.explain import Why, without_keys
+from veracity.inspect.checking import Health
+from veracity.result.intervals import LEVEL
+from veracity.result import Result
+
+__all__ = [
+    "at_work",
+    "print_json",
+    "show_comparison",
+    "show_evaluation",
+    "show_health",
+    "show_profile",
+    "show_result",
+    "show_table",
+    "show_why",
+]
+
+NAMES = frozenset(
+    {"source", "claimed", "entity", "attribute", "value", "runner_up", "fact", "algorithm", "other"}
+)
+"""Columns of names and values, which are shown as they are; the others hold counts and measures."""
+
+
+@contextlib.contextmanager
+def at_work() -> Iterator[Progress | None]:
+    """A bar on a terminal, nothing in a pipe; what the result's notes say is not said twice."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        if not sys.stderr.isatty():
+            yield None
+            return
+        with Bar(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("reading", total=None)
+            yield lambda phase, done, total: bar.update(
+                task, description=phase, completed=done, total=total or None
+            )
+
+
+def show_result(result: Result) -> None:
+    """Print a result in short: the closest calls and the most active sources."""
+    click.echo(repr(result))
+    truths, sources = result.tables.truths, result.tables.sources
+    if "margin" in truths.columns:
+        is_settled = ~pl.col("contested")
+        closest = truths.sort(is_settled, "margin", maintain_order=True)
+        show_table("truths, the closest calls first", closest.head(8), len(truths))
+    else:
+        show_table("truths", truths.head(8), len(truths))
+    most = sources.sort("claims", descending=True, maintain_order=True)
+    show_table("sources, those with most claims first", _with_interval(most.head(12)), len(sources))
+    if result.tables.changes is not None:
+        _show_changes(result.tables.changes)
+
+
+def _with_interval(sources: pl.DataFrame) -> pl.DataFrame:
+    """Sources with the interval of their accuracy beside it, and the other ends left out."""
+    if "accuracy_low" not in sources.columns:
+        return sources
+    ends = sources.select("accuracy_low", "accuracy_high").iter_rows()
+    interval = pl.Series(f"{LEVEL:.0%} interval", [f"{low:.3f}-{high:.3f}" for low, high in ends])
+    shown = sources.select(pl.exclude("^(tpr|fpr|accuracy)_(low|high)$"))
+    return shown.insert_column(shown.columns.index("accuracy") + 1, interval)
+
+
+def _show_changes(changes: pl.DataFrame) -> None:
+    """Print the most frequent changes of every sort in every attribute."""
+    most = changes.sort("claims", descending=True, maintain_order=True)
+    some = most.group_by("attribute", "change", maintain_order=True).head(2)
+    some = some.sort("attribute", "change", maintain_order=True)
+    show_table("values that normalising changed, for example", some.head(24), len(changes))
+
+
+def show_why(why: Why) -> None:
+    """Print why items have their values: in words, and with the claims that weigh most."""
+    click.echo(why.words)
+    values, rows = (without_keys(table) for table in why.tables)
+    show_table("values", values.head(20), len(values))
+    show_table(
+        f"claims, and what they weigh ({why.scale or 'no weights'})", rows.head(40), len(rows)
+    )
+
+
+def show_profile(profile: Profile) -> None:
+    """Print the characteristics of a data set, its attributes, sources and suspicious pairs."""
+    click.echo(repr(profile))
+    if profile.by_attribute is not None:
+        attributes = pl.DataFrame(profile.by_attribute)
+        show_table("attributes", attributes.head(20), len(attributes))
+    sources, pairs = pl.DataFrame(profile.by_source), pl.DataFrame(profile.pairs)
+    show_table("sources, those with most claims first", sources.head(12), len(sources))
+    if len(pairs):
+        show_table("pairs that share what few others say", pairs.head(12), len(pairs))
+
+
+def show_health(health: Health) -> None:
+    """Print the warnings of a check, each with its evidence."""
+    click.echo(repr(health))
+    for concern in health.warnings:
+        if concern.evidence is not None:
+            evidence = pl.DataFrame(concern.evidence)
+            show_table(concern.name, evidence.head(8), len(evidence))
+
+
+def show_evaluation(evaluation: Evaluation) -> None:
+    """Print the measures of an evaluation, on the whole and for each attribute."""
+    rows = [{"attribute": "all", **evaluation.measures()}]
+    if evaluation.by_attribute is not None:
+        parts = pl.DataFrame(evaluation.by_attribute).to_dicts()
+        rows += [{**part, "attribute": str(part["attribute"])} for part in parts if len(parts) > 1]
+    show_table("right or wrong", pl.DataFrame(rows), len(rows))
+    for note in evaluation.notes:
+        click.echo(f"note: {note}")
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Print how algorithms fare, or how far they agree where no truth is known."""
+    rows = comparison.rows
+    if "failed" in rows.columns:
+        for name, reason in rows.select("algorithm", "failed").drop_nulls().iter_rows():
+            click.echo(f"{name} failed: {reason}")
+    rows = rows.drop("failed", strict=False)
+    best = next((m for m in ("accuracy", "f1", "mae") if m in rows.columns), None)
+    if best is not None:
+        rows = rows.sort(best, descending=best != "mae", nulls_last=True, maintain_order=True)
+    show_table("algorithms", rows, len(rows))
+    if best is None:
+        pairs = comparison.pairs.sort("agreement", maintain_order=True)
+        show_table("where they agree least", pairs.head(12), len(pairs))
+    for note in comparison.notes:
+        click.echo(f"note: {note}")
+
+
+def show_table(title: str, table: pl.DataFrame, n_rows: int) -> None:
+    """Print some rows of a table, and of how many they are."""
+    shown = Table(title=title if n_rows == len(table) else f"{title} ({len(table)} of {n_rows:,})")
+    for name, dtype in table.schema.items():
+        shown.add_column(name.replace("_", " "), justify="right" if dtype.is_numeric() else "left")
+    for row in table.iter_rows(named=True):
+        cells = (_named(cell) if name in NAMES else _measured(cell) for name, cell in row.items())
+        shown.add_row(*map(Text, cells))
+    width = None if sys.stdout.isatty() else 120
+    Console(width=width, highlight=False).print(shown)
+
+
+def _named(value: object) -> str:
+    """A name or a value as it is, but on one line and without what a terminal would obey."""
+    if value is None:
+        return ""
+    text = f"{value:.9g}" if isinstance(value, float) else str(value)
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _measured(value: object) -> str:
+    """A count, a measure, or whether something holds."""
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "yes"
+    if isinstance(value, str):
+        return _named(value)
+    return f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print what any reader of JSON understands."""
+    click.echo(json.dumps(_finite(content), indent=2, default=str))
+
+
+def _finite(content: Any) -> Any:  # noqa: ANN401
+    """The same without NaN and infinity, which are no JSON: null in their place."""
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
