@@ -15,43 +15,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from veracity._version import __version__
+from veracity.algorithms.catalogue import public_names
 
 if TYPE_CHECKING:
-    from veracity import errors, study, synthetic
-    from veracity.algorithms import (
-        CATD,
-        CRH,
-        GTM,
-        LTDRBM,
-        LTM,
-        MLE,
-        Accu,
-        AccuCopy,
-        AccuSim,
-        AverageLog,
-        DawidSkene,
-        Investment,
-        MajorityVote,
-        OneCoin,
-        PooledInvestment,
-        Prior,
-        Rate,
-        SimpleLCA,
-        Sums,
-        ThreeEstimates,
-        TruthFinder,
-        TwoEstimates,
-        Veracity,
-    )
-    from veracity.inspect.profiling import Profile, profile
-    from veracity.inspect.comparison import Comparison, compare
+    from veracity import errors, study, synthetic, testing
+    from veracity.algorithms.accu import Accu
+    from veracity.algorithms.accu_copy import AccuCopy
+    from veracity.algorithms.accu_sim import AccuSim
+    from veracity.algorithms.average_log import AverageLog
+    from veracity.algorithms.base import Algorithm
+    from veracity.algorithms.catd import CATD
+    from veracity.algorithms.crh import CRH
+    from veracity.algorithms.dawid_skene import DawidSkene
+    from veracity.algorithms.gtm import GTM
+    from veracity.algorithms.investment import Investment
+    from veracity.algorithms.ltd_rbm import LTDRBM
+    from veracity.algorithms.ltm import LTM
+    from veracity.algorithms.majority_vote import MajorityVote
+    from veracity.algorithms.mle import MLE
+    from veracity.algorithms.one_coin import OneCoin
+    from veracity.algorithms.pooled_investment import PooledInvestment
+    from veracity.algorithms.prior import Prior, Rate
+    from veracity.algorithms.simple_lca import SimpleLCA
+    from veracity.algorithms.sums import Sums
+    from veracity.algorithms.three_estimates import ThreeEstimates
+    from veracity.algorithms.truth_finder import TruthFinder
+    from veracity.algorithms.two_estimates import TwoEstimates
+    from veracity.algorithms.veracity import Veracity
+    from veracity.claims.read import read_claims
     from veracity.discovery import discover
     from veracity.engines import Local
-    from veracity.inspect.evaluation import Evaluation, evaluate
+    from veracity.fit.fitted import Fitted
     from veracity.inspect.checking import Health, check
-    from veracity.claims.read import read_claims
-    from veracity.show.report import write_report
+    from veracity.inspect.comparison import Comparison, compare
+    from veracity.inspect.evaluation import Evaluation, evaluate
+    from veracity.inspect.profiling import Profile, profile
     from veracity.result import Result, load
+    from veracity.show.report import write_report
 
 __all__ = [
     "CATD",
@@ -63,10 +63,12 @@ __all__ = [
     "Accu",
     "AccuCopy",
     "AccuSim",
+    "Algorithm",
     "AverageLog",
     "Comparison",
     "DawidSkene",
     "Evaluation",
+    "Fitted",
     "Health",
     "Investment",
     "Local",
@@ -94,39 +96,22 @@ __all__ = [
     "read_claims",
     "study",
     "synthetic",
+    "testing",
     "write_report",
 ]
 
 _HOME = {
-    "Accu": "veracity.algorithms",
-    "AccuCopy": "veracity.algorithms",
-    "AccuSim": "veracity.algorithms",
-    "AverageLog": "veracity.algorithms",
-    "CATD": "veracity.algorithms",
-    "CRH": "veracity.algorithms",
+    **public_names(),
+    "Algorithm": "veracity.algorithms.base",
     "Comparison": "veracity.inspect.comparison",
-    "DawidSkene": "veracity.algorithms",
     "Evaluation": "veracity.inspect.evaluation",
-    "GTM": "veracity.algorithms",
+    "Fitted": "veracity.fit.fitted",
     "Health": "veracity.inspect.checking",
-    "Investment": "veracity.algorithms",
-    "LTDRBM": "veracity.algorithms",
-    "LTM": "veracity.algorithms",
     "Local": "veracity.engines",
-    "MLE": "veracity.algorithms",
-    "MajorityVote": "veracity.algorithms",
-    "OneCoin": "veracity.algorithms",
-    "PooledInvestment": "veracity.algorithms",
-    "Prior": "veracity.algorithms",
+    "Prior": "veracity.algorithms.prior",
     "Profile": "veracity.inspect.profiling",
-    "Rate": "veracity.algorithms",
+    "Rate": "veracity.algorithms.prior",
     "Result": "veracity.result",
-    "SimpleLCA": "veracity.algorithms",
-    "Sums": "veracity.algorithms",
-    "ThreeEstimates": "veracity.algorithms",
-    "TruthFinder": "veracity.algorithms",
-    "TwoEstimates": "veracity.algorithms",
-    "Veracity": "veracity.algorithms",
     "check": "veracity.inspect.checking",
     "compare": "veracity.inspect.comparison",
     "discover": "veracity.discovery",
@@ -138,11 +123,15 @@ _HOME = {
 }
 """Where each public name lives; it is loaded when first asked for."""
 
+_MODULES = ("errors", "study", "synthetic", "testing")
+
+__all__ += sorted(_HOME.keys() - set(__all__))  # noqa: PLE0605 - algorithms not spelt out above
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name in _HOME:
         found = getattr(importlib.import_module(_HOME[name]), name)
-    elif name in ("errors", "study", "synthetic"):
+    elif name in _MODULES:
         found = importlib.import_module(f"veracity.{name}")
     else:
         raise AttributeError(f"module 'veracity' has no attribute '{name}'")

@@ -33,6 +33,8 @@ USUAL_ALGORITHM: dict[Kind, str] = {
     "numeric": "gtm",
 }
 """What answers where no algorithm is named."""
+
+
 def discover(
     claims: object,
     algorithm: Algorithm[Any] | str | None = None,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from veracity.algorithms.base import Algorithm, Rates
 from veracity.algorithms.catalogue import CATALOGUE, algorithm_named, algorithms, public_names
-from veracity.algorithms.prior import Prior, PriorRates, Rate
+
+if TYPE_CHECKING:
+    from veracity.algorithms.base import Algorithm, Rates
+    from veracity.algorithms.prior import Prior, PriorRates, Rate
 
 __all__ = [
     "CATALOGUE",
@@ -20,9 +22,14 @@ __all__ = [
     "algorithms",
 ]
 
+_HOME = {
+    **public_names(),
+    **dict.fromkeys(("Algorithm", "Rates"), "veracity.algorithms.base"),
+    **dict.fromkeys(("Prior", "PriorRates", "Rate"), "veracity.algorithms.prior"),
+}
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any algorithm, when it is first asked for
-    places = public_names()
-    if name not in places:
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - each is loaded when it is first asked for
+    if name not in _HOME:
         raise AttributeError(f"module 'veracity.algorithms' has no attribute '{name}'")
-    return getattr(importlib.import_module(places[name]), name)
+    return getattr(importlib.import_module(_HOME[name]), name)

@@ -185,9 +185,7 @@ class AccuCopy(Algorithm[Copying]):
         independence = self._independence(block, state, turn.memory)
         return self._tally(block, state, turn.memory, independence)
 
-    def _tally(
-        self, block: Block, state: Copying, links: Links, independence: FloatArray
-    ) -> Tally:
+    def _tally(self, block: Block, state: Copying, links: Links, independence: FloatArray) -> Tally:
         weights = _weights(block, state, independence)
         plausibility = clamp_known(plausibilities(block, weights), block)
         counts = kernels.count_votes(block, plausibility, len(state.claims))

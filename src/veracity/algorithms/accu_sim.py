@@ -10,14 +10,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from veracity.algorithms.accu import Accuracies
-from veracity.algorithms.base import Algorithm, Labels, Memory, Phase, Step, Tally, Turn, clamp_known
+from veracity.algorithms.base import (
+    Algorithm,
+    Labels,
+    Memory,
+    Phase,
+    Step,
+    Tally,
+    Turn,
+    clamp_known,
+)
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
-from veracity.similarity import BY_KIND, MOST_VALUES, SimilarPairs, Similarity, similar_pairs
+from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
 __all__ = ["AccuSim", "Likened"]
 

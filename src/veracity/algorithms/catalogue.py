@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from veracity.errors import ParameterError
@@ -87,6 +86,8 @@ CATALOGUE: dict[str, Entry] = {
 @cache
 def algorithms() -> dict[str, Entry]:
     """All algorithms: ours, and those that other packages bring, whose names must be new."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - takes its time to load
+
     others = {entry.name: Entry(entry.value) for entry in entry_points(group=GROUP)}
     return {**others, **CATALOGUE}
 

@@ -28,7 +28,7 @@ from veracity.algorithms.checks import (
     require_positive,
 )
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.algorithms.rules import Weights, logit, sigmoid
+from veracity.algorithms.rules import Rule, Weights, logit, sigmoid
 from veracity.claims.block import Block, FloatArray
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
@@ -205,7 +205,7 @@ class LTDRBM(Algorithm[Training]):
         The plausibility is P(h = 1 | v) of the helper machine that has only the item's sources.
         """
         base = source_bias(state.visible_bias, state.weight)
-        rule = "softmax" if state.single_truth else "sigmoid"
+        rule: Rule = "softmax" if state.single_truth else "sigmoid"
         return Weights(rule, base + state.weight, base, state.hidden_bias)
 
     def rates(self, state: Training, counts: FloatArray) -> Rates:

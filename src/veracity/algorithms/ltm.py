@@ -24,7 +24,7 @@ from veracity.algorithms.base import (
 )
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
-from veracity.algorithms.rules import Weights, logit, plausibilities
+from veracity.algorithms.rules import Rule, Weights, logit, plausibilities
 from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
@@ -206,7 +206,7 @@ class LTM(Algorithm[Chains]):
         expected = state.kept_counts.mean(axis=1) / self._n_kept + state.prior
         fpr, tpr = (expected[:, truth, 1] / expected[:, truth].sum(axis=1) for truth in (0, 1))
         support, oppose = np.log(tpr / fpr), np.log1p(-tpr) - np.log1p(-fpr)
-        rule = "softmax" if state.single_truth else "sigmoid"
+        rule: Rule = "softmax" if state.single_truth else "sigmoid"
         return Weights(rule, support, oppose, state.log_prior_odds, account="average")
 
     def rates(self, state: Chains, counts: FloatArray) -> Rates:
@@ -225,7 +225,11 @@ class LTM(Algorithm[Chains]):
         learned = grown.kept_counts.mean(axis=1) / self._n_kept
         nothing, n_true = np.zeros_like(grown.counts), np.zeros_like(grown.n_true)
         return grown._replace(
-            counts=nothing, kept_counts=nothing, prior=grown.prior + learned, n_true=n_true, rounds=0
+            counts=nothing,
+            kept_counts=nothing,
+            prior=grown.prior + learned,
+            n_true=n_true,
+            rounds=0,
         )
 
     def _strengths(self, survey: Survey, prior: PriorRates) -> tuple[FloatArray, FloatArray]:

@@ -140,4 +140,4 @@ def _log_evidence(block: Block, weights: Weights) -> FloatArray:
     """Each item's log-evidence relative to all claims being wrong."""
     score = scores(block, weights)
     claimed = np.logaddexp.reduceat(score, block.first_fact_of_item[:-1])
-    return np.asarray(np.logaddexp(claimed, weights.unclaimed))
+    return np.asarray(np.logaddexp(claimed, np.asarray(weights.unclaimed)))

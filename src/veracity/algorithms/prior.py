@@ -10,8 +10,8 @@ import numpy as np
 
 from veracity.algorithms.checks import require_probability
 from veracity.claims.block import FloatArray
-from veracity.errors import BadValue, ParameterError, VeracityError
 from veracity.claims.read import TRUE_WORDS, read_table
+from veracity.errors import BadValue, ParameterError, VeracityError
 
 __all__ = [
     "NO_PRIOR",
@@ -142,12 +142,19 @@ class Prior:
     @classmethod
     def from_description(cls, described: Mapping[str, Any]) -> Prior:
         """The prior that a run tells of, as JSON has it."""
-        rates = {
-            part: {name: Rate(**rate) for name, rate in described.get(part, {}).items()}
+        of_kind, of_source = (
+            {name: Rate(**rate) for name, rate in described.get(part, {}).items()}
             for part in ("of_kind", "of_source")
+        )
+        plain = {
+            part: described[part] for part in ("tpr", "fpr", "prevalence") if part in described
         }
-        plain = {part: described[part] for part in ("tpr", "fpr", "prevalence") if part in described}
-        return cls(**plain, **rates, kind_of_source=described.get("kind_of_source", {}))
+        return cls(
+            **plain,
+            of_kind=of_kind,
+            of_source=of_source,
+            kind_of_source=described.get("kind_of_source", {}),
+        )
 
     def rates(self, sources: Sequence[object], known: FloatArray | None = None) -> PriorRates:
         """Spell the prior out for these sources, with how their word met the known truths."""

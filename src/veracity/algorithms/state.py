@@ -25,7 +25,7 @@ def grown(state: State, n_sources: int) -> State:
     if not _is_named_tuple(type(state)):
         return state
     fields: dict[str, Any] = {}
-    for name, hint in _hints(type(state)).items():
+    for name, hint in _hints(type(state)).items():  # type: ignore[arg-type]
         value = getattr(state, name)
         marks = getattr(hint, "__metadata__", ())
         if marks and marks[0] == "source":
@@ -89,8 +89,8 @@ def _built(
         prefix = f"{path}." if path else ""
         return hint(**{name: _built(own, prefix + name, arrays, given) for name, own in parts})
     if typing.get_origin(hint) is tuple:
-        parts = enumerate(typing.get_args(hint))
-        return tuple(_built(own, f"{path}.{name}", arrays, given) for name, own in parts)
+        own_hints = enumerate(typing.get_args(hint))
+        return tuple(_built(own, f"{path}.{n}", arrays, given) for n, own in own_hints)
     if path not in arrays:
         raise ValueError(f"what was learned lacks '{path}'")
     array = arrays[path]

@@ -107,7 +107,7 @@ class Sums(Algorithm[Standing]):
         return state._replace(largest=float(total[0]) or 1.0)
 
     def tally(self, block: Block, state: Standing, turn: Turn) -> Tally:
-        """What its claims pay each source, from what the trusts of the round before make of them."""
+        """What its claims pay each source, given what the trusts before make of them."""
         if turn.round_number == 1:
             voters = votes(block, np.ones_like(state.trust), state.has_denials)
             belief = self.first_belief(block, voters, state.has_denials)

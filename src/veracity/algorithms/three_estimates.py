@@ -114,7 +114,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
         return _errors(block, truth, difficulty, len(state.error)), difficulty
 
     def learn(self, state: Difficulties, total: Tally) -> Difficulties:
-        """The mean over claims on facts with difficulty of (1 - truth) / difficulty, or truth / it."""
+        """The mean, over claims on hard facts, of (1 - truth) / difficulty, or truth / it."""
         wrong, n_hard = total
         error = np.where(n_hard > 0, wrong / np.maximum(n_hard, 1.0), state.error)
         return state._replace(error=self._tidy(error, float(error.min()), float(error.max())))

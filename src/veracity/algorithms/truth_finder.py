@@ -18,7 +18,7 @@ from veracity.algorithms.rules import Weights, scores, sigmoid
 from veracity.algorithms.sums import Sides, clamp_sides, earned
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
-from veracity.similarity import BY_KIND, MOST_VALUES, SimilarPairs, Similarity, similar_pairs
+from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
 __all__ = ["Doubts", "TruthFinder"]
 
@@ -133,7 +133,7 @@ class TruthFinder(Algorithm[Doubts]):
         return Weights("softmax", evidence, pairs=pairs)
 
     def _evidence(self, block: Block, state: Doubts, memory: Memory) -> Sides:
-        """gamma sigma*(c) of each fact, and of its denial.
+        """Gamma sigma*(c) of each fact, and of its denial.
 
         sigma*(c) = sigma(c) + rho Σ sigma(c') imp(c' → c), sigma(c) = Σ -log(1 - t(s)) over the
         sources of c. The implication imp(c' → c) is the similarity of the two values less the base

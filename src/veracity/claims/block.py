@@ -148,7 +148,7 @@ class Block(NamedTuple):
         )
 
     def renumbered(self, source: IntArray, label: IntArray, attribute: IntArray) -> Block:
-        """The same with other numbers, given by the old ones, for what is numbered across blocks."""
+        """The same, with other numbers (given by the old) for what is numbered across blocks."""
         source_of_support = source[self.source_of_support]
         is_one = self.source_of_voice is self.source_of_support
         return self._replace(

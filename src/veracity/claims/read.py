@@ -13,9 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from veracity.errors import BadValue, MissingColumn, NoClaims, ParameterError
 from veracity.claims.normalise import Normalisation, Normalise
 from veracity.claims.normalise import normalise as normalise_values
+from veracity.claims.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, Kind, find_columns
+from veracity.errors import BadValue, MissingColumn, NoClaims, ParameterError
 from veracity.io.files import (
     Part,
     as_polars,
@@ -27,7 +28,6 @@ from veracity.io.files import (
     reading_file,
     reading_frame,
 )
-from veracity.claims.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, Kind, find_columns
 from veracity.io.frames import FrameKind
 
 __all__ = [

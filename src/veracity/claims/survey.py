@@ -18,7 +18,7 @@ class Largest(float):
 
     def __add__(self, other: float) -> Self:
         """The larger of the two."""
-        return type(self)(max(self, other))
+        return type(self)(max(float(self), float(other)))
 
 
 class Counted(NamedTuple):

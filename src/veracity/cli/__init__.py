@@ -14,6 +14,7 @@ from veracity._version import __version__
 from veracity.cli.commands import compare, demo, discover, evaluate, generate
 from veracity.cli.explaining import explain
 from veracity.cli.inspecting import check, profile
+from veracity.cli.judging import judge, update
 from veracity.cli.options import example
 from veracity.cli.plotting import plot
 from veracity.cli.reporting import report
@@ -90,6 +91,8 @@ def main() -> None:
 
 for command in (
     discover,
+    judge,
+    update,
     explain,
     evaluate,
     compare,

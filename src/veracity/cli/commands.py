@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,14 @@ from veracity.cli.options import (
     json_option,
     kind_option,
     known_option,
+    min_plausibility_option,
     normalise_options,
     number_option,
     out_option,
     seed_option,
     split_names,
+    threads_option,
+    use_threads,
 )
 from veracity.errors import ParameterError
 
@@ -59,19 +61,9 @@ SYNTHETIC_FILE = "synthetic.json"
     metavar="TABLE",
     help="What is known of sources, in columns source, kind, tpr, fpr and fixed.",
 )
-@click.option(
-    "--min-plausibility",
-    type=click.FloatRange(0.0, 1.0),
-    metavar="P",
-    help="Leave the value empty where it is less plausible than this.",
-)
+@min_plausibility_option
 @seed_option
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="How many threads work; as many as there are cores by default.",
-)
+@threads_option
 @force_option
 @json_option
 def discover(path: str, as_json: bool, out: Path | None, force: bool, **options: Any) -> None:  # noqa: ANN401
@@ -80,24 +72,14 @@ def discover(path: str, as_json: bool, out: Path | None, force: bool, **options:
     PATH is a CSV, TSV or Parquet file, a folder of them, or a quoted glob, with columns source,
     entity, attribute (optional) and value; or source, fact and claim for --kind binary.
     """
-    if options["threads"] is not None:  # Polars looks when it is loaded, which is now
-        os.environ.setdefault("POLARS_MAX_THREADS", str(options["threads"]))
-    from veracity.result import RUN_FILE
-    from veracity.show.terminal import at_work, print_json, show_result
+    use_threads(options["threads"])
+    from veracity.cli.showing import tell_result
     from veracity.io.folders import check_target
+    from veracity.result import RUN_FILE
 
     if out is not None:
         check_target(out, force=force, marker=RUN_FILE)
-    result = _discover(path, **options)
-    if out is not None:
-        with at_work() as progress:
-            result.save(out, force=force, progress=progress)
-    if as_json:
-        print_json({**result.run, "out": None if out is None else str(out)})
-        return
-    show_result(result)
-    if out is not None:
-        click.echo(f"\nwritten to {out}: truths.parquet, facts.parquet, sources.parquet, run.json")
+    tell_result(_discover(path, **options), out, force=force, as_json=as_json)
 
 
 @click.command(epilog=example("veracity evaluate run/ truth.csv"))
@@ -167,9 +149,9 @@ def compare(
     PATH is what discover takes. Without known truths, only how far the algorithms agree is told.
     An algorithm that fails is shown as failed, with its reason.
     """
+    from veracity.claims.read import read_claims
     from veracity.inspect.comparison import compare as compare_algorithms
     from veracity.show.plot import plot_comparison, save_figure
-    from veracity.claims.read import read_claims
     from veracity.show.terminal import at_work, print_json, show_comparison
 
     columns, kind = options.pop("columns"), options.pop("kind")
@@ -223,8 +205,8 @@ def generate(
     """
     from dataclasses import asdict
 
-    from veracity.synthetic import Ranges, Synthetic
     from veracity.io.folders import check_target, finished_folder
+    from veracity.synthetic import Ranges, Synthetic
 
     check_target(out, force=force, marker=SYNTHETIC_FILE)
     if is_random:
@@ -256,11 +238,11 @@ def demo(out: Path | None, force: bool) -> None:
     """
     from veracity.discovery import discover as discover_truths
     from veracity.inspect.evaluation import evaluate as evaluate_result
-    from veracity.show.report import write_report
-    from veracity.result import RUN_FILE
-    from veracity.synthetic import flights
-    from veracity.show.terminal import at_work, show_evaluation, show_result, show_table
     from veracity.io.folders import check_target
+    from veracity.result import RUN_FILE
+    from veracity.show.report import write_report
+    from veracity.show.terminal import at_work, show_evaluation, show_result, show_table
+    from veracity.synthetic import flights
 
     if out is not None:
         check_target(out, force=force, marker=RUN_FILE)
@@ -291,10 +273,10 @@ def _discover(
     from dataclasses import fields, replace
 
     from veracity.algorithms import Prior, algorithm_named
+    from veracity.claims.read import open_claims
     from veracity.discovery import USUAL_ALGORITHM
     from veracity.discovery import discover as discover_truths
     from veracity.engines import Local
-    from veracity.claims.read import open_claims
     from veracity.show.terminal import at_work
 
     columns, kind = options.pop("columns"), options.pop("kind")

@@ -34,8 +34,8 @@ def profile(path: str, truth: str | None, encoding: str, as_json: bool, **option
     PATH is what discover takes. How many claims, sources and items there are, how far they are in
     conflict, how accurate sources are where truth is known, and which sources look like copies.
     """
-    from veracity.inspect.profiling import profile as profile_claims
     from veracity.claims.read import read_claims
+    from veracity.inspect.profiling import profile as profile_claims
     from veracity.show.terminal import at_work, print_json, show_profile
 
     normalise = chosen_normalise(options)
@@ -65,8 +65,8 @@ def check(path: str, known: str | None, encoding: str, as_json: bool, **options:
     PATH is what discover takes. Each warning says what was seen, what it means and what would help;
     how far the answer differs from a vote is told as well.
     """
-    from veracity.inspect.checking import check as check_claims
     from veracity.claims.read import read_claims
+    from veracity.inspect.checking import check as check_claims
     from veracity.show.terminal import at_work, print_json, show_health
 
     normalise = chosen_normalise(options)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from veracity.algorithms.catalogue import algorithms
 
 __all__ = [
     "ABOVE_0",
@@ -23,19 +26,17 @@ __all__ = [
     "json_option",
     "kind_option",
     "known_option",
+    "min_plausibility_option",
     "normalise_options",
     "number_option",
     "out_option",
     "seed_option",
     "split_names",
+    "threads_option",
+    "use_threads",
 ]
 
-ALGORITHM_NAMES = (
-    "veracity", "ltd-rbm", "ltd-rbm-c", "majority-vote", "mle", "ltm", "two-estimates",
-    "three-estimates", "truth-finder", "accu", "accu-sim", "accu-copy", "simple-lca", "sums",
-    "average-log", "investment", "pooled-investment", "dawid-skene", "one-coin", "crh", "catd",
-    "gtm",
-)  # fmt: skip
+ALGORITHM_NAMES = tuple(algorithms())
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""
 
@@ -142,3 +143,21 @@ force_option = click.option("--force", is_flag=True, help="Replace the folder, i
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Where randomness starts."
 )
+min_plausibility_option = click.option(
+    "--min-plausibility",
+    type=click.FloatRange(0.0, 1.0),
+    metavar="P",
+    help="Leave the value empty where it is less plausible than this.",
+)
+threads_option = click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many threads work; as many as there are cores by default.",
+)
+
+
+def use_threads(threads: int | None) -> None:
+    """Let Polars know, which looks when it is loaded: so before it is."""
+    if threads is not None:
+        os.environ.setdefault("POLARS_MAX_THREADS", str(threads))

@@ -50,8 +50,8 @@ def plot(
     same as whom), plausibility (how sure the answer is), trace (how it settled), calibration and
     accuracy (against known truths), and decision (why an item has its value).
     """
-    from veracity.show.plot import save_figure
     from veracity.result import load
+    from veracity.show.plot import save_figure
 
     arguments = _arguments(what, truth, item)
     figure = load(run).plot.draw(what, theme=theme, **arguments)

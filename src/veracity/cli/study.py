@@ -160,8 +160,8 @@ def _carry_out(
     """Carry a study out and show what was found."""
     from veracity.errors import StudyError
     from veracity.show.plot import altair
-    from veracity.study import carry_out, publish
     from veracity.show.terminal import at_work, show_table
+    from veracity.study import carry_out, publish
 
     if algorithms is not None:
         settings["algorithms"] = tuple(algorithms)

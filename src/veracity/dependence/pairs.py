@@ -49,12 +49,13 @@ class PairCounts(NamedTuple):
     """How often pairs of sources meet: only those that do, by a key of both their numbers."""
 
     key: IntArray
-    count: IntArray
+    n_shared: IntArray
 
     def __add__(self, other: PairCounts) -> PairCounts:  # type: ignore[override]
         """The counts of both."""
+        other = PairCounts(*other)  # it may have been kept as a plain tuple
         return PairCounts.of(
-            np.concatenate([self.key, other.key]), np.concatenate([self.count, other.count])
+            np.concatenate([self.key, other.key]), np.concatenate([self.n_shared, other.n_shared])
         )
 
     @classmethod
@@ -127,10 +128,10 @@ def count_shared(block: Block, is_able: BoolArray, rule: PairRule) -> PairCounts
 
 def choose_pairs(counts: PairCounts, rank: FloatArray, rule: PairRule) -> Pairs:
     """The pairs that the rule looks at; the rank decides between partners that share as much."""
-    is_enough = counts.count >= rule.min_shared
+    is_enough = counts.n_shared >= rule.min_shared
     low, high = counts.key[is_enough] >> 32, counts.key[is_enough] & 0xFFFFFFFF
     source, other = np.append(low, high), np.append(high, low)
-    n_shared = np.tile(counts.count[is_enough], 2)
+    n_shared = np.tile(counts.n_shared[is_enough], 2)
     order = np.lexsort((rank[other], -n_shared, source))
     source, other = source[order], other[order]
     place = np.arange(len(source)) - np.searchsorted(source, source)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from veracity.claims.block import Block
@@ -61,7 +60,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Local:
-    """This machine.
+    """One machine, in memory.
 
     Parameters
     ----------
@@ -142,11 +141,6 @@ class HeldLocally:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)

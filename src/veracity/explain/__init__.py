@@ -99,9 +99,7 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
     if weights is None:
         return Why("\n".join(lines), frames, None, None, "none", result.frame_kind)
     scale = SCALES.get(weights.rule, "votes")
-    return Why(
-        "\n".join(lines), frames, scale, weights.rule, weights.account, result.frame_kind
-    )
+    return Why("\n".join(lines), frames, scale, weights.rule, weights.account, result.frame_kind)
 
 
 def _caveats(algorithm: str, item: Item) -> list[str]:
@@ -243,9 +241,7 @@ def _claimed(item: Item, claim: IntArray) -> pl.Series:
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _numbers(
-    result: Result, item: Item, truth: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The estimate, and what each claim adds to it: its share of all weight times its number."""
     number = item.block.number_of_fact[item.fact_of_claim]
     share, prior_share = _shares_of_claims(item)

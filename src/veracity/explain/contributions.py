@@ -1,4 +1,4 @@
-"""What each claim of an item adds to the scores of its facts: the weights of a block of one item."""
+"""What each claim of an item adds to the scores of its facts: the weights of one item."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Item:
             return self.support if self.weights.of_claim is not None else np.abs(self.support)
         n_facts = self.block.n_facts
         total = np.sum([self._confused(fact) for fact in range(n_facts)], axis=0)
-        return self.support - (total - self.support) / max(n_facts - 1, 1)
+        return np.asarray(self.support - (total - self.support) / max(n_facts - 1, 1))
 
     def contribution_to(self, fact: int) -> Contribution:
         """Every claim, or silent voice, that adds something to the score of this fact."""
@@ -148,7 +148,8 @@ class Item:
         said = weights.confusion[self.source_of_claim, label[fact], label[self.fact_of_claim]]
         if weights.of_claim is not None:
             said = said * weights.of_claim
-        return said if weights.shrink_of_item is None else said / weights.shrink_of_item[0]
+        shrink = 1.0 if weights.shrink_of_item is None else weights.shrink_of_item[0]
+        return np.asarray(said / shrink)
 
     def _from_similar(self, fact: int) -> list[Contribution]:
         """What claims of facts that are paired with this one add to it."""

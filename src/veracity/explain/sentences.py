@@ -246,7 +246,7 @@ def _rightness(result: Result, sources: IntArray, attribute: object) -> float:
     assert result.rightness is not None
     if attribute is None:
         return result.rightness.of(sources)
-    number = result.encoded.names.attributes.index_of(attribute)
+    number = result.encoded.names.attributes.index_of(attribute)  # type: ignore[arg-type]
     return result.rightness.of(sources, number or 0)
 
 

@@ -47,7 +47,13 @@ class Judged:
     distances: Distances | None = None
 
 
-def judge_all(held: Held, algorithm: Algorithm[Any], state: Any, kind: str, n_sources: int) -> Judged:  # noqa: ANN401
+def judge_all(
+    held: Held,
+    algorithm: Algorithm[Any],
+    state: Any,  # noqa: ANN401 - the algorithm's own
+    kind: str,
+    n_sources: int,
+) -> Judged:
     """Answer for every block."""
     look = _Estimating if kind == "numeric" else _Judging
     answers: list[Any] = []

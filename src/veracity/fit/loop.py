@@ -116,7 +116,7 @@ class _Run:
 
     def _steps(self, phase: Phase[Any], state: Any, turn: Turn) -> Any:  # noqa: ANN401
         kept = self.kept_totals.get(phase.name, ())
-        totals = []
+        totals: list[Any] = []
         for number, step in enumerate(phase.steps):
             if isinstance(step, Walk):
                 lanes = self.held.walk(step.go, step.lanes(state), turn)

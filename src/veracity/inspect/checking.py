@@ -191,9 +191,7 @@ def check(
     )
 
 
-def _answered(
-    prepared: Prepared, algorithm: Algorithm[Any] | str | None, tell: Progress
-) -> Result:
+def _answered(prepared: Prepared, algorithm: Algorithm[Any] | str | None, tell: Progress) -> Result:
     chosen = chosen_algorithm(algorithm or USUAL_ALGORITHM[prepared.table.kind])
     return answer(prepared, chosen, tell=tell)
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import polars as pl
 
-from veracity.algorithms import Algorithm, algorithms as all_algorithms
-from veracity.discovery import Prepared, answer, chosen_algorithm, prepare
-from veracity.progress import Progress, say_nothing
-from veracity.errors import NotConverged
-from veracity.inspect.evaluation import evaluate, usual_tolerance
+from veracity.algorithms import Algorithm
+from veracity.algorithms import algorithms as all_algorithms
 from veracity.claims.normalise import Normalise
 from veracity.claims.read import read_truths_beside
-from veracity.result import Result
-from veracity.io.frames import hand_back
 from veracity.claims.schema import Kind, keys_of
-from veracity.io.frames import FrameKind
+from veracity.discovery import Prepared, answer, chosen_algorithm, prepare
+from veracity.errors import NotConverged
+from veracity.inspect.evaluation import evaluate, usual_tolerance
+from veracity.io.frames import FrameKind, hand_back
+from veracity.progress import Progress, say_nothing
+from veracity.result import Result
 
 __all__ = ["Comparison", "compare"]
 

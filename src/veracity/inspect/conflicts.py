@@ -1,5 +1,4 @@
-"""What sources say: how far an answer is from a vote, whether sources agree beyond chance, and
-whether groups of near-copies decide."""
+"""What sources say: votes against answers, agreement beyond chance, groups that decide."""
 
 from __future__ import annotations
 
@@ -123,9 +122,7 @@ def _said(block: Block, *, is_binary: bool) -> _Said:
     if not is_binary:
         return _Said(attribute, block.label_of_fact, named, voices)
     label = np.repeat([1, 0], len(named))  # binary facts are called true or false
-    return _Said(
-        np.tile(attribute, 2), label, np.append(named, voices - named), np.tile(voices, 2)
-    )
+    return _Said(np.tile(attribute, 2), label, np.append(named, voices - named), np.tile(voices, 2))
 
 
 def _count_said(block: Block, state: tuple[tuple[int, int], bool], turn: Turn) -> tuple[Any, Any]:

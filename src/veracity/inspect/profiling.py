@@ -31,8 +31,8 @@ from veracity.dependence.pairs import (
     signature_of_source,
 )
 from veracity.discovery import prepare
-from veracity.errors import ParameterError
 from veracity.engines import Held, Local
+from veracity.errors import ParameterError
 from veracity.io.frames import FrameKind, hand_back
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
@@ -237,8 +237,9 @@ def _given(
     tell: Progress,
 ) -> _Given:
     """The claims of a result are encoded already; all others are read."""
+    notes: list[str] = []
     if isinstance(claims, Result):
-        encoded, frame_kind, notes = claims.encoded, claims.frame_kind, []
+        encoded, frame_kind = claims.encoded, claims.frame_kind
         if encoded is None:
             raise ParameterError("profile: this run was saved without its claims; discover again")
         if truth is not None:
@@ -248,7 +249,7 @@ def _given(
             )
     else:
         prepared = prepare(claims, columns=columns, kind=kind, normalise=normalise, tell=tell)
-        encoded, frame_kind, notes = prepared.encoded, prepared.table.frame_kind, []
+        encoded, frame_kind = prepared.encoded, prepared.table.frame_kind
         if truth is not None:
             truths, notes = read_truths_beside(prepared.table, truth)
         notes = [*prepared.notes, *notes]

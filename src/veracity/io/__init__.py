@@ -1,1 +1,1 @@
-"""Where claims come from and where results go: files, frames, folders that appear whole or not at all."""
+"""Where claims come from and where results go: files, frames, folders."""

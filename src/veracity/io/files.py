@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from veracity.io.csv_file import read_csv
 from veracity.errors import InputError, UnreadableFile, VeracityError, first_line
-from veracity.io.memory import require_room
+from veracity.io.csv_file import read_csv
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind
+from veracity.io.memory import require_room
 
 __all__ = [
     "Part",

@@ -35,7 +35,7 @@ class Machine(NamedTuple):
     visible_bias: FloatArray
     weight: FloatArray
     hidden_bias: float
-    is_fixed: IntArray
+    is_fixed: FloatArray
 
 
 class Pace(NamedTuple):

@@ -312,7 +312,7 @@ def _activate(score: FloatArray, base: float, single_truth: bool) -> None:
 def _step(
     a: FloatArray,
     high: FloatArray,
-    is_fixed: IntArray,
+    is_fixed: FloatArray,
     notes: Notes,
     n_touched: int,
     rate: float,

@@ -94,7 +94,11 @@ def weigh_claims(
 
 @kernel
 def sum_by_source(
-    block: Block, number_of_fact: FloatArray, column_of_item: IntArray, n_sources: int, n_columns: int
+    block: Block,
+    number_of_fact: FloatArray,
+    column_of_item: IntArray,
+    n_sources: int,
+    n_columns: int,
 ) -> FloatArray:
     """See the reference."""
     sums = np.zeros((n_sources, n_columns))

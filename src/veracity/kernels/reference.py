@@ -81,7 +81,11 @@ def weigh_claims(
 
 
 def sum_by_source(
-    block: Block, number_of_fact: FloatArray, column_of_item: IntArray, n_sources: int, n_columns: int
+    block: Block,
+    number_of_fact: FloatArray,
+    column_of_item: IntArray,
+    n_sources: int,
+    n_columns: int,
 ) -> FloatArray:
     """Sum the numbers of the facts that each source supports, [source, column of the item]."""
     n_supports = np.diff(block.first_support_of_fact)
@@ -199,7 +203,10 @@ def count_named(block: Block, n_sources: int) -> IntArray:
 def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatArray:
     """Count [source, true label, label said]; label k of item i is true to ``label[i, k]``."""
     n_labels, n_supports = label.shape[1], np.diff(block.first_support_of_fact)
-    said, item = np.repeat(block.label_of_fact, n_supports), np.repeat(block.item_of_fact, n_supports)
+    said, item = (
+        np.repeat(block.label_of_fact, n_supports),
+        np.repeat(block.item_of_fact, n_supports),
+    )
     cells = np.ravel_multi_index(
         (block.source_of_support[:, None], np.arange(n_labels), said[:, None]),
         (n_sources, n_labels, n_labels),

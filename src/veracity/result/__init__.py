@@ -64,12 +64,12 @@ class Result:
 
     @property
     def truths(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
-        """One row per item: the value settled on, its plausibility, the runner-up and the margin."""
+        """One row per item: the value settled on, its plausibility, runner-up and margin."""
         return hand_back(self.tables.truths, self.frame_kind)
 
     @property
     def facts(self) -> Any:  # noqa: ANN401
-        """One row per fact: its plausibility, how many sources support it and how many oppose it."""
+        """One row per fact: its plausibility, how many sources support and oppose it."""
         return hand_back(self.tables.facts, self.frame_kind)
 
     @property

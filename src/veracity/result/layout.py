@@ -64,7 +64,7 @@ def layout_table(encoded: Encoded) -> pl.DataFrame:
 def encoded_from(
     tables: Tables, saved: tuple[pl.DataFrame, pl.DataFrame], labels: pl.Series, kind: Kind
 ) -> Encoded:
-    """The claims that were saved, as one block; a `ValueError` if the tables do not fit together."""
+    """The claims that were saved, as one block; a `ValueError` if tables do not fit together."""
     claims, layout = saved
     facts = tables.facts
     _check(facts, claims, layout, len(tables.sources))
@@ -117,9 +117,7 @@ def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -
     )  # fmt: skip
 
 
-def _check(
-    facts: pl.DataFrame, claims: pl.DataFrame, layout: pl.DataFrame, n_sources: int
-) -> None:
+def _check(facts: pl.DataFrame, claims: pl.DataFrame, layout: pl.DataFrame, n_sources: int) -> None:
     if not {"fact", "source"} <= set(claims.columns):
         raise ValueError("claims.parquet lacks its columns")
     if len(layout) != len(facts) or not {"label", "known"} <= set(layout.columns):

@@ -82,9 +82,7 @@ def _facts_table(part: Part, plausibility: FloatArray) -> pl.DataFrame:
     )
 
 
-def _single_truths(
-    part: Part, facts: pl.DataFrame, min_plausibility: float | None
-) -> pl.DataFrame:
+def _single_truths(part: Part, facts: pl.DataFrame, min_plausibility: float | None) -> pl.DataFrame:
     block, n_values = part.block, part.block.n_facts_of_item
     has_second = n_values > 1
     plausibility = facts["plausibility"].to_numpy()
@@ -177,7 +175,7 @@ def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
 def _items_of_source(encoded: Encoded) -> np.ndarray[Any, Any]:
     n_sources = encoded.names.n_sources
     counts = [np.bincount(block.source_of_voice, minlength=n_sources) for block in encoded.blocks]
-    return np.sum(counts, axis=0)
+    return np.asarray(np.sum(counts, axis=0))
 
 
 def _with_intervals(
@@ -212,7 +210,7 @@ def _refuted(block: Block) -> pl.Series:
 
 
 class Rightness(NamedTuple):
-    """[source, attribute]: how many claims are right, as far as they are plausible, and of how many.
+    """[source, attribute]: how many claims are right, as far as plausible, and of how many.
 
     Where there are no attributes, there is one column.
     """

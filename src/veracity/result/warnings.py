@@ -157,7 +157,9 @@ def lone_sources(survey: Survey) -> list[DataWarning]:
     if is_lone.mean() < MANY_ALONE:
         return []
     names = survey.names.sources.filter(is_lone).to_list()
-    seen = f"{count(len(names), len(is_lone), 'sources')} share no item with another ({some(names)})"
+    seen = (
+        f"{count(len(names), len(is_lone), 'sources')} share no item with another ({some(names)})"
+    )
     return [data_warning("lone-sources", seen, serious=is_lone.mean() >= 0.5)]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from veracity.result.intervals import LEVEL
-from veracity.result.tables import Tables
+
+if TYPE_CHECKING:
+    from veracity.result import Result
 
 __all__ = ["summary_html"]
 
@@ -20,9 +23,10 @@ LONGEST = 60
 """Letters of a name or value that are shown."""
 
 
-def summary_html(lines: Sequence[str], tables: Tables) -> str:
+def summary_html(result: Result) -> str:
     """The lines of the summary, the closest calls, and the sources with most claims."""
-    first, *others = lines
+    first, *others = result.lines()
+    tables = result.tables
     parts = [
         f"<p><strong>{_text(first)}</strong></p>",
         *(f"<p>{_text(line)}</p>" for line in others),

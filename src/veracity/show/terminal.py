@@ -17,15 +17,15 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from veracity.inspect.profiling import Profile
-from veracity.inspect.comparison import Comparison
-from veracity.discovery import Progress
 from veracity.errors import NotConverged
-from veracity.inspect.evaluation import Evaluation
 from veracity.explain import Why, without_keys
 from veracity.inspect.checking import Health
-from veracity.result.intervals import LEVEL
+from veracity.inspect.comparison import Comparison
+from veracity.inspect.evaluation import Evaluation
+from veracity.inspect.profiling import Profile
+from veracity.progress import Progress
 from veracity.result import Result
+from veracity.result.intervals import LEVEL
 
 __all__ = [
     "at_work",

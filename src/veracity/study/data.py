@@ -8,11 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from veracity.discovery import prepare, say_nothing
-from veracity.claims.encode import UNKNOWN, Encoded, IntArray
-from veracity.errors import ParameterError, UnreadableFile
+from veracity.claims.encode import Encoded
+from veracity.claims.known import with_known
 from veracity.claims.read import read_claims, read_truths_beside
-from veracity.claims.known import known_of_fact
+from veracity.claims.schema import keys_of
+from veracity.discovery import prepare
+from veracity.errors import ParameterError, UnreadableFile
 
 __all__ = ["Judged", "check_datasets", "name_of", "read_dataset", "require_names"]
 
@@ -21,11 +22,11 @@ NORMALISED = "+normalised"
 
 
 class Judged(NamedTuple):
-    """Encoded claims, and the truth of each fact."""
+    """Encoded claims, and the same with the truth of each fact."""
 
     name: str
     encoded: Encoded
-    known: IntArray
+    truth: Encoded
 
 
 @lru_cache(maxsize=2)  # a worker goes through the tasks of one dataset, then of the next
@@ -40,14 +41,14 @@ def read_dataset(folder: str, *, known_only: bool = False) -> Judged:
     table = read_claims(claims, normalise=path != folder)
     truths, _ = read_truths_beside(table, truth)
     if known_only:
-        keys = [name for name in ("entity", "attribute") if name in table.rows.columns]
+        keys = keys_of(table.rows)
         is_known = table.rows.join(truths.select(keys).unique(), on=keys, how="semi")
         table = replace(table, rows=is_known)
-    prepared = prepare(table, tell=say_nothing)
-    known, _ = known_of_fact(prepared.encoded, truths)
-    if (known == UNKNOWN).all():
+    encoded = prepare(table).encoded
+    known, _ = with_known(encoded, truths)
+    if not any(block.is_known.any() for block in known.blocks):
         raise UnreadableFile(f"{truth}: none of its truths is about an item in {claims}")
-    return Judged(name_of(folder), prepared.encoded, known)
+    return Judged(name_of(folder), encoded, known)
 
 
 def name_of(folder: str) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from veracity.algorithms import ALGORITHMS, Algorithm, Veracity, algorithm_named
+from veracity.algorithms import CATALOGUE, Algorithm, algorithm_named
+from veracity.algorithms.veracity import Veracity
 from veracity.errors import ParameterError
 from veracity.study.base import Row, Study
 from veracity.study.data import read_dataset
@@ -25,7 +26,9 @@ VOTE = "majority-vote"
 BEST_ELSEWHERE = "best elsewhere"
 """Who chooses, for each dataset, the algorithm that is best on the mean of all others."""
 
-ALL_WITHOUT_NUMBERS = tuple(n for n, make in ALGORITHMS.items() if "categorical" in make().kinds)
+ALL_WITHOUT_NUMBERS = tuple(
+    name for name, entry in CATALOGUE.items() if "categorical" in entry.make().kinds
+)
 
 ABLATIONS: dict[str, Algorithm[Any]] = {
     "veracity": Veracity(),
@@ -111,7 +114,7 @@ def _row(folder: str, name: str, algorithm: Algorithm[Any], table: str) -> Row:
     data = read_dataset(folder)
     row: Row = {"table": table, "dataset": data.name, "algorithm": name}
     try:
-        measured = measure(data.encoded, data.known, algorithm)
+        measured = measure(data.encoded, data.truth, algorithm)
     except ParameterError:
         return {**row, "accuracy": None, "calibration_error": None, "seconds": None}
     return {**row, **measured._asdict()}

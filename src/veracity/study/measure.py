@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veracity.algorithms import Algorithm
-from veracity.discovery import fit, say_nothing
-from veracity.claims.encode import UNKNOWN, Claims, Encoded, FloatArray, IntArray
+from veracity.claims.block import UNKNOWN, Block, FloatArray
+from veracity.claims.encode import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged, ParameterError
+from veracity.fit.judging import judge_all
+from veracity.fit.loop import learn, survey_of
 from veracity.inspect.evaluation import N_BINS
+from veracity.progress import say_nothing
 from veracity.result.tables import SAME
 
 __all__ = ["Measured", "accuracy", "calibration_error", "measure"]
@@ -29,45 +32,55 @@ class Measured(NamedTuple):
     converged: bool
 
 
-def measure(encoded: Encoded, known: IntArray, algorithm: Algorithm[Any]) -> Measured:
-    """Let an algorithm judge claims, on one thread; `known` is the truth of each fact."""
-    prior = algorithm.prior.rates(encoded.sources.to_list())
-    began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConverged)  # the rows say it
-        found = fit(encoded.claims, algorithm, prior, Local(threads=1), say_nothing)
-    seconds = time.perf_counter() - began
-    if found.plausibility is None:
+def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Measured:
+    """Let an algorithm judge claims, on one thread; `truth` are the same with their truth known."""
+    if "categorical" not in algorithm.kinds:
         raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
-    right = accuracy(encoded.claims, found.plausibility, known)
-    doubt = calibration_error(encoded.claims, found.plausibility, known)
-    return Measured(right, doubt, seconds, len(found.trace), found.converged)
+    names = encoded.names
+    began = time.perf_counter()
+    with warnings.catch_warnings(), Local(threads=1).hold(encoded.blocks) as held:
+        warnings.simplefilter("ignore", NotConverged)  # the rows say it
+        survey = survey_of(held, encoded.kind, names)
+        prior = algorithm.prior.rates(names.sources.to_list(), survey.counted.known_of_source)
+        learned = learn(held, survey, algorithm, prior, say_nothing)
+        judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
+    seconds = time.perf_counter() - began
+    plausibility = np.concatenate(judged.plausibility)
+    right, doubt = accuracy(truth, plausibility), calibration_error(truth, plausibility)
+    return Measured(right, doubt, seconds, len(learned.trace), learned.converged)
 
 
-def accuracy(claims: Claims, score_of_fact: FloatArray, known: IntArray) -> float:
+def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:
     """Share of the items with known truth whose highest fact is true; ties share the credit.
 
     An item of which no fact is true counts as wrong: nobody claims its truth.
     """
-    return float(_judged(claims, score_of_fact, known)[0].mean())
+    return float(_judged(truth, score_of_fact)[0].mean())
 
 
-def calibration_error(claims: Claims, plausibility: FloatArray, known: IntArray) -> float:
+def calibration_error(truth: Encoded, plausibility: FloatArray) -> float:
     """By how much the plausibility of the highest facts is off, in tenths, on average."""
-    right, highest = _judged(claims, plausibility, known)
+    right, highest = _judged(truth, plausibility)
     tenth = np.clip((highest * N_BINS).astype(np.int64), 0, N_BINS - 1)
     gap = np.bincount(tenth, right - highest, N_BINS)
     return float(np.abs(gap).sum() / len(right))
 
 
-def _judged(
-    claims: Claims, score_of_fact: FloatArray, known: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def _judged(truth: Encoded, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Of each item with known truth: the share of its highest facts that is true, their score."""
-    first = claims.all.first_fact_of_item[:-1]
+    found, first = [], 0
+    for block in truth.blocks:
+        found.append(_judged_in(block, score_of_fact[first : first + block.n_facts]))
+        first += block.n_facts
+    right, top = (np.concatenate(part) for part in zip(*found, strict=True))
+    return right, top
+
+
+def _judged_in(block: Block, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:
+    first, known = block.first_fact_of_item[:-1], block.known_of_fact
     score = np.round(score_of_fact, SAME)
     top = np.maximum.reduceat(score, first)
-    is_top = score == np.repeat(top, np.diff(claims.all.first_fact_of_item))
+    is_top = score == np.repeat(top, block.n_facts_of_item)
     n_top = np.add.reduceat(is_top.astype(np.float64), first)
     n_right = np.add.reduceat((is_top & (known == 1)).astype(np.float64), first)
     is_judged = known[first] != UNKNOWN

@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from veracity.study.base import Study
 from veracity.io.folders import finished_file
+from veracity.study.base import Study
 
 __all__ = ["write_page"]
 

@@ -94,7 +94,7 @@ class RobustnessStudy(Study):
             _, algorithm, origin, setting, folder = json.loads(task)
             data = read_dataset(folder, known_only=self.known_only)
             measured = measure(
-                data.encoded, data.known, with_settings(algorithm, setting, self.seed)
+                data.encoded, data.truth, with_settings(algorithm, setting, self.seed)
             )
             applied = {"algorithm": algorithm, "optimized_for": origin, "dataset": data.name}
             return [{**applied, "setting": json.dumps(setting), **measured._asdict()}]
@@ -161,7 +161,7 @@ def optimise(data: Judged, name: str, seed: int = 0) -> tuple[str, dict[str, flo
         key = json.dumps(setting, sort_keys=True)
         if key not in tried:
             tried[key] = measure(
-                data.encoded, data.known, with_settings(name, setting, seed)
+                data.encoded, data.truth, with_settings(name, setting, seed)
             ).accuracy
         return tried[key]
 

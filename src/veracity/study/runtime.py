@@ -88,12 +88,12 @@ class RuntimeStudy(Study):
         sizes = SyntheticStudy(fixed=fixed | {"copying": 0.2}, seed=self.seed, claims=(1, 1 << 40))
         data = sizes.draw(0)
         algorithm = algorithm_named(name)
-        measure(data.encoded, data.known, algorithm)
-        runs = [measure(data.encoded, data.known, algorithm) for _ in range(self.repeats)]
+        measure(data.encoded, data.truth, algorithm)
+        runs = [measure(data.encoded, data.truth, algorithm) for _ in range(self.repeats)]
         return [
             {
                 "algorithm": name,
-                "claims": data.encoded.claims.n_claims,
+                "claims": data.encoded.n_claims,
                 "seconds": median(run.seconds for run in runs),
                 "fastest": min(run.seconds for run in runs),
                 "slowest": max(run.seconds for run in runs),

@@ -91,7 +91,7 @@ class SensitivityStudy(Study):
         algorithm, parameter, value, folder = task.split(" ", maxsplit=3)
         data = read_dataset(folder, known_only=self.known_only)
         chosen = with_settings(algorithm, {parameter: float(value)}, self.seed)
-        measured = measure(data.encoded, data.known, chosen)
+        measured = measure(data.encoded, data.truth, chosen)
         setting = {"dataset": data.name, "algorithm": algorithm, "parameter": parameter}
         return [{**setting, "setting": float(value), **measured._asdict()}]
 

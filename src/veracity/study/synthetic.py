@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import algorithm_named
-from veracity.inspect.profiling import accuracy_of_source, entropy_of_item
-from veracity.claims.encode import Encoded, FloatArray, IntArray, encode
-from veracity.errors import ParameterError
+from veracity.claims.block import FloatArray
+from veracity.claims.encode import Encoded, encode
 from veracity.claims.schema import ClaimsTable
+from veracity.errors import ParameterError
+from veracity.inspect.profiling import accuracy_of_source, entropy_of_item
 from veracity.study.base import Row, Study
 from veracity.study.figures import characteristic_figure
 from veracity.study.measure import accuracy, measure
@@ -46,7 +47,7 @@ class Dataset(NamedTuple):
     parameters: Synthetic
     drawn: SyntheticArrays
     encoded: Encoded
-    known: IntArray
+    truth: Encoded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +103,7 @@ class SyntheticStudy(Study):
         described = _describe(data)
         rows = []
         for name in self.algorithms:
-            measured = measure(data.encoded, data.known, algorithm_named(name))
+            measured = measure(data.encoded, data.truth, algorithm_named(name))
             rows.append({"dataset": int(task), "algorithm": name, **measured._asdict()})
         for name, right in _oracles(data).items():
             rows.append({"dataset": int(task), "algorithm": name, "accuracy": right})
@@ -158,18 +159,22 @@ def _encode(parameters: Synthetic, drawn: SyntheticArrays) -> Dataset:
     facts = encoded.facts
     true_value = drawn.true_value_of_item[facts["entity"].to_numpy()]
     known = (facts["value"].to_numpy() == true_value).astype(np.int8)
-    return Dataset(parameters, drawn, encoded, known)
+    first = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
+    blocks = [
+        block._replace(known_of_fact=known[a : a + block.n_facts])
+        for a, block in zip(first, encoded.blocks, strict=False)
+    ]
+    return Dataset(parameters, drawn, encoded, encoded.with_known(blocks))
 
 
 def _describe(data: Dataset) -> Row:
     """What makes the dataset hard, and how it was drawn."""
-    claims = data.encoded.claims
-    accuracies = accuracy_of_source(claims, data.known)
+    accuracies = accuracy_of_source(data.truth)
     return {
-        "normalized_entropy": float(entropy_of_item(claims).mean()),
+        "normalized_entropy": float(entropy_of_item(data.encoded).mean()),
         "copied_claim_frequency": float((data.drawn.original_of_claim != NOBODY).mean()),
         "mean_source_accuracy": float(np.nanmean(accuracies)),
-        "claims": claims.n_claims,
+        "claims": data.encoded.n_claims,
         **{f"parameter_{name}": value for name, value in asdict(data.parameters).items()},
     }
 
@@ -200,7 +205,7 @@ def _weighted_vote(data: Dataset, weight_of_claim: FloatArray) -> float:
     score = np.bincount(place, weight_of_claim, minlength=data.parameters.items * n_values)
     facts = data.encoded.facts
     score_of_fact = score[facts["entity"].to_numpy() * n_values + facts["value"].to_numpy()]
-    return accuracy(data.encoded.claims, score_of_fact, data.known)
+    return accuracy(data.truth, score_of_fact)
 
 
 def _overall(rows: pl.DataFrame) -> pl.DataFrame:

@@ -26,12 +26,12 @@ from typing import Any
 import polars as pl
 
 from veracity._version import __version__
-from veracity.discovery import Progress, say_nothing
 from veracity.errors import OutputError, ParameterError, StudyError
+from veracity.io.folders import finished_file, writing
+from veracity.progress import Progress, say_nothing
 from veracity.show.plot import save_figure
 from veracity.study.base import Row, Study
 from veracity.study.page import write_page
-from veracity.io.folders import finished_file, writing
 
 __all__ = ["STUDY_FILE", "carry_out", "publish"]
 

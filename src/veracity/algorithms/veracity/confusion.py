@@ -107,7 +107,7 @@ class Confusions(NamedTuple):
         return likeliest_strength(said, usual, nearby)
 
     def _anchored(self, learned: FloatArray, accuracy: FloatArray) -> FloatArray:
-        """Two labels can be taken for each other: as far as that is likely, all sources are alike."""
+        """Two labels can be swapped: as far as that is likely, all sources count as alike."""
         if len(self.share) != 2 or (self.prior.is_fixed == 1).any():
             return learned
         doubt, usual = _doubt(accuracy)

@@ -84,7 +84,7 @@ class OneCoin(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether accuracies differ by attribute by now."""
-        return self.by_attribute.shape[1] > 0
+        return bool(self.by_attribute.shape[1] > 0)
 
     @property
     def _alike(self) -> FloatArray:

@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from veracity.errors import ParameterError
+from veracity.claims.normalise.rewriting import spell, write
+from veracity.claims.normalise.spelling import fold, says_nothing, says_where_to_look
 from veracity.claims.normalise.value_types import (
     READING_SCHEMA,
     VALUE_KINDS,
@@ -32,9 +33,8 @@ from veracity.claims.normalise.value_types import (
     detect_readings,
     read_values,
 )
-from veracity.claims.normalise.rewriting import spell, write
 from veracity.claims.schema import Kind
-from veracity.claims.normalise.spelling import fold, says_nothing, says_where_to_look
+from veracity.errors import ParameterError
 
 __all__ = [
     "VALUE_KINDS",

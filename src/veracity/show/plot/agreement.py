@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.encode import FloatArray, IntArray
+from veracity.claims.block import FloatArray, IntArray
+from veracity.dependence.meeting import Met, meetings
 from veracity.errors import ParameterError
+from veracity.inspect.overlap import FEW_SHARED
 from veracity.show.plot.figure import Look, altair, finish, look_of
 
 if TYPE_CHECKING:
@@ -20,10 +22,6 @@ __all__ = ["agreement_table", "plot_agreement"]
 
 MOST_SOURCES = 60
 """So many sources fit in a matrix one can read; of more, the most active."""
-
-FEW = 5
-"""Of pairs that share fewer items no agreement is told; and so many shared items with the usual
-agreement every pair is taken to have beside those seen, where sources are put side by side."""
 
 NEAR = 0.9
 """Groups that agree as much, on average, are outlined."""
@@ -38,17 +36,11 @@ def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
     `group` numbers the groups that agree on nine of ten items or more, if both are in the same one.
     """
     chosen = _most_active(result, most)
-    met = _answers(result, chosen)
-    says = _matrix(met, "answer", len(chosen))
-    speaks = _matrix(met, "item", len(chosen))
-    wrong = met.filter("is_mistake")
-    says_wrong = _matrix(wrong, "answer", len(chosen))
-    is_wrong = _matrix(wrong, "item", len(chosen))
-    shared, same = _meet(speaks, speaks), _meet(says, says)
-    either = _meet(is_wrong, speaks)
-    mistakes = either + either.T - _meet(is_wrong, is_wrong)
-    agreement = np.divide(same, shared, out=np.full(same.shape, np.nan), where=shared >= FEW)
-    order, group = _side_by_side(same, shared)
+    met = _met(result, chosen)
+    agreement = np.divide(
+        met.same, met.shared, out=np.full(met.same.shape, np.nan), where=met.shared >= FEW_SHARED
+    )
+    order, group = _side_by_side(met.same, met.shared)
     one, other = (grid.ravel() for grid in np.meshgrid(order, order, indexing="ij"))
     names = result.tables.sources["source"].gather(chosen)
     rows = pl.DataFrame(
@@ -56,10 +48,10 @@ def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
             "source": names.gather(one),
             "other": names.gather(other),
             "agreement": agreement[one, other],
-            "shared": shared[one, other].astype(np.int64),
-            "same": same[one, other].astype(np.int64),
-            "mistakes": mistakes[one, other].astype(np.int64),
-            "same_mistakes": _meet(says_wrong, says_wrong)[one, other].astype(np.int64),
+            "shared": met.shared[one, other].astype(np.int64),
+            "same": met.same[one, other].astype(np.int64),
+            "mistakes": met.mistakes[one, other].astype(np.int64),
+            "same_mistakes": met.same_mistakes[one, other].astype(np.int64),
             "group": np.where(group[one] == group[other], group[one], 0),
         }
     )
@@ -78,58 +70,16 @@ def _most_active(result: Result, most: int) -> IntArray:
     return ranked["row"].head(most).to_numpy()
 
 
-def _answers(result: Result, chosen: IntArray) -> pl.DataFrame:
-    """What each chosen source says of each item: one row each, answers as numbers.
-
-    A source that names several values of an item gives one answer: all of them.
-    """
-    claims: pl.DataFrame | None = result.tables.claims
-    if claims is None:
+def _met(result: Result, chosen: IntArray) -> Met:
+    """What each two of the chosen sources say of the same items."""
+    if result.encoded is None:
         raise ParameterError(
             "plot: this run was saved without its claims, from which agreement is counted; "
             "discover it again"
         )
-    number = pl.DataFrame({"source": chosen, "number": np.arange(len(chosen))})
-    number = number.cast({"source": claims.schema["source"]})
-    met = claims.join(number, on="source")
-    if result.kind == "binary":
-        is_true = result.tables.facts["plausibility"].gather(met["fact"]) > 0.5
-        answer = 2 * pl.col("fact").cast(pl.Int64) + pl.col("claim")
-        return met.select(
-            "number", item="fact", answer=answer, is_mistake=pl.col("claim") != is_true
-        )
-    keys = [name for name in ("entity", "attribute") if name in result.tables.facts.columns]
-    facts = result.tables.facts.select(
-        item=pl.struct(keys).rle_id(),
-        is_mistake=pl.col("plausibility") < 0.5
-        if "plausibility" in result.tables.facts.columns
-        else pl.lit(value=False),
-    )
-    met = met.select("number", "fact").with_columns(facts[met["fact"]])
-    answers = met.group_by("number", "item").agg(pl.col("fact").sort(), pl.col("is_mistake").any())
-    if (answers["fact"].list.len() == 1).all():
-        return answers.with_columns(answer=pl.col("fact").list.first())
-    joined = pl.col("fact").cast(pl.List(pl.String)).list.join("+")
-    return answers.with_columns(answer=joined.rank("dense"))
-
-
-def _matrix(met: pl.DataFrame, column: str, n_sources: int) -> Any:  # noqa: ANN401 - scipy's
-    """A row a source, a column an answer or item, 1 where they meet."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 - loaded on first use
-
-    column_of_row = met[column].to_numpy().astype(np.int64)
-    width = int(column_of_row.max()) + 1 if len(column_of_row) else 1
-    places = (met["number"].to_numpy(), column_of_row)
-    return csr_array((np.ones(len(met)), places), shape=(n_sources, width))
-
-
-def _meet(one: Any, other: Any) -> FloatArray:  # noqa: ANN401
-    """How often each row of one meets each row of the other."""
-    width = max(one.shape[1], other.shape[1])
-    for matrix in (one, other):
-        matrix.resize((matrix.shape[0], width))
-    met: FloatArray = (one @ other.T).toarray()
-    return met
+    facts = result.tables.facts
+    p = facts["plausibility"].to_numpy() if "plausibility" in facts.columns else np.ones(len(facts))
+    return meetings(result.encoded, p < 0.5, chosen)
 
 
 def _side_by_side(same: FloatArray, shared: FloatArray) -> tuple[IntArray, IntArray]:
@@ -143,7 +93,7 @@ def _side_by_side(same: FloatArray, shared: FloatArray) -> tuple[IntArray, IntAr
 
     apart = ~np.eye(len(same), dtype=bool)
     usual = same[apart].sum() / max(shared[apart].sum(), 1.0)
-    distance = 1.0 - (same + FEW * usual) / (shared + FEW)
+    distance = 1.0 - (same + FEW_SHARED * usual) / (shared + FEW_SHARED)
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
     return leaves_list(tree), fcluster(tree, 1.0 - NEAR, "distance")
@@ -185,8 +135,8 @@ def _note(result: Result, table: pl.DataFrame, shown: int) -> str:
     parts.append("Share of the items of which both speak; those that agree stand side by side.")
     if table["group"].count():
         parts.append("Outlined: groups that agree on 9 of 10 or more, near-copies or all right.")
-    if (table["shared"] < FEW).any():
-        parts.append(f"Empty: fewer than {FEW} shared items.")
+    if (table["shared"] < FEW_SHARED).any():
+        parts.append(f"Empty: fewer than {FEW_SHARED} shared items.")
     return " ".join(parts)
 
 

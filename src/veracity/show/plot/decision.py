@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError
+from veracity.explain.contributions import Item, items_at
 from veracity.show.plot.figure import Look, altair, finish, look_of, shorten
-from veracity.explain.contributions import Item, Weighing, cut_items
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
+    from veracity.claims.schema import Kind
     from veracity.explain import Why
     from veracity.result import Result
-    from veracity.claims.schema import Kind
 
 __all__ = ["plot_decision", "waterfall_table"]
 
@@ -48,7 +49,7 @@ def _one_item(result: Result, entity: object, attribute: object) -> Why:
         raise ParameterError(f"plot: '{entity}' has several attributes; name one of {there_are}")
     if why.scale is None:
         raise ParameterError(
-            f"plot: {result.run['algorithm']} does not judge by weights, so there is no waterfall; "
+            f"plot: {result.run.algorithm} does not judge by weights, so there is no waterfall; "
             "'veracity explain' tells who says what"
         )
     if not values["score"].is_finite().all():
@@ -86,11 +87,9 @@ def _weighed(result: Result, why: Why) -> pl.DataFrame:
     All of them: `Why.rows` sums up those that weigh least.
     """
     tables, values = result.tables, why.tables[0]
-    keys: list[str] = [n for n in ("entity", "attribute", "fact") if n in values.columns]
-    is_of_item = [pl.col(key).eq_missing(pl.lit(values[key][0])) for key in keys]
+    is_of_item = [pl.col(key).eq_missing(pl.lit(values[key][0])) for key in keys_of(values)]
     rows = tables.facts.select(pl.all_horizontal(*is_of_item).arg_true()).to_series().to_numpy()
-    item = cut_items(tables, rows, keys)[0]
-    weighing = Weighing(tables, result.run, item)
+    item = items_at(result, rows)[0]
     is_value = "value" in item.facts.columns
     said = item.facts["value"].gather(item.fact_of_claim) if is_value else item.is_positive
     sources = pl.DataFrame({"source": item.source_of_claim, "claimed": said}).cast(
@@ -100,9 +99,9 @@ def _weighed(result: Result, why: Why) -> pl.DataFrame:
         pl.col("claimed").str.join(" and ")
     )
     for name, fact in zip(("weight", "rival"), _facts_of(values, item), strict=False):
-        bearing = weighing.bearing_on(fact)
-        source = item.source_of_claim[bearing.claim]
-        added = pl.DataFrame({"source": source, name: bearing.weight})
+        contribution = item.contribution_to(fact)
+        source = item.source_of_claim[contribution.claim]
+        added = pl.DataFrame({"source": source, name: contribution.weight})
         added = added.group_by("source").agg(pl.col(name).sum())
         weighed = weighed.join(added, on="source", how="left", maintain_order="left")
     if "rival" not in weighed.columns:  # there is one value, or the rival is what nobody claims

@@ -10,8 +10,8 @@ import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import calibration_bins, evaluate, score_truths
-from veracity.show.plot.figure import Look, altair, finish, look_of
 from veracity.result import Result
+from veracity.show.plot.figure import Look, altair, finish, look_of
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -207,7 +207,7 @@ def trace_table(result: Result, most: int = MOST_ROUNDS) -> pl.DataFrame:
     and are left out.
     """
     schema = {"round": pl.Int64, "change": pl.Float64, "seconds": pl.Float64}
-    rows = pl.DataFrame(result.run["trace"], schema=schema).filter(pl.col("change") > 0.0)
+    rows = pl.DataFrame(result.run.trace, schema=schema).filter(pl.col("change") > 0.0)
     if len(rows) <= most:
         return rows
     return rows[np.unique(np.linspace(0, len(rows) - 1, most).round().astype(np.int64))]
@@ -216,14 +216,14 @@ def trace_table(result: Result, most: int = MOST_ROUNDS) -> pl.DataFrame:
 def plot_trace(result: Result, theme: str = "light") -> TopLevelMixin:
     """How far each round moved the sources' rates, on a logarithmic scale."""
     alt, look = altair(), look_of(theme)
-    rows, rounds = trace_table(result), result.run["rounds"]
+    rows, rounds = trace_table(result), result.run.rounds
     if rows.is_empty():
         raise ParameterError(
-            f"plot: there is no trace to draw: {result.run['algorithm']} moved nothing in "
+            f"plot: there is no trace to draw: {result.run.algorithm} moved nothing in "
             f"{rounds} rounds"
         )
     x = alt.X("round:Q", title="round", axis=alt.Axis(format="d", tickMinStep=1))
-    tolerance = result.run.get("parameters", {}).get("tolerance")
+    tolerance = result.run.parameters.get("tolerance")
     y = alt.Y("change:Q", title="change of the sources' rates", **_decades(alt, rows, tolerance))
     tooltip = ["round:Q", alt.Tooltip("change:Q", format=".3g"), "seconds:Q"]
     lines = alt.Chart(rows).encode(x=x, y=y, tooltip=tooltip)
@@ -240,7 +240,7 @@ def plot_trace(result: Result, theme: str = "light") -> TopLevelMixin:
     note = f"{'Converged' if result.converged else 'NOT converged'} after {rounds:,} rounds."
     if len(rows) < rounds:
         note += f" {len(rows):,} of them are drawn."
-    title = f"How {result.run['algorithm']} settled"
+    title = f"How {result.run.algorithm} settled"
     figure: TopLevelMixin = finish(chart, look, title, note)
     return figure
 

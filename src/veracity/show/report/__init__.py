@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from veracity.discovery import Progress
 from veracity.errors import OutputError
+from veracity.io.folders import finished_file
+from veracity.progress import Progress
+from veracity.result import Result
 from veracity.show.report.contents import sections_of
 from veracity.show.report.gather import gather
 from veracity.show.report.page import put_together
-from veracity.result import Result
-from veracity.io.folders import finished_file
 
 __all__ = ["write_report"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from veracity.inspect.overlap import FEW_SHARED
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, paragraph, table
 
@@ -14,9 +15,6 @@ MOST_PAIRS = 100
 
 SUSPICIOUS = 0.5
 """Pairs are suspected that make this share of their mistakes together."""
-
-FEW = 5
-"""With fewer mistakes in common a pair is not suspected."""
 
 
 def copies(found: Findings) -> str:
@@ -37,7 +35,7 @@ def shared_mistakes(found: Findings) -> pl.DataFrame:
         return pl.DataFrame(schema=columns)
     pairs = found.agreement.filter(pl.col("source") < pl.col("other"))
     share = pl.col("same_mistakes") / pl.col("mistakes")
-    suspected = pairs.filter(pl.col("same_mistakes") >= FEW, share >= SUSPICIOUS)
+    suspected = pairs.filter(pl.col("same_mistakes") >= FEW_SHARED, share >= SUSPICIOUS)
     suspected = suspected.with_columns(share=share).rename(
         {"same_mistakes": "shared_mistakes", "shared": "shared_items"}
     )
@@ -51,11 +49,11 @@ def _by_algorithm(found: Findings) -> str:
     if pairs is None:
         return ""
     if pairs.is_empty():
-        return paragraph(f"{found.result.run['algorithm']} found no copier.")
+        return paragraph(f"{found.result.run.algorithm} found no copier.")
     ranked = pairs.sort("probability", descending=True, maintain_order=True)
     counts = pl.col("shared_true", "shared_false", "different").round().cast(pl.Int64)
     look = Look(
-        caption=f"Copiers, as {found.result.run['algorithm']} sees them",
+        caption=f"Copiers, as {found.result.run.algorithm} sees them",
         of=len(pairs),
         sortable=True,
         headings={"source": "copier"},

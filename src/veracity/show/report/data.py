@@ -74,7 +74,7 @@ def _rounded(column: str) -> Cell:
 def changes(found: Findings) -> str:
     """What normalising changed, and what was left out."""
     run, made = found.result.run, found.result.tables.changes
-    rows, n_claims = run["input"].get("rows"), run["input"]["claims"]
+    rows, n_claims = run.input.rows, run.input.claims
     parts = []
     if rows:
         rest = "all of them count" if rows == n_claims else f"{n_claims:,} claims came of them"

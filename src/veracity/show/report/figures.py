@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, get_args
 
 import polars as pl
 
-from veracity.discovery import Progress
 from veracity.errors import ParameterError
+from veracity.progress import Progress
+from veracity.result import Result
 from veracity.show.plot import Plots, ThemeName
 from veracity.show.report.markup import text
-from veracity.result import Result
 
 __all__ = ["Drawn", "draw"]
 

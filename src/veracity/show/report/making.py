@@ -11,11 +11,12 @@ from typing import Any
 import polars as pl
 
 from veracity._version import __version__
-from veracity.algorithms import ALGORITHMS, algorithm_named
+from veracity.algorithms import algorithm_named, algorithms
 from veracity.discovery import USUAL_ALGORITHM
+from veracity.result import Result
+from veracity.result.run import Run, describe_parameters
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, paragraph, table, text
-from veracity.result import Result, describe_parameters
 
 __all__ = ["command", "making", "python_call"]
 
@@ -42,28 +43,28 @@ def making(found: Findings) -> str:
 
 def _ran(result: Result) -> str:
     run = result.run
-    rounds = f"{run['rounds']:,} round{'s' * (run['rounds'] != 1)}"
+    rounds = f"{run.rounds:,} round{'s' * (run.rounds != 1)}"
     how = "converged" if result.converged else "did not converge"
-    seconds = sum(run.get("seconds", {}).values())
+    seconds = sum(run.seconds.values())
     took = f", in {seconds:,.1f} seconds" if seconds else ""
-    saved = f" The run was saved at {run['saved']}." if "saved" in run else ""
-    return paragraph(f"{run['algorithm']} {how} after {rounds}{took}.{saved} To make it again:")
+    saved = f" The run was saved at {run.saved}." if run.saved else ""
+    return paragraph(f"{run.algorithm} {how} after {rounds}{took}.{saved} To make it again:")
 
 
 def command(result: Result) -> str:
     """What to type; in capitals what only the user can know."""
     run = result.run
-    words = ["veracity", "discover", _origin(run), "--algorithm", run["algorithm"]]
-    if run["kind"] != "categorical":
-        words += ["--kind", run["kind"]]
+    words = ["veracity", "discover", _origin(run), "--algorithm", run.algorithm]
+    if run.kind != "categorical":
+        words += ["--kind", run.kind]
     columns = _columns(run)
     if columns:
         words += ["--columns", ",".join(f"{part}={name}" for part, name in columns.items())]
-    if run.get("normalisation"):
+    if run.normalisation:
         words.append("--normalise")
-    if run.get("min_plausibility") is not None:
-        words += ["--min-plausibility", str(run["min_plausibility"])]
-    if run["input"].get("known"):
+    if run.min_plausibility is not None:
+        words += ["--min-plausibility", str(run.min_plausibility)]
+    if run.input.known:
         words += ["--known", "TRUTHS"]
     changed = _changed(result)
     if "prior" in changed:
@@ -78,7 +79,7 @@ def command(result: Result) -> str:
 def python_call(result: Result) -> str:
     """What to write in Python, with all that differs from the defaults."""
     run = result.run
-    is_usual = run["algorithm"] == USUAL_ALGORITHM[result.kind] and not _changed(result)
+    is_usual = run.algorithm == USUAL_ALGORITHM[result.kind] and not _changed(result)
     origin = _origin(run)
     given = [origin if origin == NO_FILE else json.dumps(origin, ensure_ascii=False)]
     if not is_usual:
@@ -86,13 +87,13 @@ def python_call(result: Result) -> str:
     columns = _columns(run)
     if columns:
         given.append(f"columns={columns!r}")
-    if run["kind"] != "categorical":
-        given.append(f"kind={run['kind']!r}")
-    if run.get("normalisation"):
+    if run.kind != "categorical":
+        given.append(f"kind={run.kind!r}")
+    if run.normalisation:
         given.append("normalise=True")
-    if run.get("min_plausibility") is not None:
-        given.append(f"min_plausibility={run['min_plausibility']!r}")
-    if run["input"].get("known"):
+    if run.min_plausibility is not None:
+        given.append(f"min_plausibility={run.min_plausibility!r}")
+    if run.input.known:
         given.append("known=TRUTHS")
     return f"veracity.discover({', '.join(given)})"
 
@@ -100,47 +101,46 @@ def python_call(result: Result) -> str:
 def _algorithm(result: Result) -> str:
     """The algorithm, with the parameters that are not the usual ones."""
     run, changed = result.run, _changed(result)
-    if run["algorithm"] not in ALGORITHMS or not changed:
-        return repr(run["algorithm"])
+    if run.algorithm not in algorithms() or not changed:
+        return repr(run.algorithm)
     given = ", ".join(
         f"{name}={'PRIOR' if name == 'prior' else repr(value)}" for name, value in changed.items()
     )
-    if run["algorithm"] == "ltd-rbm-c":
+    if run.algorithm == "ltd-rbm-c":
         given = f"single_truth=True, {given}"
-    return f"veracity.{type(algorithm_named(run['algorithm'])).__name__}({given})"
+    return f"veracity.{type(algorithm_named(run.algorithm)).__name__}({given})"
 
 
 def _changed(result: Result) -> dict[str, Any]:
     """The parameters that are not the usual ones."""
     run = result.run
-    if run["algorithm"] not in ALGORITHMS:
+    if run.algorithm not in algorithms():
         return {}
-    usual = describe_parameters(algorithm_named(run["algorithm"]))
-    return {k: v for k, v in run.get("parameters", {}).items() if k in usual and v != usual[k]}
+    usual = describe_parameters(algorithm_named(run.algorithm))
+    return {k: v for k, v in run.parameters.items() if k in usual and v != usual[k]}
 
 
-def _origin(run: dict[str, Any]) -> str:
+def _origin(run: Run) -> str:
     """The file that was read, or a name for what was no file."""
-    origin = str(run["input"]["origin"])
+    origin = str(run.input.origin)
     return NO_FILE if origin.startswith("the ") else origin
 
 
-def _columns(run: dict[str, Any]) -> dict[str, str]:
+def _columns(run: Run) -> dict[str, str]:
     """The columns whose names are not those of their parts."""
-    columns: dict[str, str] = run["input"].get("columns") or {}
-    return {part: name for part, name in columns.items() if part != name}
+    return {part: name for part, name in run.input.columns.items() if part != name}
 
 
 def _settings(result: Result) -> pl.DataFrame:
     run = result.run
     settings = {
-        "claims": run["input"]["origin"],
-        "kind of claims": run["kind"],
-        "algorithm": run["algorithm"],
-        **run.get("parameters", {}),
-        "known truths": run["input"].get("known", 0),
-        "min_plausibility": run.get("min_plausibility"),
-        "normalised": "yes" if run.get("normalisation") else "no",
+        "claims": run.input.origin,
+        "kind of claims": run.kind,
+        "algorithm": run.algorithm,
+        **run.parameters,
+        "known truths": run.input.known,
+        "min_plausibility": run.min_plausibility,
+        "normalised": "yes" if run.normalisation else "no",
     }
     rows = [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
             for name, value in settings.items()]  # fmt: skip
@@ -150,7 +150,7 @@ def _settings(result: Result) -> pl.DataFrame:
 def _versions(result: Result) -> pl.DataFrame:
     """What discovered, and what wrote this page."""
     rows = [
-        ("veracity, which discovered", str(result.run.get("veracity", __version__))),
+        ("veracity, which discovered", str(result.run.veracity or __version__)),
         ("veracity, which wrote this page", __version__),
         ("python", platform.python_version()),
     ]

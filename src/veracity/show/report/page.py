@@ -26,7 +26,7 @@ class Section(NamedTuple):
 def put_together(found: Findings, sections: list[Section]) -> str:
     """The page, which asks the network for nothing and runs no script but its own."""
     style, script = (_asset(name) for name in ("style.css", "script.js"))
-    title = f"What is true in {_short(str(found.result.run['input']['origin']))}"
+    title = f"What is true in {_short(str(found.result.run.input.origin))}"
     links = "".join(f'<li><a href="#{s.anchor}">{text(s.title)}</a></li>' for s in sections)
     parts = "".join(
         f'<section id="{s.anchor}" aria-labelledby="{s.anchor}-title">'

@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from veracity.inspect.warnings import Concern
+from veracity.result import Result
 from veracity.result.intervals import LEVEL
+from veracity.result.warnings import DataWarning
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, bullets, details, paragraph, share, table, text
-from veracity.result import Result
 
 __all__ = ["key_numbers", "summary", "thing", "told"]
 
@@ -30,12 +30,12 @@ def summary(found: Findings) -> str:
 
 def key_numbers(found: Findings) -> list[tuple[str, str]]:
     """The few numbers to know first."""
-    given, truths = found.result.run["input"], found.result.tables.truths
+    given, truths = found.result.run.input, found.result.tables.truths
     numbers = [
-        (thing(found.result, 2), f"{given['items']:,}"),
-        ("sources", f"{given['sources']:,}"),
-        ("claims", f"{given['claims']:,}"),
-        ("contested", share(_n_contested(found.result) / max(given["items"], 1))),
+        (thing(found.result, 2), f"{given.items:,}"),
+        ("sources", f"{given.sources:,}"),
+        ("claims", f"{given.claims:,}"),
+        ("contested", share(_n_contested(found.result) / max(given.items, 1))),
     ]
     if "plausibility" in truths.columns:
         numbers.append(("expected to be wrong", _about(_expected_wrong(found.result))))
@@ -67,11 +67,11 @@ def thing(result: Result, number: int) -> str:
 
 
 def _given(result: Result) -> str:
-    given = result.run["input"]
-    n_items, n_contested = given["items"], _n_contested(result)
+    given = result.run.input
+    n_items, n_contested = given.items, _n_contested(result)
     things = thing(result, n_items)
-    sources = "1 source makes" if given["sources"] == 1 else f"{given['sources']:,} sources make"
-    claims = "1 claim" if given["claims"] == 1 else f"{given['claims']:,} claims"
+    sources = "1 source makes" if given.sources == 1 else f"{given.sources:,} sources make"
+    claims = "1 claim" if given.claims == 1 else f"{given.claims:,} claims"
     start = f"{sources} {claims} about {n_items:,} {things}"
     if n_contested == 0:
         return f"{start}, and nobody contradicts another."
@@ -128,7 +128,7 @@ def _sure(result: Result) -> pl.Series:
     if result.kind == "categorical":
         return result.tables.truths["plausibility"]
     p = result.tables.facts["plausibility"]
-    least = result.run["min_plausibility"] if result.kind == "multiple" else None
+    least = result.run.min_plausibility if result.kind == "multiple" else None
     is_true = p >= (0.5 if least is None else least)
     return pl.select(pl.when(is_true).then(p).otherwise(1.0 - p)).to_series()
 
@@ -192,16 +192,16 @@ def _warnings(found: Findings) -> str:
     return f"<h3>{'A warning' if n == 1 else f'{n} warnings'} before you believe it</h3>{warnings}"
 
 
-def _warning(concern: Concern) -> str:
+def _warning(warning: DataWarning) -> str:
     evidence = ""
-    if concern.evidence is not None and len(concern.evidence):
-        shown: pl.DataFrame = concern.evidence.head(10)
-        look = Look(caption=f"Evidence of {concern.name}", of=len(concern.evidence))
+    if warning.evidence is not None and len(warning.evidence):
+        shown: pl.DataFrame = warning.evidence.head(10)
+        look = Look(caption=f"Evidence of {warning.name}", of=len(warning.evidence))
         evidence = details("Evidence", table(shown, look))
-    seen = f"{concern.seen[0].upper()}{concern.seen[1:]}."
+    seen = f"{warning.seen[0].upper()}{warning.seen[1:]}."
     return (
-        f'<div class="warning {escape(concern.severity)}"><p><strong>'
-        f"{text(concern.severity.capitalize())}: {text(concern.name)}.</strong> {text(seen)}</p>"
-        f"<p><em>This means:</em> {text(concern.means)}.</p>"
-        f"<p><em>Would help:</em> {text(concern.help)}.</p>{evidence}</div>"
+        f'<div class="warning {escape(warning.severity)}"><p><strong>'
+        f"{text(warning.severity.capitalize())}: {text(warning.name)}.</strong> {text(seen)}</p>"
+        f"<p><em>This means:</em> {text(warning.means)}.</p>"
+        f"<p><em>Would help:</em> {text(warning.help)}.</p>{evidence}</div>"
     )

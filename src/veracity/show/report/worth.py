@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from veracity.discovery import Progress
 from veracity.explain import Why
+from veracity.progress import Progress
 from veracity.result import Result
 
 __all__ = ["Worth", "worth_checking", "worth_of_items"]
@@ -35,7 +35,7 @@ def worth_checking(result: Result, tell: Progress) -> Worth:
     items = worth_of_items(result)
     top = items.head(MOST_ITEMS)
     explained: list[Why] = []
-    if result.tables.claims is not None:
+    if result.encoded is not None:
         for number, row in enumerate(top.head(MOST_EXPLAINED).iter_rows(named=True)):
             tell("explaining", number, MOST_EXPLAINED)
             explained.append(result.why(*(row[key] for key in _keys(top))))
@@ -84,7 +84,7 @@ def _multiple(result: Result) -> pl.DataFrame:
     """Items with several truths: the least certain of their values counts."""
     facts, keys = result.tables.facts, _keys(result.tables.facts)
     p, voices = pl.col("plausibility"), pl.col("supporters") + pl.col("opposers")
-    least = result.run["min_plausibility"]
+    least = result.run.min_plausibility
     is_true = p >= (0.5 if least is None else least)
     split = 1.0 - (2.0 * pl.col("supporters") / voices - 1.0).abs()
     items = facts.group_by(keys, maintain_order=True).agg(

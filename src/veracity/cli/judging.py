@@ -1,0 +1,89 @@
+"""Commands that use what was learned: judge new claims, or go on learning from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from veracity.cli.options import (
+    columns_option,
+    encoding_option,
+    example,
+    force_option,
+    json_option,
+    min_plausibility_option,
+    out_option,
+    threads_option,
+    use_threads,
+)
+
+__all__ = ["judge", "update"]
+
+
+def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) -> None:  # noqa: ANN401
+    """Hand new claims to what a run has learned, and show the answer."""
+    use_threads(options["threads"])
+    from veracity.claims.read import open_claims
+    from veracity.cli.showing import tell_result
+    from veracity.engines import Local
+    from veracity.errors import UnreadableFile
+    from veracity.io.folders import check_target
+    from veracity.result import RUN_FILE, load
+    from veracity.show.terminal import at_work
+
+    force, as_json = options.pop("force"), options.pop("as_json")
+    if out is not None:
+        check_target(out, force=force, marker=RUN_FILE)
+    fitted = load(run).fitted
+    if fitted is None:
+        raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
+    with at_work() as progress:
+        claims = open_claims(
+            path,
+            columns=options["columns"],
+            kind=fitted.kind,
+            encoding=options["encoding"],
+            normalisation=fitted.normalisation,
+            like=fitted.values,
+        )
+        result = getattr(fitted, name)(
+            claims,
+            min_plausibility=options["min_plausibility"],
+            engine=Local(threads=options["threads"]),
+            progress=progress,
+        )
+    tell_result(result, out, force=force, as_json=as_json)
+
+
+def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    for option in (
+        json_option, force_option, threads_option, min_plausibility_option, encoding_option,
+        columns_option, out_option,
+    ):  # fmt: skip
+        command = option(command)
+    command = click.argument("path")(command)
+    return click.argument("run", type=click.Path(path_type=Path))(command)
+
+
+@click.command(epilog=example("veracity judge run/ new.csv --out judged/"))
+@_options
+def judge(run: Path, path: str, out: Path | None, **options: Any) -> None:  # noqa: ANN401
+    """Judge new claims with what a run has learned; nothing is learned.
+
+    RUN is the folder of a result, PATH what discover takes. Sources that the run never met count as
+    the mean of those it did.
+    """
+    _again("judge", run, path, out, **options)
+
+
+@click.command(epilog=example("veracity update run/ new.csv --out updated/"))
+@_options
+def update(run: Path, path: str, out: Path | None, **options: Any) -> None:  # noqa: ANN401
+    """Go on learning from new claims.
+
+    RUN is the folder of a result, PATH what discover takes. Of the old claims what they added up to
+    is kept; the new result tells of the new claims, and what it learned is of all.
+    """
+    _again("update", run, path, out, **options)
