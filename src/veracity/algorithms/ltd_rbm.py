@@ -19,16 +19,17 @@ from veracity.algorithms.base import (
     Memory,
     Phase,
     Rates,
+    Step,
     Turn,
     Walk,
+    clamp_known,
 )
-from veracity.algorithms.checks import (
-    require_at_least,
-    require_one_of,
-    require_positive,
-)
+from veracity.algorithms.checks import require_at_least, require_one_of, require_positive
+from veracity.algorithms.flow import LIMIT, Flow, Sums, sums
+from veracity.algorithms.flow import learn as learn_flow
+from veracity.algorithms.flow import start as start_flow
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.algorithms.rules import Rule, Weights, logit, sigmoid
+from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
 from veracity.claims.block import Block, FloatArray
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
@@ -38,9 +39,6 @@ from veracity.kernels.loading import kernels
 
 __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 
-LIMIT = float(logit(np.array(1.0 - 1e-6)))
-"""How sure of a source one may become, in log-odds."""
-
 PLENTY, PLENTY_OF_SOURCE = 1_000_000, 1_500
 """Claims, in all and of a source, that one round was made for. Where there are more, it is worth
 more than one."""
@@ -49,6 +47,8 @@ MOST_WORTH = 6.0
 """How many rounds one round may be worth: then four are enough."""
 
 NegativePhase = Literal["exact", "sampled"]
+
+Learning = Literal["batches", "flow"]
 
 MOST_DRAWS = 200_000_000
 """Source-value pairs of one item beyond which the sampled negative phase is refused."""
@@ -82,6 +82,13 @@ class Training(NamedTuple):
     hidden_bias: float
     decay: float
     single_truth: bool
+    flow: Flow | None = None
+    """How far the flow was followed; None if there is none to follow, any more or at all."""
+
+    def at(self, machine: Machine) -> Training:
+        """With the machine elsewhere."""
+        a, w, b, _ = machine
+        return self._replace(visible_bias=a, weight=w, hidden_bias=float(b))
 
     @property
     def machine(self) -> Machine:
@@ -110,6 +117,11 @@ class LTDRBM(Algorithm[Training]):
         is summed, not averaged, over the batch. From a million claims on, more is learned in a
         round, so steps shrink faster: by ``decay`` for every million, or for every 1,500 claims of
         the median source if that is less, up to six times as fast.
+    learning
+        "batches": mini-batches one after the other, as in the paper. "flow": what they follow, the
+        gradient of the likelihood for a time of all steps' lengths, is integrated by whole sweeps:
+        free of order, batches and seed, on any number of cores, and stable at any rate. `change` is
+        the share of the time still to go then. For the exact negative phase only.
     batch_size
         Facts in a mini-batch, at least: all facts of an item stay together.
     negative_phase
@@ -131,6 +143,7 @@ class LTDRBM(Algorithm[Training]):
     prior: Prior = NO_PRIOR
     learning_rate: float = 0.01
     decay: float = 0.5
+    learning: Learning = "batches"
     batch_size: int = 100
     negative_phase: NegativePhase = "exact"
     gibbs_steps: int = 1
@@ -146,6 +159,9 @@ class LTDRBM(Algorithm[Training]):
         require_at_least(self, 1, batch_size=self.batch_size, gibbs_steps=self.gibbs_steps)
         require_at_least(self, max(1, self.min_rounds), max_rounds=self.max_rounds)
         require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)
+        require_one_of(self, get_args(Learning), learning=self.learning)
+        if self.learning == "flow" and self.negative_phase != "exact":
+            raise ParameterError("LTDRBM: learning='flow' needs negative_phase='exact'")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -168,8 +184,15 @@ class LTDRBM(Algorithm[Training]):
             visible_bias, weight, prior.is_fixed, hidden_bias, decay, survey.single_truth
         )
 
+    @property
+    def depends_on_blocks(self) -> bool:
+        """Mini-batches are cut from blocks, and follow each other."""
+        return self.learning == "batches"
+
     def phases(self, state: Training) -> tuple[Phase[Training], ...]:
-        """Rounds of mini-batches, which follow each other through the blocks."""
+        """Rounds of mini-batches, which follow each other through the blocks; or sweeps."""
+        if self.learning == "flow":
+            return (Phase("flow", (Step(self.tally, self.learn),), self.left),)
         walk = Walk(lambda state: (state,), self.climb, lambda state, lanes: lanes[0])
         return (Phase("rounds", (walk,), self.change),)
 
@@ -185,7 +208,30 @@ class LTDRBM(Algorithm[Training]):
         gibbs_steps = self.gibbs_steps if self.negative_phase == "sampled" else 0
         pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps)
         a, w, b = kernels.climb(block, order, lane.machine, pace, rng)
-        return lane._replace(visible_bias=a, weight=w, hidden_bias=float(b)), None
+        return lane.at(Machine(a, w, b, lane.is_fixed)), None
+
+    def tally(self, block: Block, state: Training, turn: Turn) -> Sums:
+        """What the flow is followed by: each fact by itself, unless trained for a single truth."""
+        score = scores(block, self.weigh(block, state))
+        if self.single_truth:
+            nobody = np.full(block.n_items, -np.inf)
+            plausible = kernels.normalise_log(score, block.first_fact_of_item, nobody)
+        else:
+            plausible = sigmoid(score)
+        plausible = clamp_known(plausible, block)
+        return sums(block, plausible, len(state.weight), single_truth=self.single_truth)
+
+    def learn(self, state: Training, total: Sums) -> Training:
+        """Follow the flow up to where the next sweep looks."""
+        flow = state.flow
+        if flow is None:
+            flow = start_flow(state.machine, self.learning_rate, self.decay, self.max_rounds)
+        moved = learn_flow(flow, Sums(*total))
+        return state.at(moved.machine)._replace(flow=moved)
+
+    def left(self, before: Training, after: Training) -> float:
+        """The share of the flow's time that is still to go."""
+        return 1.0 if after.flow is None else after.flow.left
 
     def change(self, before: Training, after: Training) -> float:
         """The largest move of any tpr, fpr or the prevalence."""
@@ -194,7 +240,9 @@ class LTDRBM(Algorithm[Training]):
         return float(max(np.abs(move).max() for move in moves))
 
     def calibrate(self, state: Training, prior: PriorRates) -> Training:
-        """Correct the rates by the known truths."""
+        """Correct the rates by the known truths; what is left of a flow is not followed."""
+        if state.flow is not None:
+            state = state.at(state.flow.reached)._replace(flow=None)
         tpr, fpr, _ = state.rates
         visible_bias, weight = weights_of(*prior.weigh_known(tpr, fpr))
         return state._replace(visible_bias=visible_bias, weight=weight)

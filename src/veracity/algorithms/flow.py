@@ -1,0 +1,450 @@
+"""LTD-RBM as a flow: the gradient of the likelihood, followed through time by whole sweeps.
+
+Mini-batch ascent with steps ``rate * exp(-decay * round)`` follows the flow ``x' = gradient(x)``
+of the machine for the time ``rate / (1 - exp(-decay))``. Here that flow is integrated. A sweep over
+all claims yields a few sums per source, which add up over blocks; given these, the machine moves on
+by itself, at a cost that depends on the number of sources alone.
+
+    tpr = s(c), fpr = s(a), with c = a + w, s the logistic function;  π = s(b_G);  q plausibility
+    m   = certain + open π            true facts a source is expected to speak on
+    w'  = W - m tpr                   W: its supports, each as plausible as its fact
+    a'  = V - m tpr - (n - m) fpr     V: its supports, n: facts it speaks on
+    (b_G + Σ_s b_s)' = Q - F π        b_s = log(1 - tpr) - log(1 - fpr);  Q: Σ q;  F: facts
+
+Three things make few sweeps enough:
+
+* Given the sums, motion is stiff (a source with n facts settles in a time of about 1/n) but has
+  only attractive rests, so implicit sub-steps may be long (`advance`).
+* W and Q change as the machine moves. Each sweep tells by how much, in the direction it moved; so
+  they are foretold from the last sweeps, as a function of the machine, not of time (`Forecast`).
+  This is what a secant method does, and it spares the many sweeps of slow convergence.
+* A sweep at the place that was predicted corrects the step that led there, and the size of the
+  correction says how long the next step may be (`learn`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import SUREST
+from veracity.algorithms.rules import logit
+from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
+from veracity.kernels import Machine
+from veracity.kernels.loading import kernels
+
+__all__ = ["LIMIT", "Flow", "Sums", "learn", "start", "sums"]
+
+LIMIT = float(logit(np.array(1.0 - SUREST)))
+"""How sure of a source one may become, in log-odds."""
+
+TOLERANCE = 0.03
+"""By how much a sweep may correct any tpr, fpr or the prevalence at the beginning."""
+
+LAST = 0.03
+"""The part of `TOLERANCE` that holds at the end: early errors are forgotten, the last one stays."""
+
+PATIENCE, HURRY = 25, 3
+"""Sweeps after which tolerances double with every `HURRY` further ones, so that there is an end:
+25 sweeps later they are 300 times as large, and hardly a step is taken back."""
+
+FINER = 0.3
+"""The part of a sweep's tolerance that holds for a sub-step between two sweeps."""
+
+CAUTION = 0.8
+"""The part of the longest step that is thought possible that is tried."""
+
+FIRST = 1.0
+"""The first step, in the time that the source with the most facts takes to move."""
+
+GROWTH = 5.0
+"""How many times as long as the last a step may be; forecasts reach no further either."""
+
+MEMORY = 3
+"""Sweeps that forecasts are made from: two directions. In more, old news mix with new."""
+
+DOUBT = 1e-4
+"""Ridge that keeps two nearly equal directions apart; directions have length one."""
+
+BEND = 1.5
+"""Log-odds a sub-step may move a source: further on, the slope of s is another one."""
+
+GAMMA = 1.0 - float(np.sqrt(0.5))
+"""The g of `Brake`; it makes sub-steps second-order and L-stable: fast motion ends in its rest."""
+
+
+class Sums(NamedTuple):
+    """What one sweep tells: all of it adds up over blocks."""
+
+    supports_of_true: FloatArray
+    """W of each source: Σ q over the facts it supports."""
+    supports: FloatArray
+    """V of each source: how many facts it supports."""
+    certain: FloatArray
+    """True facts that a source speaks on, as far as their number is given: by known truths, or
+    because one fact of each item is true."""
+    open: FloatArray
+    """Facts that a source speaks on of which a share π is expected to be true."""
+    facts: FloatArray
+    """n of each source: all facts it speaks on."""
+    true: float
+    """Q: Σ q over the open facts."""
+    judged: float
+    """F: how many open facts there are; none where one fact of each item is true."""
+
+
+class Place(NamedTuple):
+    """Where the machine stands: log-odds of fpr and tpr in two rows, the global hidden bias b_G."""
+
+    odds: FloatArray
+    hidden_bias: float
+    rates: FloatArray
+    """Fpr and tpr: s of the log-odds."""
+    prevalence: float
+    """π = s(b_G)."""
+
+
+class Seen(NamedTuple):
+    """What a sweep told of W and Q, and the claims that were expected where it looked."""
+
+    expected: FloatArray
+    told: FloatArray
+
+
+class Forecast(NamedTuple):
+    """W and Q as a linear function of the claims expected: ``told + reading(expected) @ changes``.
+
+    Along the directions in which the machine has moved, W and Q change as they did there; across
+    them they stay.
+    """
+
+    newest: Seen
+    readings: FloatArray
+    changes: FloatArray
+    highest: FloatArray
+
+
+class Flow(NamedTuple):
+    """A machine under way. `learn` is called once per sweep; `is_done` says when it has arrived."""
+
+    machine: Machine
+    """What the next sweep looks at: where the machine should be a step after `time`."""
+    settled: Place
+    """Where the machine was at `time`, corrected."""
+    time: float
+    step: float
+    end: float
+    seen: tuple[Seen, ...] = ()
+    sweeps: int = 0
+    error: float = np.inf
+    """The last correction: the largest move of any tpr, fpr or the prevalence."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the flow was followed to its end."""
+        return self.time >= self.end
+
+    @property
+    def left(self) -> float:
+        """The share of the time that is still to go."""
+        return max(0.0, 1.0 - self.time / self.end)
+
+    @property
+    def reached(self) -> Machine:
+        """Where the machine was at `time`."""
+        return _machine(self.settled, self.machine.is_fixed)
+
+
+def start(machine: Machine, learning_rate: float, decay: float, rounds: int) -> Flow:
+    """Stand at the prior; the time to follow the flow is what the steps of all rounds add up to.
+
+    Σ_n rate exp(-decay n) = rate (1 - exp(-decay rounds)) / (1 - exp(-decay)).
+    """
+    share = np.expm1(-decay * rounds) / np.expm1(-decay) if decay > 0.0 else float(rounds)
+    return Flow(machine, _place(machine), 0.0, 0.0, float(learning_rate * share))
+
+
+# --- a sweep --------------------------------------------------------------------------------------
+
+
+def sums(block: Block, plausible: FloatArray, n_sources: int, *, single_truth: bool) -> Sums:
+    """What one block contributes, given the plausibility of each fact, or what is known of it."""
+    counts = kernels.count_votes(block, plausible, n_sources)
+    supports_of_true, supports, true, facts = counts.T
+    if single_truth:
+        return Sums(supports_of_true, supports, true, np.zeros_like(facts), facts, 0.0, 0.0)
+    is_open = block.known_of_fact == UNKNOWN
+    open_facts, certain = _split_known(block, is_open, plausible, facts)
+    n_true = float(plausible[is_open].sum())
+    return Sums(
+        supports_of_true, supports, certain, open_facts, facts, n_true, float(is_open.sum())
+    )
+
+
+def _split_known(
+    block: Block, is_open: BoolArray, plausible: FloatArray, facts: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """How many open facts, and how many that are known to be true, each source speaks on."""
+    if is_open.all():
+        return facts, np.zeros_like(facts)
+    n = len(facts)
+    open_facts = kernels.count_votes(block, is_open.astype(np.float64), n)[:, 2]
+    certain = kernels.count_votes(block, np.where(is_open, 0.0, plausible), n)[:, 2]
+    return open_facts, certain
+
+
+# --- from sweep to sweep --------------------------------------------------------------------------
+
+
+def learn(state: Flow, total: Sums) -> Flow:
+    """Correct the step that led here by what the sweep told, and predict the next.
+
+    The step is taken again, with W and Q as they are known now. Where that ends too far from where
+    the sweep looked, the step was too long: it is taken back. What the sweep told is not lost then,
+    as forecasts for a shorter step profit from it.
+    """
+    total = _of_free(total, state.machine.is_fixed)
+    here = _place(state.machine)
+    seen = (*state.seen, Seen(_expected(here, total), _told(total)))[-MEMORY:]
+    state = state._replace(seen=seen, sweeps=state.sweeps + 1)
+    forecast = _forecast(seen, total)
+    if state.step == 0.0:  # the first sweep: there is nothing to correct
+        first = min(FIRST / max(float(total.facts.max()), 1.0), state.end)
+        return _predict(state._replace(step=first), total, forecast)
+    allowed = _tolerance(state)
+    corrected = advance(state.settled, total, forecast, state.step, FINER * allowed)
+    error = _distance(corrected, here)
+    longer = float(np.clip(CAUTION * np.sqrt(allowed / max(error, 1e-12)), 1.0 / GROWTH, GROWTH))
+    if error > allowed:
+        shorter = state._replace(step=state.step * min(longer, CAUTION), error=error)
+        return _predict(shorter, total, forecast)
+    arrived = state._replace(settled=corrected, time=state.time + state.step, error=error)
+    return _predict(_next_step(arrived, longer), total, forecast)
+
+
+def _next_step(state: Flow, longer: float) -> Flow:
+    """Choose a step; one that would leave a short rest to the end is evened out with it."""
+    rest = state.end - state.time
+    if rest <= 1e-9 * state.end:
+        return state._replace(time=state.end, step=0.0)
+    step = state.step * longer
+    return state._replace(step=rest if step >= rest else min(step, rest / 2.0))
+
+
+def _predict(state: Flow, total: Sums, forecast: Forecast) -> Flow:
+    """Move the machine to where the next sweep is to look."""
+    place = state.settled
+    if not state.is_done:
+        place = advance(place, total, forecast, state.step, FINER * _tolerance(state))
+    return state._replace(machine=_machine(place, state.machine.is_fixed))
+
+
+def _tolerance(state: Flow) -> float:
+    """How large a correction may be, of the step under way: the smaller, the nearer the end."""
+    left = 1.0 - (state.time + state.step) / state.end
+    hurry = 2.0 ** (max(0, state.sweeps - PATIENCE) / HURRY)
+    return float(TOLERANCE * max(LAST, left) * hurry)
+
+
+def _distance(one: Place, other: Place) -> float:
+    """The largest difference of any tpr, fpr or the prevalence."""
+    of_sources = np.abs(one.rates - other.rates).max()
+    return float(max(of_sources, abs(one.prevalence - other.prevalence)))
+
+
+# --- what sweeps would tell -----------------------------------------------------------------------
+
+
+def _expected(place: Place, total: Sums) -> FloatArray:
+    """The machine in units of claims: n fpr and n tpr of each source, and F π."""
+    of_sources = total.facts * place.rates
+    return np.append(of_sources.ravel(), total.judged * place.prevalence)
+
+
+def _told(total: Sums) -> FloatArray:
+    return np.append(total.supports_of_true, total.true)
+
+
+def _forecast(seen: tuple[Seen, ...], total: Sums) -> Forecast:
+    """Least squares: which mixture of the moves between sweeps comes closest to a move.
+
+    A mixture of moves D has the coefficients (D Dᵀ + ridge)⁻¹ D move; D's rows have length one.
+    """
+    *older, newest = seen
+    moves = np.array([one.expected - newest.expected for one in older])
+    changes = np.array([one.told - newest.told for one in older])
+    highest = np.append(total.supports, total.judged)
+    if not older:
+        nothing = np.zeros((0, 1))
+        return Forecast(newest, nothing, nothing, highest)
+    length = np.sqrt((moves**2).sum(axis=1, keepdims=True))
+    length = np.where(length > 0.0, length, 1.0)
+    moves, changes = moves / length, changes / length
+    alike = np.array([(moves * move).sum(axis=1) for move in moves])
+    readings = np.einsum("ij,jk", np.linalg.inv(alike + DOUBT * np.eye(len(moves))), moves)
+    reach = GROWTH * length
+    return Forecast(newest, readings / reach, changes * reach, highest)
+
+
+def _foretell(forecast: Forecast, place: Place, total: Sums) -> tuple[FloatArray, float]:
+    """W and Q at a place; neither more than there is, nor from further than was seen `GROWTH`."""
+    newest, readings, changes, highest = forecast
+    if not len(readings):
+        return total.supports_of_true, total.true
+    away = _expected(place, total) - newest.expected
+    told = newest.told
+    for reading, change in zip(readings, changes, strict=True):
+        told = told + np.clip((reading * away).sum(), -1.0, 1.0) * change
+    told = np.clip(told, 0.0, highest)
+    return told[:-1], float(told[-1])
+
+
+# --- between sweeps -------------------------------------------------------------------------------
+
+
+class Slope(NamedTuple):
+    """How fast the machine moves, and the true facts m that each source is expected to meet."""
+
+    odds: FloatArray
+    bias: float
+    """b_G' = Q - F π - Σ_s b_s': what the b_s take up, b_G gives up."""
+    true: FloatArray
+
+
+class Brake(NamedTuple):
+    """I - g h J, J being the Jacobian of the slope with W and Q held, ready to be solved."""
+
+    x: FloatArray
+    y: FloatArray
+    pull: FloatArray
+    """How far the sources move if b_G moves by one."""
+    weight: float
+    scale: float
+
+
+def advance(
+    place: Place, total: Sums, forecast: Forecast, duration: float, tolerance: float
+) -> Place:
+    """Follow the flow for a while: sub-steps as long as error and bend of s allow.
+
+    A sub-step is the two-stage Rosenbrock-W method ROS2 (Verwer et al. 1999); a first-order one
+    comes with it, and their distance is the error.
+    """
+    done, step = 0.0, duration
+    while done < duration:
+        slope = _slope(place, total, forecast)
+        step = min(step, duration - done)
+        moved, error = _sub_step(place, slope, total, forecast, step)
+        while error > tolerance and step > 1e-9 * duration:
+            step *= _stretch(error, tolerance)
+            moved, error = _sub_step(place, slope, total, forecast, step)
+        is_last = step >= (duration - done) * (1.0 - 1e-9)
+        place, done = moved, duration if is_last else done + step
+        step *= _stretch(error, tolerance)
+    return place
+
+
+def _stretch(error: float, tolerance: float) -> float:
+    """By how much a sub-step may be longer, or must be shorter."""
+    return float(np.clip(CAUTION * np.sqrt(tolerance / max(error, 1e-12)), 1.0 / GROWTH, GROWTH))
+
+
+def _slope(place: Place, total: Sums, forecast: Forecast) -> Slope:
+    """The right-hand side; for the log-odds c of tpr it is a' + w'."""
+    supports_of_true, n_true = _foretell(forecast, place, total)
+    fpr, tpr = place.rates
+    true = total.certain + total.open * place.prevalence
+    of_true = supports_of_true - true * tpr
+    of_false = total.supports - supports_of_true - (total.facts - true) * fpr
+    odds = np.stack([of_true + of_false, 2.0 * of_true + of_false])
+    bias = n_true - total.judged * place.prevalence - _taken(place, odds) if total.judged else 0.0
+    return Slope(odds, bias, true)
+
+
+def _sub_step(
+    place: Place, slope: Slope, total: Sums, forecast: Forecast, step: float
+) -> tuple[Place, float]:
+    """One sub-step, and its error; an error without end if it would bend too far.
+
+    k1 = B⁻¹ f(x),  k2 = B⁻¹ (f(x + h k1) - 2 k1),  x + h (3 k1 + k2) / 2,  B = I - g h J.
+    """
+    brake = _brake(place, slope.true, total, GAMMA * step)
+    odds, bias = _solve(brake, place, slope.odds, slope.bias)
+    first = _move(place, step * odds, step * bias)
+    bend = float(np.abs(first.odds - place.odds).max())
+    if bend > BEND:
+        return first, np.inf
+    then = _slope(first, total, forecast)
+    more_odds, more_bias = _solve(brake, place, then.odds - 2.0 * odds, then.bias - 2.0 * bias)
+    odds, bias = 1.5 * odds + 0.5 * more_odds, 1.5 * bias + 0.5 * more_bias
+    second = _move(place, step * odds, step * bias)
+    return second, _distance(first, second)
+
+
+def _move(place: Place, odds: FloatArray, bias: float) -> Place:
+    moved = np.clip(place.odds + odds, -LIMIT, LIMIT)
+    return _at(moved, float(np.clip(place.hidden_bias + bias, -LIMIT, LIMIT)))
+
+
+def _brake(place: Place, true: FloatArray, total: Sums, time: float) -> Brake:
+    """With x = gh m tpr', y = gh (n - m) fpr', a source's part of B is 1 + [[y, x], [y, 2x]].
+
+    All parts depend on b_G = bias - Σ b_s, a matrix of rank one: B is solved by parts first, and
+    then b_G from its own equation (Sherman and Morrison).
+    """
+    fpr, tpr = place.rates
+    x = time * true * tpr * (1.0 - tpr)
+    y = time * (total.facts - true) * fpr * (1.0 - fpr)
+    steep = time * place.prevalence * (1.0 - place.prevalence)
+    push = -steep * total.open * np.stack([tpr - fpr, 2.0 * tpr - fpr])
+    pull = _solve_parts(x, y, push)
+    weight = 1.0 if total.judged else 0.0
+    scale = 1.0 + steep * total.judged + _taken(place, pull)
+    return Brake(x, y, pull, weight, max(scale, 1.0))
+
+
+def _solve(brake: Brake, place: Place, odds: FloatArray, bias: float) -> tuple[FloatArray, float]:
+    """B⁻¹ (odds, bias); b_G's row of J is that of b_G' = Q - F π - Σ b_s'."""
+    alone = _solve_parts(brake.x, brake.y, odds)
+    hidden_bias = brake.weight * (bias + _taken(place, odds - alone)) / brake.scale
+    return alone + hidden_bias * brake.pull, hidden_bias
+
+
+def _solve_parts(x: FloatArray, y: FloatArray, right: FloatArray) -> FloatArray:
+    """The inverse of a source's part of B, by its adjugate; its determinant is at least one."""
+    of_false, of_true = right
+    determinant = 1.0 + y + 2.0 * x + x * y
+    solved = [(1.0 + 2.0 * x) * of_false - x * of_true, (1.0 + y) * of_true - y * of_false]
+    return np.stack(solved) / determinant
+
+
+def _taken(place: Place, odds: FloatArray) -> float:
+    """How much Σ b_s changes as the log-odds do: ∂b_s = fpr ∂a - tpr ∂c."""
+    fpr, tpr = place.rates
+    return float((fpr * odds[0] - tpr * odds[1]).sum())
+
+
+def _at(odds: FloatArray, hidden_bias: float) -> Place:
+    """A place; `LIMIT` keeps exp from overflow."""
+    prevalence = float(1.0 / (1.0 + np.exp(-hidden_bias)))
+    return Place(odds, hidden_bias, 1.0 / (1.0 + np.exp(-odds)), prevalence)
+
+
+def _place(machine: Machine) -> Place:
+    odds = np.stack([machine.visible_bias, machine.visible_bias + machine.weight])
+    return _at(odds, machine.hidden_bias)
+
+
+def _machine(place: Place, is_fixed: FloatArray) -> Machine:
+    a, c = place.odds
+    return Machine(a, c - a, place.hidden_bias, is_fixed)
+
+
+def _of_free(total: Sums, is_fixed: FloatArray) -> Sums:
+    """The sums with nothing of the fixed sources, which then do not move."""
+    if not is_fixed.any():
+        return total
+    free = is_fixed == 0
+    of_sources = [column * free for column in total[:5]]
+    return Sums(*of_sources, total.true, total.judged)  # type: ignore[arg-type, call-arg]
