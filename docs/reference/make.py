@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -78,7 +77,7 @@ def python_page() -> str:
     public = {name: getattr(veracity, name) for name in veracity.__all__}
     functions = {name: each for name, each in public.items() if inspect.isfunction(each)}
     classes = {name: each for name, each in public.items() if inspect.isclass(each)}
-    algorithms = {name: each for name, each in classes.items() if issubclass(each, Algorithm)}
+    algorithms = {name: each for name, each in classes.items() if _is_algorithm(each)}
     others = {name: each for name, each in classes.items() if name not in algorithms}
     modules = {name: each for name, each in public.items() if inspect.ismodule(each)}
     parts = [
@@ -97,6 +96,11 @@ def python_page() -> str:
         *(_module(name, each) for name, each in modules.items()),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _is_algorithm(each: type) -> bool:
+    """Whether it is one, not what all of them have in common."""
+    return issubclass(each, Algorithm) and not inspect.isabstract(each)
 
 
 def _described(name: str, each: Any) -> str:  # noqa: ANN401 - a function or a class
@@ -121,9 +125,10 @@ def _module(name: str, module: ModuleType) -> str:
 
 def _members(each: type) -> Iterator[tuple[str, Any]]:
     """The public methods and properties of a class, in the order they are written."""
-    own = {field.name for field in fields(each)} if is_dataclass(each) else set()
     for key, member in vars(each).items():
-        if not key.startswith("_") and key not in own and inspect.getdoc(member):
+        function = getattr(member, "__func__", member)
+        is_one = inspect.isfunction(function) or isinstance(member, property | cached_property)
+        if is_one and not key.startswith("_") and inspect.getdoc(member):
             yield key, member
 
 
