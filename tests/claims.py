@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import polars as pl
 from hypothesis import strategies as st
 
-from veracity.claims.encode import Claims, encode
-from veracity.claims.schema import ClaimsTable
+from veracity.algorithms.base import Algorithm, Turn
+from veracity.claims.block import Block
+from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded, encode
+from veracity.claims.schema import ClaimsTable, Kind
+from veracity.claims.survey import Survey, counted
+from veracity.engines import Local
 
 names = st.sampled_from("abcdefgh")
 VALUE_SCHEMA = {"source": pl.String, "entity": pl.String, "value": pl.String}
@@ -30,10 +37,46 @@ def binary_rows(draw: st.DrawFn, max_size: int = 40) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=BINARY_SCHEMA, orient="row")
 
 
-def as_claims(rows: pl.DataFrame, kind: str = "categorical") -> Claims:
-    """The rows, encoded."""
+def as_encoded(
+    rows: pl.DataFrame, kind: Kind = "categorical", claims_per_block: int = CLAIMS_PER_BLOCK
+) -> Encoded:
+    """The rows, encoded; those of facts that are true or false are binary."""
     kind = "binary" if "fact" in rows.columns else kind
-    return encode(ClaimsTable(rows, kind, "a test")).claims
+    return encode(ClaimsTable(rows, kind, "a test"), claims_per_block=claims_per_block)
+
+
+def as_block(rows: pl.DataFrame, kind: Kind = "categorical") -> Block:
+    """The rows as a single block."""
+    (block,) = as_encoded(rows, kind).blocks
+    return block
+
+
+def survey_of(encoded: Encoded) -> Survey:
+    """One look at the only block."""
+    (block,) = encoded.blocks
+    return Survey(encoded.kind, encoded.names, counted(block, encoded.names.n_sources))
+
+
+def started(algorithm: Algorithm[Any], encoded: Encoded) -> Any:  # noqa: ANN401 - the algorithm's
+    """The state before the first phase."""
+    survey = survey_of(encoded)
+    known = survey.counted.known_of_source
+    return algorithm.start(survey, algorithm.prior.rates(encoded.names.sources.to_list(), known))
+
+
+def states(algorithm: Algorithm[Any], encoded: Encoded, n_rounds: int) -> Iterator[Any]:
+    """The state before the rounds, and after each of so many, whether or not they converge."""
+    state = started(algorithm, encoded)
+    with Local(threads=1).hold(encoded.blocks) as held:
+        for phase in algorithm.phases(state):
+            for number in range(1, 2 if phase.change is None else n_rounds + 1):
+                if phase.change is not None and number == 1:
+                    yield state
+                for step in phase.steps:
+                    total = held.sweep(step.look, state, Turn(number, algorithm.seed))
+                    state = step.learn(state, total)
+                if phase.change is not None:
+                    yield state
 
 
 def clock_times(rows: pl.DataFrame) -> pl.DataFrame:

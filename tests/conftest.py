@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import veracity
-from veracity.algorithms import ALGORITHMS
+from veracity.algorithms import CATALOGUE
 
 # CI tries the same examples every time; anywhere else new ones are tried.
 settings.register_profile(
@@ -30,10 +30,10 @@ def shared_data():
     return SHARED_DATA
 
 
-@pytest.fixture(params=sorted(ALGORITHMS))
+@pytest.fixture(params=sorted(CATALOGUE))
 def algorithm(request: pytest.FixtureRequest):
     """Every algorithm, with its default parameters."""
-    return ALGORITHMS[request.param]()
+    return CATALOGUE[request.param].make()
 
 
 @pytest.fixture(scope="session")

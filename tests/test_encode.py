@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import veracity
-from claims import as_claims, value_rows
-from veracity import memory
+from claims import as_block, as_encoded, value_rows
 from veracity.claims.encode import Hashes, encode
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
+from veracity.io import memory
 
 
 def encoded(columns, kind="categorical"):
@@ -22,66 +22,99 @@ def encoded(columns, kind="categorical"):
 @given(rows=value_rows(), seed=st.integers(0, 99))
 def test_row_order_and_repetition_change_nothing(rows, seed):
     shuffled = pl.concat([rows, rows.head(3)]).sample(fraction=1.0, shuffle=True, seed=seed)
-    for one, other in zip(as_claims(rows).all, as_claims(shuffled).all, strict=True):
+    for one, other in zip(as_block(rows), as_block(shuffled), strict=True):
         assert_array_equal(one, other)
 
 
 @given(rows=value_rows())
 def test_every_claim_is_a_support_and_every_source_of_an_item_a_voice(rows):
-    found = encode(ClaimsTable(rows, "categorical", "a test"))
-    block, claims = found.claims.all, set()
-    for item in range(found.claims.n_items):
+    found, sources, claims = as_encoded(rows), as_encoded(rows).names.sources, set()
+    (block,), values = found.blocks, found.facts["value"]
+    for item in range(found.n_items):
         for fact in range(*block.first_fact_of_item[item : item + 2]):
             for i in range(*block.first_support_of_fact[fact : fact + 2]):
-                source = found.sources[int(block.source_of_support[i])]
-                claims.add((source, found.items["entity"][item], found.claims.value_of_fact[fact]))
+                source = sources[int(block.source_of_support[i])]
+                claims.add((source, found.items["entity"][item], values[fact]))
         voices = block.source_of_voice[slice(*block.first_voice_of_item[item : item + 2])]
         speakers = rows.filter(pl.col("entity") == found.items["entity"][item])["source"]
-        assert sorted(found.sources.gather(voices)) == sorted(set(speakers))
+        assert sorted(sources.gather(voices)) == sorted(set(speakers))
     assert claims == set(rows.iter_rows())
 
 
 @given(rows=value_rows(), size=st.integers(1, 20))
 def test_blocks_put_together_are_all_claims(rows, size):
-    claims = as_claims(rows)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("veracity.claims.encode.CLAIMS_PER_BLOCK", size)
-        assert sum(len(b.source_of_support) for b in claims.blocks) == len(
-            claims.all.source_of_support
+    whole, cut = as_encoded(rows), as_encoded(rows, claims_per_block=size)
+    assert sum(b.source_of_support.size for b in cut.blocks) == len(
+        whole.blocks[0].source_of_support
+    )
+    assert sum(len(b.source_of_voice) for b in cut.blocks) == len(whole.blocks[0].source_of_voice)
+    assert (cut.n_items, cut.n_facts, cut.n_claims) == (whole.n_items, whole.n_facts, whole.n_claims)
+    assert cut.items.equals(whole.items)
+    assert cut.facts.equals(whole.facts)
+    assert all(block.n_items > 0 for block in cut.blocks)
+
+
+@given(rows=value_rows(), size=st.integers(1, 20))
+def test_a_block_is_complete_by_itself(rows, size):
+    whole = as_block(rows)
+    first = 0
+    for number, part in enumerate(as_encoded(rows, claims_per_block=size).parts):
+        is_own = np.zeros(whole.n_items, dtype=np.bool_)
+        is_own[first : first + part.block.n_items] = True
+        first += part.block.n_items
+        for one, other in zip(part.block, whole.select(is_own)._replace(number=number), strict=True):
+            assert_array_equal(one, other)
+
+
+@given(rows=value_rows(), size=st.integers(1, 20))
+def test_names_that_were_met_keep_their_numbers_and_new_ones_come_behind(rows, size):
+    old = as_encoded(rows)
+    more = rows.with_columns(pl.format("0 {}", "source").alias("source"), value=pl.lit("0"))
+    both = as_encoded(pl.concat([more, rows]), claims_per_block=size)
+    grown = both.numbered_as(old.names)
+    assert grown.names.sources.head(old.names.n_sources).equals(old.names.sources)
+    assert grown.names.labels.head(len(old.names.labels)).equals(old.names.labels)
+    assert sorted(grown.names.sources) == sorted(both.names.sources)
+    for one, other in zip(both.blocks, grown.blocks, strict=True):
+        assert (
+            both.names.sources.gather(one.source_of_voice).to_list()
+            == grown.names.sources.gather(other.source_of_voice).to_list()
         )
-        assert sum(len(b.source_of_voice) for b in claims.blocks) == len(claims.all.source_of_voice)
-        assert claims.cut(whole=False)[-1][1].stop == claims.n_facts
-        assert all(len(b.first_fact_of_item) > 1 for b in claims.blocks)
+        assert (
+            both.names.labels.gather(one.label_of_fact).to_list()
+            == grown.names.labels.gather(other.label_of_fact).to_list()
+        )
 
 
 def test_a_source_that_names_two_values_of_an_item_is_one_voice():
     found = encoded({"source": ["a", "a", "b"], "entity": ["x"] * 3, "value": ["1", "2", "2"]})
-    assert found.claims.all.source_of_voice.tolist() == [0, 1]
-    assert found.claims.all.source_of_support.tolist() == [0, 0, 1]
+    (block,) = found.blocks
+    assert block.source_of_voice.tolist() == [0, 1]
+    assert block.source_of_support.tolist() == [0, 0, 1]
 
 
 def test_plain_numbers_in_text_are_compared_as_numbers_and_written_as_most_sources_do():
     columns = {"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1.50", "1.5", "1.50"]}
     found = encoded(columns)
-    assert found.claims.value_of_fact.to_list() == ["1.50"]
+    assert found.facts["value"].to_list() == ["1.50"]
     assert found.notes == ("values are numbers and compared as such: 1 spellings are merged",)
 
 
 def test_one_word_among_the_values_makes_them_text():
     columns = {"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1.0", "1", "one"]}
-    assert encoded(columns).claims.value_of_fact.to_list() == ["1", "1.0", "one"]
+    assert encoded(columns).facts["value"].to_list() == ["1", "1.0", "one"]
 
 
 def test_numbers_sort_as_numbers():
     columns = {"source": ["a", "b"], "entity": ["x"] * 2, "value": ["10", "9"]}
-    assert encoded(columns).claims.value_of_fact.to_list() == ["9", "10"]
+    assert encoded(columns).facts["value"].to_list() == ["9", "10"]
 
 
 def test_typed_values_keep_their_type():
     columns = {"source": [7, 8], "entity": [1, 1], "value": [2.5, 2.5]}
     found = encoded(columns)
-    assert (found.sources.dtype, found.claims.value_of_fact.dtype) == (pl.Int64, pl.Float64)
-    assert found.claims.n_facts == 1
+    assert (found.names.sources.dtype, found.facts["value"].dtype) == (pl.Int64, pl.Float64)
+    assert found.n_facts == 1
 
 
 def test_the_same_entity_with_two_attributes_is_two_items():
@@ -97,7 +130,7 @@ def test_the_same_entity_with_two_attributes_is_two_items():
 def test_a_source_that_calls_a_fact_both_true_and_false_says_nothing():
     columns = {"source": ["a", "a", "b"], "fact": ["p"] * 3, "claim": [True, False, True]}
     found = encoded(columns, "binary")
-    assert found.claims.n_claims == 1
+    assert found.n_claims == 1
     assert "both claims left out" in found.notes[0]
 
 
@@ -109,13 +142,13 @@ def test_no_claims_at_all_is_an_error():
 def test_a_source_left_without_a_claim_is_no_source():
     columns = {"source": ["a", "a", "b"], "fact": ["p"] * 3, "claim": [True, False, True]}
     found = encoded(columns, "binary")
-    assert found.sources.to_list() == ["b"]
-    assert found.claims.n_sources == 1
+    assert found.names.sources.to_list() == ["b"]
+    assert found.names.n_sources == 1
 
 
 def test_two_spellings_of_one_number_are_one_label_in_all_items():
     columns = {"source": ["a", "a"], "entity": ["x", "y"], "value": ["1", "1.0"]}
-    assert encoded(columns).claims.label_of_fact.tolist() == [0, 0]
+    assert encoded(columns).blocks[0].label_of_fact.tolist() == [0, 0]
 
 
 @given(rows=value_rows(), size=st.integers(1, 20))
@@ -125,10 +158,10 @@ def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
         patch.setattr("veracity.claims.encode.CLAIMS_PER_PART", size)
         patch.setattr("veracity.claims.schema.ROWS_PER_BATCH", size)
         in_parts = encode(ClaimsTable(rows, "multiple", "a test"))
-    for one, other in zip(at_once.claims.all, in_parts.claims.all, strict=True):
+    for one, other in zip(at_once.blocks[0], in_parts.blocks[0], strict=True):
         assert_array_equal(one, other)
     assert at_once.facts.equals(in_parts.facts)
-    assert at_once.sources.equals(in_parts.sources)
+    assert at_once.names.sources.equals(in_parts.names.sources)
 
 
 @given(rows=value_rows(), seed=st.integers(0, 99))
@@ -152,7 +185,7 @@ def test_names_whose_first_hashes_agree_are_still_two(monkeypatch):
     monkeypatch.setattr(Hashes, "of", weak)
     names = [f"name {i}" for i in range(500)]
     found = encoded({"source": names, "entity": names, "value": names})
-    assert (found.sources.to_list(), found.claims.n_items) == (sorted(names), 500)
+    assert (found.names.sources.to_list(), found.n_items) == (sorted(names), 500)
 
 
 def test_claims_that_cannot_fit_in_memory_are_refused_with_the_number(monkeypatch):
@@ -182,6 +215,6 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
         monkeypatch.setattr("veracity.claims.encode.FEW", few)
         monkeypatch.setattr("veracity.kernels.loading.FEW", few)
         parts = encode(open_claims(tmp_path))
-        assert parts.sources.equals(whole.sources)
+        assert parts.names.sources.equals(whole.names.sources)
         assert parts.facts.equals(whole.facts)
-        assert (parts.claims.all.source_of_support == whole.claims.all.source_of_support).all()
+        assert (parts.blocks[0].source_of_support == whole.blocks[0].source_of_support).all()

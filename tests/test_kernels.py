@@ -12,27 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from claims import as_claims, binary_rows, value_rows
+from claims import as_block, binary_rows, value_rows
 from veracity.kernels import Machine, Numbers, Pace, compiled, loading, reference
 from veracity.kernels.loading import kernels
 
-some_claims = st.one_of(value_rows(), binary_rows()).map(as_claims)
+some_blocks = st.one_of(value_rows(), binary_rows()).map(as_block)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def arguments_of(name, claims, seed):
+def arguments_of(name, block, seed):
     """Arguments for the kernel of this name, the same for the same seed."""
     rng = np.random.default_rng(seed)
-    n = claims.n_sources
-    known = np.repeat(rng.integers(-2, 2, claims.n_items), np.diff(claims.all.first_fact_of_item))
-    block = claims.all._replace(known_of_fact=np.maximum(known, -1).astype(np.int8))
-    order = rng.permutation(claims.n_items)
-    machine = Machine(
-        rng.normal(-1, 1, n), rng.normal(2, 1, n), rng.normal(), rng.integers(0, 2, n)
-    )
+    n = n_sources_of(block)
+    known = np.repeat(rng.integers(-2, 2, block.n_items), block.n_facts_of_item)
+    label = rng.integers(0, 3, block.n_facts).astype(np.int32)
+    block = block._replace(known_of_fact=np.maximum(known, -1).astype(np.int8), label_of_fact=label)
+    order = rng.permutation(block.n_items)
+    is_fixed = rng.integers(0, 2, n).astype(np.float64)
+    machine = Machine(rng.normal(-1, 1, n), rng.normal(2, 1, n), rng.normal(), is_fixed)
     pace = Pace(0.05, int(rng.integers(1, 12)), 13.8, bool(rng.integers(2)), int(rng.integers(4)))
-    truth = np.repeat(rng.integers(-1, 2, claims.n_items), np.diff(block.first_fact_of_item))
-    label = rng.integers(0, 3, claims.n_facts)
+    truth = np.repeat(rng.integers(-1, 2, block.n_items), block.n_facts_of_item)
     prior = rng.gamma(2, 2, (n, 2, 2)) + 1.0
     counts = counts_of(block, truth, n)
     some = int(rng.integers(1, 200))
@@ -43,10 +42,16 @@ def arguments_of(name, claims, seed):
     hashes = rng.integers(0, 2**64, (12, 2), dtype=np.uint64)
     hashes[:4, 0] = hashes[0, 0]  # names that only the second hash tells apart
     hashes = hashes[rng.integers(0, 12, some)].T.copy()
-    score, supporters = rng.integers(0, 3, claims.n_facts) / 2, rng.integers(0, 3, claims.n_facts)
+    score, supporters = rng.integers(0, 3, block.n_facts) / 2, rng.integers(0, 3, block.n_facts)
     n_slots = int(rng.integers(0, n + 1))
     slot = rng.permutation(np.append(np.arange(n_slots), np.full(n - n_slots, -1)))
-    some_items = np.flatnonzero(rng.random(claims.n_items) < 0.7)
+    column = rng.integers(0, 3, block.n_items).astype(np.int32)
+    weight_of_support = rng.random(len(block.source_of_support))
+    nobody = rng.random(block.n_items) < 0.5
+    unclaimed = np.where(nobody, -np.inf, rng.normal(0, 50, block.n_items))
+    nothing, no_number = np.zeros(0), np.zeros(0, dtype=np.int32)
+    is_plain = bool(rng.integers(2))
+    some_items = np.flatnonzero(rng.random(block.n_items) < 0.7)
     return {
         "best_two": (block.first_fact_of_item, score, supporters),
         "find_voices": (
@@ -65,20 +70,29 @@ def arguments_of(name, claims, seed):
         ),
         "count_named": (block, n),
         "sum_votes": (block, rng.normal(size=n), rng.normal(size=n)),
-        "normalise_log": (rng.normal(0, 50, claims.n_facts), block.first_fact_of_item),
-        "count_votes": (block, rng.random(claims.n_facts), n),
-        "count_confusions": (block, label, rng.random((claims.n_items, 3)), n),
-        "sum_confusions": (
+        "sum_claims": (block, weight_of_support),
+        "weigh_claims": (
             block,
-            label,
-            rng.normal(size=(n, 3, 3)),
-            rng.random(len(block.source_of_support)),
+            rng.normal(size=(n, 3)),
+            column,
+            nothing if is_plain else weight_of_support,
+            no_number if is_plain else reference.count_named(block, n),
+            nothing if is_plain else 1.0 + rng.random(block.n_items),
         ),
-        "count_pairs": (block, some_items, slot, rng.random(claims.n_facts)),
+        "sum_by_source": (block, rng.random(block.n_facts), column, n, 3),
+        "normalise_log": (rng.normal(0, 50, block.n_facts), block.first_fact_of_item, unclaimed),
+        "count_votes": (block, rng.random(block.n_facts), n),
+        "count_confusions": (block, rng.random((block.n_items, 3)), n),
+        "sum_confusions": (block, rng.normal(size=(n, 3, 3)), weight_of_support),
+        "count_pairs": (block, some_items, slot, rng.random(block.n_facts)),
         "count_once": (block, slot, rng.random((n_slots, n_slots))),
         "climb": (block, order, machine, pace, rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
     }[name]
+
+
+def n_sources_of(block):
+    return int(block.source_of_voice.max()) + 1
 
 
 def counts_of(block, truth, n_sources):
@@ -98,10 +112,10 @@ def counts_of(block, truth, n_sources):
 
 
 @pytest.mark.parametrize("name", reference.__all__)
-@given(claims=some_claims, seed=seeds)
-def test_compiled_kernel_equals_reference(name, claims, seed):
-    expected = getattr(reference, name)(*arguments_of(name, claims, seed))
-    found = getattr(compiled, name)(*arguments_of(name, claims, seed))
+@given(block=some_blocks, seed=seeds)
+def test_compiled_kernel_equals_reference(name, block, seed):
+    expected = getattr(reference, name)(*arguments_of(name, block, seed))
+    found = getattr(compiled, name)(*arguments_of(name, block, seed))
     if name == "number_names":  # slots may be filled in any order
         found, expected = ((np.sort(slots, axis=0), *rest) for slots, *rest in (found, expected))
     for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
@@ -116,18 +130,18 @@ def test_both_modules_offer_the_same_kernels():
     assert compiled.__all__ == reference.__all__
 
 
-@given(claims=some_claims, seed=seeds)
-def test_gibbs_keeps_the_counts_equal_to_what_the_truths_say(claims, seed):
-    block, truth, counts, prior, odds, rng = arguments_of("gibbs", claims, seed)
+@given(block=some_blocks, seed=seeds)
+def test_gibbs_keeps_the_counts_equal_to_what_the_truths_say(block, seed):
+    block, truth, counts, prior, odds, rng = arguments_of("gibbs", block, seed)
     truth, _, counts = compiled.gibbs(block, truth, counts, prior, odds, rng)
-    assert_allclose(counts, counts_of(block, truth, claims.n_sources))
+    assert_allclose(counts, counts_of(block, truth, n_sources_of(block)))
 
 
 def test_a_hundred_thousand_values_of_one_item_cost_no_more_than_their_claims():
     n = 100_000  # n * n pairs would not fit in memory
     rows = {"source": [str(i % 1000) for i in range(n)], "entity": ["x"] * n}
-    claims = as_claims(pl.DataFrame({**rows, "value": [str(i) for i in range(n)]}))
-    score = compiled.sum_votes(claims.all, np.ones(1000), np.ones(1000))
+    block = as_block(pl.DataFrame({**rows, "value": [str(i) for i in range(n)]}))
+    score = compiled.sum_votes(block, np.ones(1000), np.ones(1000))
     assert_allclose(score, 1001.0)
 
 
@@ -163,8 +177,9 @@ def test_few_claims_are_no_reason_to_load_numba():
 
 @pytest.mark.parametrize(("n_facts", "runs"), [(loading.FEW, reference), (20_000, compiled)])
 def test_the_size_of_the_claims_decides_which_twin_runs(monkeypatch, n_facts, runs):
-    monkeypatch.setattr(runs, "normalise_log", lambda score, first: "this one")
-    assert kernels.normalise_log(np.zeros(n_facts), np.array([0, n_facts])) == "this one"
+    monkeypatch.setattr(runs, "normalise_log", lambda score, first, unclaimed: "this one")
+    arguments = np.zeros(n_facts), np.array([0, n_facts]), np.array([-np.inf])
+    assert kernels.normalise_log(*arguments) == "this one"
 
 
 def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monkeypatch, tmp_path):

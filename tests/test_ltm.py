@@ -9,9 +9,10 @@ from numpy.testing import assert_allclose
 from scipy.special import betaln
 
 import veracity
-from claims import as_claims
-from veracity import LTM, Prior
-from veracity.algorithms.ltm import split_r_hat
+from claims import as_encoded, started, survey_of
+from veracity import LTM, Local, Prior
+from veracity.algorithms.base import Turn
+from veracity.algorithms.ltm import Drawn, split_r_hat
 
 ROWS = [
     ("a", "p", True), ("b", "p", True), ("c", "p", False),
@@ -85,10 +86,43 @@ def test_rounds_must_leave_something_after_burn_in():
 
 def test_thinning_keeps_every_third_round():
     sampler = LTM(rounds=20, burn_in=10, thinning=2)
-    claims = as_claims(CLAIMS)
-    _, chains = sampler.start(claims, sampler.prior.rates("abc"))
-    kept = np.full(claims.n_facts, 4.0 * sampler.chains)  # rounds 11, 14, 17, 20: each drew p = 1
-    assert_allclose(sampler.judge(claims.all, (None, kept), chains, False), 1.0)
+    encoded = as_encoded(CLAIMS)
+    (block,) = encoded.blocks
+    kept = np.full(block.n_facts, 4.0)  # rounds 11, 14, 17, 20: in each, p = 1
+    memory = [Drawn(np.ones(block.n_facts, dtype=np.int8), kept)] * sampler.chains
+    assert_allclose(sampler.judge(block, started(sampler, encoded), memory), 1.0)
+
+
+def test_every_round_that_counts_adds_one_probability_to_each_fact():
+    sampler = LTM(rounds=20, burn_in=10, thinning=2)
+    encoded = as_encoded(CLAIMS)
+    (block,), state = encoded.blocks, started(sampler, encoded)
+    chain, memory, counted = sampler.split(state)[0], None, []
+    for number in range(1, 21):
+        before = np.zeros(block.n_facts) if memory is None else memory.kept
+        chain, memory = sampler.draw(block, chain._replace(n_drawn=0), Turn(number, 0, memory))
+        if (memory.kept != before).any():
+            counted.append(number)
+    assert counted == [11, 14, 17, 20]
+
+
+def test_the_cut_into_blocks_does_not_change_what_is_drawn():
+    claims = veracity.synthetic.Synthetic(sources=8, items=200).draw(seed=4).claims
+    one, many = (
+        veracity.discover(claims, LTM(), engine=Local(claims_per_block=size))
+        for size in (10**6, 40)
+    )
+    assert len(many.encoded.blocks) > 10
+    assert one.facts.equals(many.facts)
+
+
+def test_the_old_claims_go_on_as_part_of_the_prior_each_as_one_claim():
+    claims = veracity.synthetic.Synthetic(sources=8, items=100).draw(seed=4).claims
+    fitted = veracity.discover(claims, LTM()).fitted
+    survey = survey_of(as_encoded(claims))
+    resumed = LTM().resume(fitted.state, survey, LTM().prior.rates(range(8)))
+    added = (resumed.prior - fitted.state.prior).sum(axis=(1, 2))
+    assert_allclose(added, survey.counted.facts_of_source)
 
 
 def test_a_sampler_that_has_not_converged_says_so():

@@ -10,28 +10,28 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_claims, value_rows
-from veracity.algorithms.accu import Accu, Accuracies, share_with_unclaimed
+from claims import as_block, as_encoded, started, states, survey_of, value_rows
+from veracity.algorithms.accu import Accu, Accuracies
 from veracity.algorithms.accu_sim import AccuSim
 from veracity.algorithms.prior import Prior, Rate
 from veracity.errors import ParameterError
 
 
-def accuracies_of(claims, accuracy, n_false_values=10.0):
-    sources = list(range(claims.n_sources))
+def accuracies_of(block, accuracy, n_false_values=10.0):
+    sources = np.unique(block.source_of_support).tolist()
     return Accuracies(np.full(len(sources), accuracy), n_false_values, Prior().rates(sources))
 
 
 def test_plausibilities_of_two_against_one_are_as_on_paper(two_against_one):
-    claims = as_claims(two_against_one)
+    block = as_block(two_against_one)
     # n A / (1 - A) = 10 * 0.8 / 0.2 = 40; "1" has 40 * 40, "2" has 40, and each of the
     # 10 + 1 - 2 = 9 values that nobody names has 1: 1600 + 40 + 9 = 1649
-    judged = Accu().judge(claims.all, (), accuracies_of(claims, 0.8), True)
+    judged = Accu().judge(block, accuracies_of(block, 0.8))
     assert_allclose(judged, [1600 / 1649, 40 / 1649])
 
 
 def test_accuracy_is_the_mean_plausibility_but_never_less_than_a_guess(two_against_one):
-    before = accuracies_of(as_claims(two_against_one), 0.8)
+    before = accuracies_of(as_block(two_against_one), 0.8)
     # the columns that matter: supports of true facts, supports
     counts = np.array([[1.7, 2.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
     # 1.7 / 2; a guess among 11 values instead of 0; and no claim, so nothing new
@@ -40,30 +40,29 @@ def test_accuracy_is_the_mean_plausibility_but_never_less_than_a_guess(two_again
 
 @given(accuracy=st.floats(0.1, 0.99), n_false_values=st.floats(1, 1000))
 def test_the_word_of_a_lone_source_is_as_plausible_as_it_is_accurate(accuracy, n_false_values):
-    claims = as_claims(pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["1"]}))
+    block = as_block(pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["1"]}))
     # n A / (1 - A) against n unclaimed values: n A / (n A + n (1 - A)) = A
-    judged = Accu().judge(claims.all, (), accuracies_of(claims, accuracy, n_false_values), True)
+    judged = Accu().judge(block, accuracies_of(block, accuracy, n_false_values))
     assert_allclose(judged, [accuracy])
 
 
 def test_there_are_never_less_than_no_unclaimed_values():
     rows = {"source": list("abcd"), "entity": ["x"] * 4, "value": list("1234")}
-    block = as_claims(pl.DataFrame(rows)).all
+    block = as_block(pl.DataFrame(rows))
     # n = 1 false value, four claimed: 1 + 1 - 4 would take away two
-    assert_allclose(share_with_unclaimed(np.zeros(4), block, 1.0), 0.25)
+    assert_allclose(Accu().judge(block, accuracies_of(block, 0.5, n_false_values=1.0)), 0.25)
 
 
 def test_who_errs_on_a_question_of_yes_or_no_has_one_way_to_do_so():
     rows = {"source": list("aabb"), "entity": list("xyxy"), "value": ["yes", "no", "yes", "yes"]}
-    claims = as_claims(pl.DataFrame(rows))
-    _, start = Accu(n_false_values=100).start(claims, Prior().rates(["a", "b"]))
+    start = started(Accu(n_false_values=100), as_encoded(pl.DataFrame(rows)))
     assert start.n_false_values == 1.0
 
 
 def test_ten_known_errors_halve_what_is_thought_of_a_source():
-    claims = as_claims(pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["1"]}))
+    encoded = as_encoded(pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["1"]}))
     known = np.array([[0.0, 10.0, 10.0, 10.0]])  # ten supports, none of a true fact
-    _, start = Accu().start(claims, Prior().rates(["a"], known))
+    start = Accu().start(survey_of(encoded), Prior().rates(["a"], known))
     assert_allclose(start.accuracy, [0.5])  # (0 + 10 * 0.8) / (10 + 10) = 0.4, a guess is 0.5
 
 
@@ -78,12 +77,9 @@ def test_known_truths_turn_the_vote(two_against_one):
 
 
 def test_a_fixed_source_keeps_its_accuracy(flights):
-    claims = as_claims(flights.claims)
-    names = sorted(flights.sources["source"].to_list())
-    prior = Prior(of_source={names[0]: Rate(tpr=0.33, fixed=True)}).rates(names)
-    algorithm = Accu()
-    _, start = algorithm.start(claims, prior)
-    after = algorithm.learn(start, algorithm.study(claims.all, (), start, None)[1])
+    name = min(flights.sources["source"])
+    prior = Prior(of_source={name: Rate(tpr=0.33, fixed=True)})
+    _, after = states(Accu(prior=prior), as_encoded(flights.claims), 1)
     assert after.accuracy[0] == 0.33
     assert (after.accuracy[1:] != 0.8).all()
 
@@ -99,17 +95,17 @@ def test_accu_beats_the_vote_on_the_flights(flights):
 
 def test_a_similar_value_gains_half_the_votes_of_its_like():
     rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["10", "11", "90"]}
-    claims = as_claims(pl.DataFrame(rows))
+    encoded = as_encoded(pl.DataFrame(rows))
+    (block,) = encoded.blocks
 
     def near(one, other):
         return float({one, other} == {"10", "11"})
 
     algorithm = AccuSim(similarity=near)
-    _, start = algorithm.start(claims, Prior().rates(list("abc")))
-    start = start._replace(accuracies=accuracies_of(claims, 0.8))
+    start = started(algorithm, encoded)._replace(accuracies=accuracies_of(block, 0.8))
     # C = ln 40 for each; "10" and "11" have ln 40 + 0.5 ln 40, so 40^1.5; 11 - 3 unclaimed
     total = 2 * 40**1.5 + 40 + 8
-    judged = algorithm.judge(claims.all, (), start, True)
+    judged = algorithm.judge(block, start)
     assert_allclose(judged, [40**1.5 / total, 40**1.5 / total, 40 / total])
 
 

@@ -12,14 +12,20 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_claims, value_rows
+from claims import as_encoded, states, survey_of, value_rows
 from veracity.algorithms.accu import Accu
 from veracity.algorithms.accu_copy import AccuCopy, log_dependence
-from veracity.algorithms.base import Turn
 from veracity.claims.encode import encode
-from veracity.errors import ParameterError
-from veracity.dependence.pairs import PairRule, find_shared
 from veracity.claims.read import read_claims
+from veracity.dependence.pairs import (
+    PairRule,
+    choose_pairs,
+    count_shared,
+    links_of,
+    nameless_rank,
+    signature_of_source,
+)
+from veracity.errors import ParameterError
 
 MIRRORS = [
     {"flightview", "allegiantair", "foxbusiness", "panynj"},
@@ -35,12 +41,8 @@ def copies_in(claims, algorithm=None, rounds=10):
     """The copies found, as pairs of names and probabilities, the clearest first."""
     algorithm = algorithm or AccuCopy()
     encoded = encode(read_claims(claims))
-    names = encoded.sources.to_list()
-    _, copying = algorithm.start(encoded.claims, algorithm.prior.rates(names))
-    for round_number in range(1, rounds + 1):
-        turn = Turn(round_number, np.random.default_rng(0))
-        _, tally = algorithm.study(encoded.claims.all, (), copying, turn)
-        copying = algorithm.learn(copying, tally)
+    names = encoded.names.sources.to_list()
+    *_, copying = states(algorithm, encoded, rounds)
     found = algorithm.copies(copying)
     pairs = zip(found.source, found.original, found.probability, strict=True)
     return {frozenset((names[a], names[b])): float(p) for a, b, p in pairs}
@@ -113,37 +115,42 @@ def test_thousands_of_shared_values_neither_underflow_nor_overflow():
 # --- what pairs share -----------------------------------------------------------------------------
 
 
+def shared_in(encoded, rule):
+    """The pairs that the rule chooses, and what they share."""
+    (block,), n_sources = encoded.blocks, encoded.names.n_sources
+    counts = count_shared(block, np.ones(n_sources, dtype=np.bool_), rule)
+    n_claims = survey_of(encoded).counted.supports_of_source
+    rank = nameless_rank(n_claims, signature_of_source(block, n_sources))
+    pairs = choose_pairs(counts, rank, rule)
+    return pairs, links_of(block, pairs, n_sources)
+
+
 @given(rows=value_rows(), min_shared=st.integers(1, 4))
 def test_shared_and_different_values_are_those_of_brute_force(rows, min_shared):
-    claims = as_claims(rows)
-    shared = find_shared(claims.all, claims.n_sources, PairRule(min_shared, 100, 100))
-    named = {s: set() for s in range(claims.n_sources)}
+    pairs, links = shared_in(as_encoded(rows), PairRule(min_shared, 100, 100))
     names = sorted(rows["source"].unique())
+    named = {s: set() for s in range(len(names))}
     for source, entity, value in rows.iter_rows():
         named[names.index(source)].add((entity, value))
     expected = {}
-    for a, b in combinations(range(claims.n_sources), 2):
+    for a, b in combinations(range(len(names)), 2):
         both = named[a] & named[b]
         items = {e for e, _ in named[a]} & {e for e, _ in named[b]}
         fewer = sum(min(sum(e == i for e, _ in named[s]) for s in (a, b)) for i in items)
         if len(both) >= min_shared:
             expected[a, b] = (len(both), fewer - len(both))
-    n_links = np.diff(shared.first_link_of_pair)
-    found = zip(shared.source, shared.other, n_links, shared.different, strict=True)
+    found = zip(pairs.source, pairs.other, links.n_links, links.different, strict=True)
     assert {(a, b): (n, d) for a, b, n, d in found} == expected
 
 
 @given(rows=value_rows())
 def test_both_claims_of_a_link_name_the_same_fact(rows):
-    claims = as_claims(rows)
-    block, shared = claims.all, find_shared(claims.all, claims.n_sources, PairRule(1, 100, 100))
-    fact = np.repeat(np.arange(claims.n_facts), np.diff(block.first_support_of_fact))
-    assert (fact[shared.support_of_source] == fact[shared.support_of_other]).all()
-    n_links = np.diff(shared.first_link_of_pair)
-    assert (
-        block.source_of_support[shared.support_of_source] == shared.source.repeat(n_links)
-    ).all()
-    assert (block.source_of_support[shared.support_of_other] == shared.other.repeat(n_links)).all()
+    (block,) = as_encoded(rows).blocks
+    pairs, links = shared_in(as_encoded(rows), PairRule(1, 100, 100))
+    fact, source = block.fact_of_support, block.source_of_support
+    assert (fact[links.support_of_source] == fact[links.support_of_other]).all()
+    assert (source[links.support_of_source] == pairs.source[links.pair_of_link]).all()
+    assert (source[links.support_of_other] == pairs.other[links.pair_of_link]).all()
 
 
 def test_values_that_too_many_name_find_no_pairs_but_count_once_a_pair_is_found():
@@ -151,17 +158,16 @@ def test_values_that_too_many_name_find_no_pairs_but_count_once_a_pair_is_found(
     odd = pl.DataFrame(
         [(s, f"odd {i}", "odd") for s in "ab" for i in range(3)], schema=rows.schema, orient="row"
     )
-    block = as_claims(pl.concat([rows, odd])).all
-    shared = find_shared(block, 4, PairRule(3, 3, 10))
-    assert list(zip(shared.source, shared.other, strict=True)) == [(0, 1)]
-    assert np.diff(shared.first_link_of_pair).tolist() == [8]
+    pairs, links = shared_in(as_encoded(pl.concat([rows, odd])), PairRule(3, 3, 10))
+    assert list(zip(*pairs, strict=True)) == [(0, 1)]
+    assert links.n_links.tolist() == [8]
 
 
 def test_of_each_source_only_the_closest_partners_are_looked_at():
-    claims = as_claims(drawn(dict.fromkeys("abcdefgh", 0.9)))
-    shared = find_shared(claims.all, 8, PairRule(1, 100, 2))
-    assert len(shared.source) <= 8 * 2
-    assert np.bincount(np.concatenate([shared.source, shared.other])).min() >= 2
+    encoded = as_encoded(drawn(dict.fromkeys("abcdefgh", 0.9)))
+    pairs, _ = shared_in(encoded, PairRule(1, 100, 2))
+    assert len(pairs.source) <= 8 * 2
+    assert np.bincount(np.concatenate(pairs)).min() >= 2
 
 
 # --- what it finds --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_claims
+from claims import as_encoded, started
 from veracity import ThreeEstimates, TwoEstimates
 from veracity.algorithms.base import Turn
 from veracity.algorithms.two_estimates import stretch
@@ -17,20 +17,23 @@ ROWS = [("a", "p", True), ("b", "p", True), ("c", "p", False), ("a", "q", False)
 CLAIMS = pl.DataFrame(ROWS, schema=["source", "fact", "claim"], orient="row")
 
 
-def one_round(algorithm, round_number):
-    claims = as_claims(CLAIMS)
-    memory, error = algorithm.start(claims, algorithm.prior.rates("abc"))
-    memory, tally = algorithm.study(
-        claims.all, memory, error, Turn(round_number, np.random.default_rng(0))
-    )
-    return memory, tally[0]
+def one_round(algorithm, state):
+    """What the steps of one round make of a state, and what they keep beside the block."""
+    (block,), memory = as_encoded(CLAIMS).blocks, None
+    (phase,) = algorithm.phases(state)
+    for step in phase.steps:
+        tally, memory = step.look(block, state, Turn(1, memory=memory))
+        state = step.learn(state, tally)
+    return state, memory
 
 
 def test_two_estimates_without_stretching_worked_out_by_hand():
     # Error .2 everywhere. Truth of p = (.8 + .8 + .2) / 3 = .6, of q = (.2 + .8) / 2 = .5.
     # a says p, not q: error = ((1 - .6) + .5) / 2; b says p: 1 - .6; c not p, q: (.6 + .5) / 2.
-    _, error = one_round(TwoEstimates(), round_number=11)
-    assert_allclose(error, [0.45, 0.4, 0.55])
+    algorithm = TwoEstimates()
+    start = started(algorithm, as_encoded(CLAIMS))._replace(rounds=algorithm.steps)
+    learned, _ = one_round(algorithm, start)
+    assert_allclose(learned.error, [0.45, 0.4, 0.55])
 
 
 def test_three_estimates_worked_out_by_hand():
@@ -40,15 +43,16 @@ def test_three_estimates_worked_out_by_hand():
     # rounded after clipping: 1, 1; mean: .5, 1.
     # Error of a = (0 / .5 + 0 / 1) / 2 = 0, of b = 0, of c = (1 / .5 + 1 / 1) / 2 = 1.5;
     # stretched: 0, 0, 1; rounded after clipping: 0, 0, 1.
-    memory, error = one_round(ThreeEstimates(), round_number=1)
-    assert_allclose(memory[0], [0.5, 1.0])
-    assert_allclose(error, [0.0, 0.0, 1.0])
+    algorithm = ThreeEstimates()
+    learned, difficulty = one_round(algorithm, started(algorithm, as_encoded(CLAIMS)))
+    assert_allclose(difficulty, [0.5, 1.0])
+    assert_allclose(learned.error, [0.0, 0.0, 1.0])
 
 
 def test_stretching_reaches_from_zero_to_one_and_leaves_equal_values_alone():
-    assert stretch(np.array([0.2, 0.3, 0.4]), 1.0).tolist() == pytest.approx([0.0, 0.5, 1.0])
-    assert stretch(np.array([0.2, 0.4]), 0.5).tolist() == pytest.approx([0.1, 0.7])
-    assert stretch(np.array([0.5, 0.5]), 1.0).tolist() == [0.5, 0.5]
+    assert_allclose(stretch(np.array([0.2, 0.3, 0.4]), 1.0, 0.2, 0.4), [0.0, 0.5, 1.0], atol=1e-12)
+    assert_allclose(stretch(np.array([0.2, 0.4]), 0.5, 0.2, 0.4), [0.1, 0.7])
+    assert stretch(np.array([0.5, 0.5]), 1.0, 0.5, 0.5).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.data

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_claims, value_rows
+from claims import as_encoded, states, value_rows
 from veracity import MLE, Prior
-from veracity.algorithms.base import Turn
 
 ROWS = [("a", "p", True), ("b", "p", True), ("a", "q", False), ("b", "q", True)]
 CLAIMS = pl.DataFrame(ROWS, schema=["source", "fact", "claim"], orient="row")
@@ -19,11 +18,7 @@ def test_one_round_worked_out_by_hand():
     # From tpr .8, fpr .2, prevalence .5: P(p) = .8*.8 / (.8*.8 + .2*.2) = 16/17, P(q) = 1/2.
     # Then tpr of a = (16/17) / (16/17 + 1/2), fpr of a = (1/17) / (1/17 + 1/2), and b says yes to
     # both, so its rates are one, held just below.
-    algorithm = MLE()
-    claims = as_claims(CLAIMS)
-    memory, coins = algorithm.start(claims, algorithm.prior.rates("ab"))
-    _, tally = algorithm.study(claims.all, memory, coins, Turn(1, np.random.default_rng(0)))
-    learned = algorithm.learn(coins, tally)
+    _, learned = states(MLE(), as_encoded(CLAIMS), 1)
     p, q = 16 / 17, 1 / 2
     assert_allclose(learned.tpr, [p / (p + q), 1 - 1e-6])
     assert_allclose(learned.fpr, [(1 - p) / (1 - p + 1 - q), 1 - 1e-6])
@@ -33,15 +28,8 @@ def test_one_round_worked_out_by_hand():
 @settings(max_examples=30)
 @given(rows=value_rows())
 def test_the_likelihood_never_falls(rows):
-    algorithm = MLE()
-    claims = as_claims(rows)
-    memory, coins = algorithm.start(claims, algorithm.prior.rates(range(claims.n_sources)))
-    likelihoods = []
-    for round_number in range(1, 15):
-        turn = Turn(round_number, np.random.default_rng(0))
-        _, tally = algorithm.study(claims.all, memory, coins, turn)
-        coins = algorithm.learn(coins, tally)
-        likelihoods.append(coins.log_likelihood)
+    _, *reached = states(MLE(), as_encoded(rows), 14)
+    likelihoods = [coins.log_likelihood for coins in reached]
     assert np.diff(likelihoods).min() > -1e-4  # rates held off zero and one may cost a little
 
 

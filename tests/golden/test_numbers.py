@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +15,29 @@ from numpy.testing import assert_allclose
 from scipy.stats import chi2
 
 import veracity
-from claims import as_claims
+from claims import as_block, as_encoded, started, states
 from veracity import CATD, CRH, GTM
 from veracity.algorithms.base import Turn
-from veracity.algorithms.crh import losses
+from veracity.algorithms.crh import Losses
+from veracity.algorithms.gtm import Variances
+from veracity.algorithms.numbers import Distances
 
 NUMERIC = ["gtm", "crh", "catd"]
 
 
 def claims_of(rows):
     return pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+
+
+def distances(square, n_claims):
+    """What a sweep tells where no number is known."""
+    square, n_claims = np.array(square), np.array(n_claims)
+    return Distances(square, n_claims, np.zeros_like(square), np.zeros_like(square))
+
+
+def weights(algorithm, loss, n_claims):
+    """What sources weigh after such losses in so many claims."""
+    return algorithm.learn(Losses(*np.ones((5, len(loss)))), distances(loss, n_claims)).weight
 
 
 def measured(seed=1, n_items=300):
@@ -60,27 +74,29 @@ def test_gtm_estimates_worked_out_by_hand():
     # One item, claims 0 and 4: mean 2, standard deviation 2, so -1 and 1 in standard units. With
     # variances 1 and 1/3: precision 1 + 1 + 3, truth (-1 + 3) / 5 = .4; so 2 + 2 * .4 = 2.8, with
     # a standard deviation of 2 / sqrt(5).
-    claims = as_claims(claims_of([("a", "x", 0.0), ("b", "x", 4.0)]), "numeric")
-    value, uncertainty = GTM().estimate(claims.all, (), np.array([1.0, 1 / 3]))
+    block = as_block(claims_of([("a", "x", 0.0), ("b", "x", 4.0)]), "numeric")
+    state = Variances(np.array([1.0, 1 / 3]), np.zeros(2), np.zeros(2))
+    value, uncertainty = GTM().estimate(block, state)
     assert_allclose(value, [2.8])
     assert_allclose(uncertainty, [2 / np.sqrt(5)])
 
 
 def test_gtm_learns_variances_as_the_paper_says():
     # Σ distance² = 3 over 4 claims, shape = scale = 10: (2 * 10 + 3) / (2 * 11 + 4).
-    assert_allclose(GTM().learn(np.ones(1), (np.array([3.0]), np.array([4.0]))), [23 / 26])
+    learned = GTM().learn(Variances(*np.ones((3, 1))), distances([3.0], [4.0]))
+    assert_allclose(learned.variance, [23 / 26])
 
 
 def test_crh_weights_worked_out_by_hand():
     # Losses of 1 and 4 in 10 claims each, so .1 and .4 of .5: weights -log(.2) and -log(.8),
     # scaled by the larger.
-    weight = CRH().learn(np.ones(2), (np.array([1.0, 4.0]), np.array([10.0, 10.0])))
+    weight = weights(CRH(), [1.0, 4.0], [10.0, 10.0])
     assert_allclose(weight, [1.0, np.log(0.8) / np.log(0.2)])
 
 
 def test_catd_takes_the_lower_quantile_so_few_claims_weigh_little():
     # Equal loss per claim: 2 claims with loss 1 against 200 claims with loss 100.
-    weight = CATD().learn(np.ones(2), (np.array([1.0, 100.0]), np.array([2.0, 200.0])))
+    weight = weights(CATD(), [1.0, 100.0], [2.0, 200.0])
     assert weight[0] / weight[1] == pytest.approx(
         (chi2.ppf(0.025, 2) / 1.0) / (chi2.ppf(0.025, 200) / 100.0)
     )
@@ -89,9 +105,10 @@ def test_catd_takes_the_lower_quantile_so_few_claims_weigh_little():
 
 def test_losses_of_values_are_claims_that_the_vote_refutes():
     rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"), ("a", "y", "1"), ("c", "y", "2")]
-    loss, n_claims = losses(as_claims(claims_of(rows)).all, np.ones(3))
-    assert_allclose(loss, [0.5, 0.0, 1.5])  # y is tied: each loses half
-    assert_allclose(n_claims, [2, 1, 2])
+    encoded = as_encoded(claims_of(rows))
+    found = CRH().tally(encoded.blocks[0], started(CRH(), encoded), Turn())
+    assert_allclose(found.square, [0.5, 0.0, 1.5])  # y is tied: each loses half
+    assert_allclose(found.n_claims, [2, 1, 2])
 
 
 numbers = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
@@ -152,15 +169,8 @@ def test_a_result_of_numbers_is_saved_and_loaded(tmp_path):
 
 
 def test_gtm_runs_one_round_at_a_time_towards_a_fixed_point():
-    claims = as_claims(measured(n_items=30)[0], "numeric")
-    algorithm = GTM()
-    _, variance = algorithm.start(claims, algorithm.prior.rates(range(5)))
-    changes = []
-    for number in range(1, 8):
-        _, tally = algorithm.study(claims.all, (), variance, Turn(number, np.random.default_rng(0)))
-        after = algorithm.learn(variance, tally)
-        changes.append(algorithm.change(variance, after))
-        variance = after
+    reached = states(GTM(), as_encoded(measured(n_items=30)[0], "numeric"), 7)
+    changes = [GTM().change(before, after) for before, after in pairwise(reached)]
     assert changes[-1] < changes[0] / 10
 
 
@@ -190,7 +200,7 @@ def test_crh_settles_on_the_truths_of_truthdiscovery(name):
 def test_crh_of_truthdiscovery_blames_those_who_say_much():
     # Two sources are right 4 times in 5, but one makes ten times the claims: its summed loss is
     # ten times as large, and it weighs less; averaged, both weigh the same.
-    few = CRH().learn(np.ones(2), (np.array([1.0, 10.0]), np.array([5.0, 50.0])))
+    few = weights(CRH(), [1.0, 10.0], [5.0, 50.0])
     assert_allclose(few, [1.0, 1.0])
     summed = np.array([1.0, 10.0])
     theirs = -np.log(summed / summed.sum())

@@ -7,17 +7,17 @@ import polars as pl
 from hypothesis import given
 from numpy.testing import assert_allclose
 
-from claims import as_claims, value_rows
+from claims import as_block, as_encoded, states, value_rows
 from veracity.algorithms.prior import Prior, Rate
 from veracity.algorithms.simple_lca import Honesty, SimpleLCA
 
 
 def test_plausibilities_of_two_against_one_against_one_are_as_on_paper():
     rows = {"source": list("abcd"), "entity": ["x"] * 4, "value": ["1", "1", "2", "3"]}
-    claims = as_claims(pl.DataFrame(rows))
+    block = as_block(pl.DataFrame(rows))
     honesty = Honesty(np.full(4, 0.8), Prior().rates(list("abcd")))
     # H / ((1 - H) / (3 - 1)) = 0.8 / 0.1 = 8 a vote: 64, 8 and 8
-    assert_allclose(SimpleLCA().judge(claims.all, (), honesty, True), [0.8, 0.1, 0.1])
+    assert_allclose(SimpleLCA().judge(block, honesty), [0.8, 0.1, 0.1])
 
 
 def test_honesty_is_the_share_of_true_claims_drawn_to_the_prior():
@@ -28,13 +28,12 @@ def test_honesty_is_the_share_of_true_claims_drawn_to_the_prior():
     assert_allclose(learned, [13 / 15, 0.8, 0.6])
 
 
-def log_posterior(claims, honesty, algorithm):
+def log_posterior(block, honesty, algorithm):
     """Of the honesties: the claims' likelihood, summed over truths, times the beta priors."""
     h, tpr = honesty.honesty, honesty.prior.tpr
-    block = claims.all
     prior = algorithm.strength * (tpr * np.log(h) + (1 - tpr) * np.log1p(-h))
     total = prior.sum()
-    for item in range(claims.n_items):
+    for item in range(block.n_items):
         facts = range(*block.first_fact_of_item[item : item + 2])
         named = [
             (fact, source)
@@ -54,12 +53,7 @@ def log_posterior(claims, honesty, algorithm):
 
 @given(rows=value_rows())
 def test_the_posterior_of_the_honesties_never_falls(rows):
-    claims = as_claims(rows)
-    algorithm = SimpleLCA()
-    _, honesty = algorithm.start(claims, Prior().rates(list(range(claims.n_sources))))
-    reached = [log_posterior(claims, honesty, algorithm)]
-    for _ in range(5):
-        _, tally = algorithm.study(claims.all, (), honesty, None)
-        honesty = algorithm.learn(honesty, tally)
-        reached.append(log_posterior(claims, honesty, algorithm))
+    encoded, algorithm = as_encoded(rows), SimpleLCA()
+    (block,) = encoded.blocks
+    reached = [log_posterior(block, honesty, algorithm) for honesty in states(algorithm, encoded, 5)]
     assert np.diff(reached).min() > -1e-9
