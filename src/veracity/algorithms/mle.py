@@ -94,7 +94,7 @@ class MLE(Algorithm[TwoCoins]):
         is_free = state.is_fixed == 0
         prevalence = float(true / facts) if self.learn_prevalence else state.prevalence
         if_false = supports @ np.log(state.fpr) + (spoken - supports) @ np.log1p(-state.fpr)
-        if_false += facts * np.log1p(-min(state.prevalence, 1.0 - SUREST))
+        if_false -= facts * np.logaddexp(0.0, logit(np.array(state.prevalence)))  # log(1 - it)
         return state._replace(
             tpr=np.where(is_free, tpr, state.tpr),
             fpr=np.where(is_free, fpr, state.fpr),
