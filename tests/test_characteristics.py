@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from veracity.inspect.profiling import accuracy_of_source, entropy_of_item, profile
-from veracity.claims.encode import UNKNOWN, encode
+from veracity.claims.block import UNKNOWN
+from veracity.claims.encode import encode
 from veracity.errors import ParameterError
 from veracity.claims.read import read_claims
 
@@ -22,7 +23,12 @@ def table(rows, columns=("source", "entity", "value")):
 
 
 def encoded(rows, columns=("source", "entity", "value"), kind="categorical"):
-    return encode(read_claims(table(rows, columns), kind=kind)).claims
+    return encode(read_claims(table(rows, columns), kind=kind))
+
+
+def with_truth(encoded, known):
+    (block,) = encoded.blocks
+    return encoded.with_known([block._replace(known_of_fact=np.array(known, dtype=np.int8))])
 
 
 SMALL = [
@@ -101,14 +107,13 @@ def test_attributes_add_up_to_the_whole():
 
 def test_a_source_that_names_two_values_is_half_right_where_one_is_true():
     claims = encoded([("a", "x", "1"), ("a", "x", "2"), ("a", "y", "1")])
-    assert accuracy_of_source(claims, np.array([1, 0, 1])).tolist() == [0.75]
-    assert accuracy_of_source(claims, np.array([True, False, True])).tolist() == [0.75]
+    assert accuracy_of_source(with_truth(claims, [1, 0, 1])).tolist() == [0.75]
     assert profile(table([("a", "x", "1"), ("a", "x", "2")])).torn == 1
 
 
 def test_a_source_of_which_nothing_is_known_has_no_accuracy():
     claims = encoded([("a", "x", "1"), ("b", "y", "1")])
-    assert_allclose(accuracy_of_source(claims, np.array([1, UNKNOWN])), [1.0, np.nan])
+    assert_allclose(accuracy_of_source(with_truth(claims, [1, UNKNOWN])), [1.0, np.nan])
     truth = table([("x", "1")], ("entity", "value"))
     found = profile(table([("a", "x", "1"), ("b", "y", "1")]), truth)
     assert (found.accuracy, found.by_source["accuracy"].to_list()) == (1.0, [1.0, None])

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import veracity
-from veracity.algorithms import ALGORITHMS
+from veracity.algorithms import CATALOGUE, algorithms
+from veracity.algorithms.catalogue import Entry
 from veracity.cli import main
 from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES
 from veracity.claims.schema import KINDS
@@ -73,7 +74,7 @@ def assert_refused(output, complaint):
 
 
 def test_the_names_that_are_written_out_are_the_names_there_are():
-    assert set(ALGORITHM_NAMES) == set(ALGORITHMS)
+    assert set(ALGORITHM_NAMES) == set(CATALOGUE)
     assert KIND_NAMES == KINDS
 
 
@@ -167,9 +168,9 @@ def test_what_discover_writes_can_be_loaded():
     assert [path.name for path in Path("runs").iterdir()] == ["first"]
 
 
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize("algorithm", sorted(CATALOGUE))
 def test_every_algorithm_can_be_run(algorithm):
-    kind = ALGORITHMS[algorithm]().kinds[0]
+    kind = CATALOGUE[algorithm].make().kinds[0]
     settings = ("--algorithm", algorithm, "--kind", kind)
     assert json.loads(run("discover", "claims.csv", *settings, "--json"))["input"]["claims"] == 3
     assert "sources, those with most claims first" in run("discover", "claims.csv", *settings)
@@ -303,8 +304,8 @@ def test_a_terminal_that_knows_no_emoji_gets_them_spelt_out(folder):
 
 
 def test_a_run_that_did_not_converge_says_so_in_its_notes_and_nowhere_else(monkeypatch):
-    hasty = veracity.LTDRBM(max_rounds=2, tolerance=1e-15)
-    monkeypatch.setitem(ALGORITHMS, "ltd-rbm", lambda: hasty)
+    hasty = Entry(CATALOGUE["ltd-rbm"].place, {"max_rounds": 2, "tolerance": 1e-15})
+    monkeypatch.setitem(algorithms(), "ltd-rbm", hasty)
     assert "note: ltd-rbm did not converge in 2 rounds" in run(
         "discover", "claims.csv", "--algorithm", "ltd-rbm"
     )
@@ -416,7 +417,8 @@ WORK = """
 import resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
-from veracity import encode, read, tables
+from veracity import discovery
+from veracity.claims import encode, read
 from veracity.cli import main
 
 def wait(*arguments, **options):
@@ -443,8 +445,8 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
         "read.ClaimsStream.batches",
         "encode.Numbered.add",
         "encode._block",
-        "engine.Local.map",
-        "tables.evidence_of",
+        "engine.HeldLocally.collect",
+        "discovery.tabulate",
         "pl.DataFrame.write_parquet",
     ],
 )

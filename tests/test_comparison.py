@@ -4,12 +4,12 @@ import polars as pl
 import pytest
 
 import veracity
-from veracity.algorithms import ALGORITHMS
+from veracity.algorithms import CATALOGUE
 
 
 def test_all_algorithms_are_compared_unless_some_are_named(flights):
     found = veracity.compare(flights.claims, flights.truth)
-    for_values = [name for name, make in ALGORITHMS.items() if "categorical" in make().kinds]
+    for_values = [name for name, entry in CATALOGUE.items() if "categorical" in entry.make().kinds]
     assert found.table["algorithm"].to_list() == for_values
     right = dict(found.table.select("algorithm", "accuracy").iter_rows())
     assert right["ltd-rbm"] > right["majority-vote"]

@@ -15,15 +15,16 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import binary_rows, value_rows
-from veracity.algorithms import ALGORITHMS
+from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.explain import MOST_ROWS
-from veracity.explain.contributions import Weighing, cut_items, plausibilities
+from veracity.algorithms.rules import plausibilities
+from veracity.explain.contributions import items_at
 
 KINDS = ("categorical", "multiple", "binary", "numeric")
 WITHOUT_WEIGHTS = {"three-estimates"}
 AVERAGES = {"ltm"}
-PAIRS = [(n, k) for n in sorted(ALGORITHMS) for k in KINDS if k in ALGORITHMS[n]().kinds]
+PAIRS = [(n, k) for n in sorted(CATALOGUE) for k in KINDS if k in CATALOGUE[n].make().kinds]
 EXACT = [p for p in PAIRS if p[0] not in WITHOUT_WEIGHTS | AVERAGES and p[1] != "numeric"]
 every_pair = pytest.mark.parametrize(("name", "kind"), PAIRS)
 every_exact_pair = pytest.mark.parametrize(("name", "kind"), EXACT)
@@ -62,15 +63,22 @@ def check_sums(why):
 
 def check_plausibilities(result):
     """Plausibilities follow from the scores of all items, and these from their rows."""
-    told, key = result.run["weights"], key_of(result.kind)
-    assert told["account"] == "exact"
+    key = key_of(result.kind)
     for entity in result.facts[key].unique():
         check_sums(result.why(entity))
         rows = np.flatnonzero(result.facts[key] == entity)
-        (item,) = cut_items(result.tables, rows, [key])
-        scale = Weighing(result.tables, result.run, item).scale()
-        expected = plausibilities(told["rule"], scale, told["power"])
+        (item,) = items_at(result, rows)
+        assert item.weights.account == "exact"
+        assert_allclose(
+            item.score, result.why(entity).values["score"][: len(rows)][item_order(item)]
+        )
+        expected = plausibilities(item.block, item.weights)
         assert_allclose(item.facts["plausibility"], expected, atol=1e-9)
+
+
+def item_order(item):
+    """Where each fact stands among the values of an explanation."""
+    return np.argsort(item.order)
 
 
 def crowd(kind):
@@ -92,12 +100,13 @@ def crowd(kind):
 @settings(max_examples=25)
 def test_claims_are_told_by_the_rows_of_facts_and_sources(kind, data):
     rows = data.draw(rows_of(kind)).unique()
-    tables = discover(rows, "majority-vote", kind).tables
-    facts = tables.facts[tables.claims["fact"]]
-    named = facts.with_columns(source=tables.sources["source"].gather(tables.claims["source"]))
+    result = discover(rows, "majority-vote", kind)
+    tables, claims = result.tables, result.frames()["claims"]
+    facts = tables.facts[claims["fact"]]
+    named = facts.with_columns(source=tables.sources["source"].gather(claims["source"]))
     if kind == "binary":
-        named = named.with_columns(claim=tables.claims["claim"])
-    assert tables.claims["fact"].is_sorted()
+        named = named.with_columns(claim=claims["claim"])
+    assert claims["fact"].is_sorted()
     assert set(named.select(rows.columns).rows()) == set(rows.rows())
     assert len(named) == len(rows)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import veracity
 from claims import binary_rows, value_rows
-from veracity.inspect.warnings import ADVICE
+from veracity.result.warnings import ADVICE
 from veracity.errors import ParameterError
 from veracity.inspect.checking import check
 from veracity.synthetic import Synthetic
@@ -26,12 +26,12 @@ def clean(seed=1):
 
 
 def names(health):
-    return {concern.name for concern in health.warnings}
+    return {warning.name for warning in health.warnings}
 
 
 def found(health, name):
-    (concern,) = (concern for concern in health.warnings if concern.name == name)
-    return concern
+    (warning,) = (warning for warning in health.warnings if warning.name == name)
+    return warning
 
 
 def elsewhere(claims, word):
@@ -188,9 +188,9 @@ def test_good_sources_that_agree_against_many_bad_ones_are_not_called_copies():
 
 
 def test_lone_sources_are_named_and_counted():
-    concern = found(check(with_a_hermit()), "lone-sources")
-    assert concern.severity == "caution"
-    assert concern.seen == "1 of 13 sources (8%) share no item with another: hermit-source03"
+    warning = found(check(with_a_hermit()), "lone-sources")
+    assert warning.severity == "caution"
+    assert warning.seen == "1 of 13 sources (8%) share no item with another: hermit-source03"
 
 
 def test_claims_without_any_overlap_say_just_that():
@@ -222,9 +222,9 @@ def test_parts_that_known_truths_hold_are_no_worry():
 
 def test_two_sources_are_serious_and_two_an_item_call_for_caution():
     assert found(check(of_two_sources()), "fewer-than-three").severity == "serious"
-    concern = found(check(with_two_sources_an_item()), "fewer-than-three")
-    assert concern.severity == "caution"
-    assert "(100%)" in concern.seen
+    warning = found(check(with_two_sources_an_item()), "fewer-than-three")
+    assert warning.severity == "caution"
+    assert "(100%)" in warning.seen
 
 
 def test_the_dominant_source_is_named():
@@ -242,13 +242,13 @@ def test_known_truths_take_the_risk_of_a_flip_away():
 
 
 def test_mirrors_are_grouped_and_what_they_decide_is_counted():
-    concern = found(check(with_mirrors()), "near-copies")
-    assert concern.severity == "serious"
-    (group,) = concern.evidence.to_dicts()
+    warning = found(check(with_mirrors()), "near-copies")
+    assert warning.severity == "serious"
+    (group,) = warning.evidence.to_dicts()
     assert group["names"] == ", ".join(f"mirror{n}" for n in range(6))
     assert group["sources"] == 6
-    assert concern.seen.startswith("mirror0, mirror1, mirror2 and 3 more say nearly the same; ")
-    assert f"they decide the vote on {group['decides']} of" in concern.seen
+    assert warning.seen.startswith("mirror0, mirror1, mirror2 and 3 more say nearly the same; ")
+    assert f"they decide the vote on {group['decides']} of" in warning.seen
 
 
 def test_without_the_mirrors_nothing_is_wrong():
@@ -392,14 +392,14 @@ def test_all_of_it_fits_into_json():
     assert told[-1]["share"] == pytest.approx(told[-1]["changed"] / told[-1]["contested"])
 
 
-def test_serious_concerns_come_first_and_the_report_tells_all_of_them():
+def test_serious_warnings_come_first_and_the_report_tells_all_of_them():
     health = check(pl.concat([with_gaps(), elsewhere(with_mirrors(), "x")]))
-    severities = [concern.severity for concern in health.warnings]
+    severities = [warning.severity for warning in health.warnings]
     assert severities == sorted(severities, reverse=True)
     assert set(severities) == {"serious", "caution"}
-    for concern in health.warnings:
-        assert f"{concern.severity}: {concern.name}: {concern.seen}\n" in repr(health)
-        assert f"means: {concern.means}\n  would help: {concern.help}\n" in repr(health)
+    for warning in health.warnings:
+        assert f"{warning.severity}: {warning.name}: {warning.seen}\n" in repr(health)
+        assert f"means: {warning.means}\n  would help: {warning.help}\n" in repr(health)
 
 
 def test_a_healthy_report_says_so_in_two_lines(flights):

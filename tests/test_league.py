@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 import veracity
+from veracity.claims.known import with_known
 from veracity.cli import main
 from veracity.study import LeagueStudy
 from veracity.study.league import ABLATIONS, BEST_ELSEWHERE
@@ -83,11 +84,8 @@ def test_the_ablation_has_the_default_and_each_part_left_out(tables):
 def test_calibration_is_what_evaluate_says():
     drawn = Synthetic(sources=6, items=200, accuracy=0.55).draw(seed=4)
     result = veracity.discover(drawn.claims)
-    prepared = veracity.discovery.prepare(drawn.claims, tell=veracity.discovery.say_nothing)
-    encoded = prepared.encoded
-    truths, _ = veracity.read.read_truths_beside(prepared.table, drawn.truth)
-    known, _ = veracity.truths.known_of_fact(encoded, truths)
-    found = calibration_error(encoded.claims, result.facts["plausibility"].to_numpy(), known)
+    truth, _ = with_known(result.encoded, drawn.truth)
+    found = calibration_error(truth, result.facts["plausibility"].to_numpy())
     assert found == pytest.approx(veracity.evaluate(result, drawn.truth).calibration_error)
 
 

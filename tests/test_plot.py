@@ -272,7 +272,7 @@ def test_the_trace_is_thinned_out_but_ends_at_the_last_round(of_kind):
     result = of_kind["categorical"][0]
     rounds = [{"round": n, "change": 1.0 / n, "seconds": 0.1} for n in range(1, 2001)]
     rounds[4]["change"], rounds[5]["change"] = None, 0.0  # neither fits on a logarithmic scale
-    long = veracity.Result(result.tables, {**result.run, "trace": rounds})
+    long = veracity.Result(result.tables, replace(result.run, trace=rounds))
     table = plot.trace_table(long, most=100)
     assert len(table) == 100
     assert (table["round"][0], table["round"][-1]) == (1, 2000)
@@ -385,7 +385,7 @@ def test_what_is_not_there_to_be_drawn_is_said(two_against_one):
     alone = veracity.discover(two_against_one.head(1), "majority-vote")
     with pytest.raises(ParameterError, match="two sources or more"):
         alone.plot.agreement()
-    old = veracity.Result(replace(vote.tables, claims=None), vote.run)
+    old = veracity.Result(vote.tables, vote.run)
     with pytest.raises(ParameterError, match="saved without its claims"):
         old.plot.agreement()
     weightless = veracity.discover(two_against_one, "three-estimates")

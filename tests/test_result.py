@@ -200,7 +200,10 @@ def test_saving_tells_how_far_it_is(tmp_path, two_against_one):
     told = []
     result = veracity.discover(two_against_one)
     result.save(tmp_path / "run", progress=lambda *step: told.append(step))
-    rows = [len(table) for table in vars(result.tables).values() if table is not None]
+    saved = sorted((tmp_path / "run").glob("*.parquet"))
+    assert len(told) == len(saved) + 1
+    names = [name for name, table in result.frames().items() if table is not None]
+    rows = [len(pl.read_parquet(tmp_path / "run" / f"{name}.parquet")) for name in names]
     assert [phase for phase, _, _ in told] == ["writing"] * (len(rows) + 1)
     assert [done for _, done, _ in told] == [sum(rows[:i]) for i in range(len(rows) + 1)]
     assert {total for _, _, total in told} == {sum(rows)}

@@ -18,7 +18,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import veracity
-from veracity.algorithms import ALGORITHMS
+from veracity.algorithms import CATALOGUE
 from veracity.errors import OutputError, ParameterError, StudyError
 from veracity.show.plot import altair
 from veracity.study import RuntimeStudy, Study, SyntheticStudy, carry_out, publish, work
@@ -392,9 +392,9 @@ def test_the_figures_of_a_page_do_not_share_names():
 # --- which algorithms ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_every_algorithm_for_categorical_claims_can_be_studied_and_no_other(name):
-    if "categorical" not in ALGORITHMS[name]().kinds:
+    if "categorical" not in CATALOGUE[name].make().kinds:
         with pytest.raises(ParameterError, match=f"{name} is for numeric claims"):
             SyntheticStudy(algorithms=(name,))
         return

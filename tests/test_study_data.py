@@ -8,7 +8,7 @@ from dataclasses import fields
 import polars as pl
 import pytest
 
-from veracity.algorithms import ALGORITHMS
+from veracity.algorithms import CATALOGUE
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.study import RobustnessStudy, RuntimeStudy, SensitivityStudy, carry_out, publish
 from veracity.study import robustness as robustness_module
@@ -31,9 +31,9 @@ def write_dataset(folder, seed=0):
 # --- hyperparameters -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_every_hyperparameter_of_every_algorithm_can_take_every_value_of_the_grid(name):
-    assert with_settings(name, {}) == ALGORITHMS[name]()
+    assert with_settings(name, {}) == CATALOGUE[name].make()
     for parameter in parameters_of(name):
         for value in GRID[parameter]:
             algorithm = with_settings(name, {parameter: value})
@@ -42,14 +42,14 @@ def test_every_hyperparameter_of_every_algorithm_can_take_every_value_of_the_gri
             assert type(getattr(holder, parameter)) is type(value)
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_a_hyperparameter_that_an_algorithm_lacks_is_refused(name):
     lacking = GRID.keys() - set(parameters_of(name))
     with pytest.raises(ParameterError, match=f"{name} has no parameter"):
         with_settings(name, {min(lacking): 0.5})
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_the_seed_reaches_the_algorithms_that_draw(name):
     algorithm = with_settings(name, {}, seed=7)
     if "seed" in {field.name for field in fields(algorithm)}:
@@ -60,7 +60,7 @@ def test_several_hyperparameters_are_set_together_and_the_others_stay():
     algorithm = with_settings("ltd-rbm-c", {"fpr": 0.1, "tpr": 0.9, "batch_size": 10.0})
     assert (algorithm.prior.fpr, algorithm.prior.tpr, algorithm.batch_size) == (0.1, 0.9, 10)
     assert algorithm.single_truth
-    assert algorithm.decay == ALGORITHMS["ltd-rbm-c"]().decay
+    assert algorithm.decay == CATALOGUE["ltd-rbm-c"].make().decay
 
 
 # --- datasets ------------------------------------------------------------------------------------

@@ -447,4 +447,4 @@ def _of_free(total: Sums, is_fixed: FloatArray) -> Sums:
         return total
     free = is_fixed == 0
     of_sources = [column * free for column in total[:5]]
-    return Sums(*of_sources, total.true, total.judged)  # type: ignore[arg-type, call-arg]
+    return Sums(*of_sources, total.true, total.judged)  # type: ignore[call-arg]

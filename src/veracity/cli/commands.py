@@ -223,7 +223,8 @@ def generate(
     with finished_folder(out) as folder:
         for name, table in drawn._asdict().items():
             table.write_parquet(folder / f"{name}.parquet")
-        made = {"veracity": __version__, "seed": seed or 0, **asdict(parameters)}
+        files = sorted(path.name for path in folder.iterdir())
+        made = {"veracity": __version__, "seed": seed or 0, **asdict(parameters), "files": files}
         (folder / SYNTHETIC_FILE).write_text(json.dumps(made, indent=2), encoding="utf-8")
     click.echo(f"{len(drawn.claims):,} claims about {len(drawn.truth):,} items written to {out}")
 

@@ -16,7 +16,14 @@ from veracity.errors import OutputError, first_line
 
 __all__ = ["check_target", "finished_file", "finished_folder", "writing"]
 
-OUR_SUFFIXES = (".parquet", ".json")
+USUAL_FILES = frozenset(
+    f"{name}.parquet"
+    for name in (
+        *("truths", "facts", "sources", "copies", "changes", "claims", "truth", "copied"),
+        *("weights", "grounds", "bearings", "confusions"),
+    )
+)
+"""What a folder may have whose marker does not tell its files: earlier versions did not."""
 
 PAGE_MARK = b'<meta name="generator" content="veracity'
 """By this, near its beginning, veracity knows a page of its own."""
@@ -26,7 +33,8 @@ def check_target(target: Path, *, force: bool, marker: str) -> None:
     """Refuse to write where that will fail, or where something is that must not be lost.
 
     Even with `force`, only an empty folder is replaced, or one with nothing in it that veracity
-    does not write. `marker` is the JSON file by which veracity knows its own folder.
+    did not write. `marker` is the JSON file by which veracity knows its own folder, and which tells
+    the names of the files in it.
     """
     with writing(target):
         os.fspath(target).encode()
@@ -44,9 +52,12 @@ def _check_existing(target: Path, *, force: bool, marker: str) -> None:
     if not target.is_dir():
         raise OutputError(f"{target} exists and is no folder; choose another name")
     content = list(target.iterdir())
-    if content and not _is_ours(target / marker):
+    if not content:
+        return
+    ours = _our_files(target / marker)
+    if ours is None:
         raise OutputError(f"{target} was not written by veracity and stays; choose another name")
-    strange = [path.name for path in content if not _is_our_file(path)]
+    strange = [path.name for path in content if path.name not in ours and not _is_our_page(path)]
     if strange:
         raise OutputError(
             f"{target} stays, since veracity did not write {min(strange)!r} in it; "
@@ -54,18 +65,23 @@ def _check_existing(target: Path, *, force: bool, marker: str) -> None:
         )
 
 
-def _is_our_file(path: Path) -> bool:
-    if path.suffix == ".html" and path.is_file():
-        with path.open("rb") as page:
-            return PAGE_MARK in page.read(1000)
-    return path.suffix in OUR_SUFFIXES and not path.is_dir()
-
-
-def _is_ours(marker: Path) -> bool:
-    try:
-        return "veracity" in json.loads(marker.read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
+def _is_our_page(path: Path) -> bool:
+    if path.suffix != ".html" or not path.is_file():
         return False
+    with path.open("rb") as page:
+        return PAGE_MARK in page.read(1000)
+
+
+def _our_files(marker: Path) -> set[str] | None:
+    """The names of the files that were written beside the marker; None if it is not ours."""
+    try:
+        told = json.loads(marker.read_text(encoding="utf-8"))
+        if "veracity" not in told:
+            return None
+        files = told.get("files", USUAL_FILES)
+        return {marker.name, *(name for name in files if isinstance(name, str))}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
 
 
 @contextlib.contextmanager

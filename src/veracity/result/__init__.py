@@ -149,7 +149,7 @@ class Result:
         """
         target = Path(folder)
         check_target(target, force=force, marker=RUN_FILE)
-        tables = {name: table for name, table in self._frames().items() if table is not None}
+        tables = {name: table for name, table in self.frames().items() if table is not None}
         n_written, n_rows = 0, sum(map(len, tables.values()))
         with finished_folder(target) as unfinished:
             for name, table in tables.items():
@@ -163,13 +163,14 @@ class Result:
                 with (unfinished / FITTED_FILE).open("wb") as file:
                     np.savez(file, **self.fitted.to_arrays())  # type: ignore[arg-type]
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            saved = replace(self.run, veracity=__version__, saved=now)
+            files = sorted(path.name for path in unfinished.iterdir())
+            saved = replace(self.run, veracity=__version__, saved=now, files=files)
             (unfinished / RUN_FILE).write_text(
                 json.dumps(saved.to_json(), indent=2, ensure_ascii=False), encoding="utf-8"
             )
         return target
 
-    def _frames(self) -> dict[str, pl.DataFrame | None]:
+    def frames(self) -> dict[str, pl.DataFrame | None]:
         """All that a folder has: the tables, and the claims they were made from."""
         frames: dict[str, pl.DataFrame | None] = dict(vars(self.tables))
         if self.encoded is not None:

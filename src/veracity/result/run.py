@@ -55,6 +55,8 @@ class Run(_Keyed):
     veracity: str | None = None
     """The version that saved it; None if it was not saved."""
     saved: str | None = None
+    files: list[str] = field(default_factory=list)
+    """The files it was saved as, beside ``run.json``."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON holds it."""

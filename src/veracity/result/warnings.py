@@ -136,7 +136,7 @@ def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
     if survey.n_sources == 1:
         notes.append("there is a single source: its word cannot be checked against another's")
     else:
-        notes += [f"{one.seen}: {one.means}" for one in lone_sources(survey)]
+        notes += [one.seen for one in lone_sources(survey)]
     if judged.met is not None:
         rates = fitted.algorithm.rates(fitted.state, judged.met.counts)
         if survey.n_sources > 1 and survey.counted.undisputed == survey.counted.items:
@@ -157,9 +157,7 @@ def lone_sources(survey: Survey) -> list[DataWarning]:
     if is_lone.mean() < MANY_ALONE:
         return []
     names = survey.names.sources.filter(is_lone).to_list()
-    seen = (
-        f"{count(len(names), len(is_lone), 'sources')} share no item with another ({some(names)})"
-    )
+    seen = f"{count(len(names), len(is_lone), 'sources')} share no item with another: {some(names)}"
     return [data_warning("lone-sources", seen, serious=is_lone.mean() >= 0.5)]
 
 
