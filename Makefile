@@ -15,6 +15,10 @@ test: .venv/dev browser ## run every test and check
 	$(BIN)/lint-imports
 	$(BIN)/codespell src tests docs benchmarks *.md
 	$(BIN)/pytest -q -n auto
+	$(MAKE) test-plain
+
+test-plain: .venv/dev ## run pages, examples and golden numbers as on a plainer processor
+	$(BIN)/python tests/plain_cpu.py -q -n auto src tests/test_docs.py tests/golden
 
 check: test      ## the same as test: there is one door
 
@@ -54,4 +58,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
 
-.PHONY: help demo test check bare browser docs format bench clean
+.PHONY: help demo test test-plain check bare browser docs format bench clean

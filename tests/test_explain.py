@@ -16,9 +16,9 @@ from numpy.testing import assert_allclose
 import veracity
 from claims import binary_rows, value_rows
 from veracity.algorithms import CATALOGUE
-from veracity.cli import main
-from veracity.explain import MOST_ROWS
 from veracity.algorithms.rules import plausibilities
+from veracity.cli import main
+from veracity.explain import MOST_ROWS, heaviest_first
 from veracity.explain.contributions import items_at
 
 KINDS = ("categorical", "multiple", "binary", "numeric")
@@ -109,6 +109,14 @@ def test_claims_are_told_by_the_rows_of_facts_and_sources(kind, data):
     assert claims["fact"].is_sorted()
     assert set(named.select(rows.columns).rows()) == set(rows.rows())
     assert len(named) == len(rows)
+
+
+def test_weights_that_differ_in_the_last_bits_alone_stay_in_the_order_of_the_sources():
+    assert heaviest_first(np.array([0.3, -0.5, 0.1 + 0.2, 0.3])).tolist() == [1, 0, 2, 3]
+    tiny = 1e-200 * np.array([1.0, 3.0, 2.0])
+    assert heaviest_first(tiny).tolist() == [1, 2, 0]
+    assert heaviest_first(np.full(3, np.nan)).tolist() == [0, 1, 2]
+    assert heaviest_first(np.zeros(2)).tolist() == [0, 1]
 
 
 # --- weights add up -------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, plausibilities, sigmoid
-from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.claims.block import SAME, Block, FloatArray, IntArray
 from veracity.claims.survey import Survey
 from veracity.dependence.pairs import (
     Links,
@@ -52,9 +52,6 @@ EXCELLENT = 0.95
 
 FEWEST_PAIRS = 10
 """Fewer pairs do not tell how often errors coincide by chance."""
-
-SAME = 9
-"""Numbers that agree to this many decimals do not decide which source is counted first."""
 
 
 class Copying(NamedTuple):
@@ -227,9 +224,9 @@ class AccuCopy(Algorithm[Copying]):
         spoken = np.maximum(state.n_shared + state.different, 1.0)
         probability = sigmoid(log_odds)
         differing = np.round(state.different / spoken, 2)
-        top = np.lexsort((-log_odds, differing, -np.round(probability, 2)))
+        top = np.lexsort((-np.round(log_odds, SAME), differing, -np.round(probability, 2)))
         top = top[log_odds[top] > 0.0][:MOST_COPIES]
-        is_forth = log_forth[top] >= log_back[top]
+        is_forth = np.round(log_forth[top] - log_back[top], SAME) >= 0.0
         source, other = state.pairs.source[top], state.pairs.other[top]
         return Copies(
             np.where(is_forth, source, other),

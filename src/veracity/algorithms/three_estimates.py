@@ -24,7 +24,7 @@ from veracity.algorithms.checks import require_at_least, require_positive, requi
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import share_of_item
 from veracity.algorithms.two_estimates import range_of, stretch
-from veracity.claims.block import Block, FloatArray
+from veracity.claims.block import SAME, Block, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
@@ -93,7 +93,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
 
     def tally_truths(self, block: Block, state: Difficulties, turn: Turn) -> Tally:
         """The lowest and the highest truth."""
-        return range_of(_truth(block, state.error, self._difficulty(block, turn.memory)))
+        return range_of(_told(_truth(block, state.error, self._difficulty(block, turn.memory))))
 
     def learn_truths(self, state: Difficulties, total: Tally) -> Difficulties:
         """How far the truths reach."""
@@ -101,7 +101,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
 
     def tally_difficulties(self, block: Block, state: Difficulties, turn: Turn) -> Tally:
         """The lowest and the highest difficulty."""
-        return range_of(self._new_difficulty(block, state, turn.memory)[1])
+        return range_of(_told(self._new_difficulty(block, state, turn.memory)[1]))
 
     def learn_difficulties(self, state: Difficulties, total: Tally) -> Difficulties:
         """How far the difficulties reach."""
@@ -116,7 +116,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
     def learn(self, state: Difficulties, total: Tally) -> Difficulties:
         """The mean, over claims on hard facts, of (1 - truth) / difficulty, or truth / it."""
         wrong, n_hard = total
-        error = np.where(n_hard > 0, wrong / np.maximum(n_hard, 1.0), state.error)
+        error = _told(np.where(n_hard > 0, wrong / np.maximum(n_hard, 1.0), state.error))
         return state._replace(error=self._tidy(error, float(error.min()), float(error.max())))
 
     def change(self, before: Difficulties, after: Difficulties) -> float:
@@ -151,9 +151,15 @@ class ThreeEstimates(Algorithm[Difficulties]):
         return truth, _difficulty(block, state.error, truth, before)
 
     def _tidy(self, values: FloatArray, lowest: float, highest: float) -> FloatArray:
+        values = _told(values)
         rounded = np.round(np.clip(values, 0.0, 1.0))
         stretched = stretch(values, 1.0, lowest, highest)
         return self.stretching * stretched + (1.0 - self.stretching) * rounded
+
+
+def _told(values: FloatArray) -> FloatArray:
+    """Values without their last bits: what is left of a zero would be divided by, and decide."""
+    return np.round(values, SAME)
 
 
 def _truth(block: Block, error: FloatArray, difficulty: FloatArray) -> FloatArray:

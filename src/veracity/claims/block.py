@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["NO_NUMBERS", "UNKNOWN", "Block", "BoolArray", "FloatArray", "IntArray", "Names"]
+__all__ = ["NO_NUMBERS", "SAME", "UNKNOWN", "Block", "BoolArray", "FloatArray", "IntArray", "Names"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
@@ -16,6 +16,10 @@ BoolArray = NDArray[np.bool_]
 
 UNKNOWN = -1
 """What is known of a fact of which nothing is known."""
+
+SAME = 9
+"""Numbers that agree to this many decimals are the same: no order, tie or answer may hang on the
+last bits of a sum, which other processors round otherwise."""
 
 NO_NUMBERS: FloatArray = np.empty(0)
 """The numbers of facts that are none."""

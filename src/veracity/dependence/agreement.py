@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.claims.block import SAME, Block, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 __all__ = [
@@ -212,7 +212,8 @@ def dependent_pairs(
     claims in pairs.
     """
     one, other = np.nonzero(np.triu(found.copied >= 0.5))
-    top = np.lexsort((-found.both[one, other], -found.copied[one, other]))[:MOST_COPIES]
+    clear = np.round(found.copied[one, other], SAME)
+    top = np.lexsort((-found.both[one, other], -clear))[:MOST_COPIES]
     one, other = one[top], other[top]
     spoken = found.both.sum(axis=1)
     is_later = spoken[one] > spoken[other]

@@ -10,7 +10,7 @@ import polars as pl
 from rapidfuzz import process
 
 from veracity.algorithms.numbers import mean_by
-from veracity.claims.block import FloatArray, IntArray
+from veracity.claims.block import SAME, FloatArray, IntArray
 from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.explain.contributions import Contribution, Item, items_at
@@ -20,7 +20,7 @@ from veracity.io.frames import FrameKind, hand_back
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["MOST_ROWS", "MOST_VALUES", "Why", "explain", "without_keys"]
+__all__ = ["MOST_ROWS", "MOST_VALUES", "Why", "explain", "heaviest_first", "without_keys"]
 
 MOST_VALUES = 20
 """Claims are listed for the most plausible values of an item, these at most."""
@@ -207,7 +207,7 @@ def _values(item: Item, order: IntArray) -> pl.DataFrame:
 
 def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.DataFrame:
     """The claims that bear on a fact, those that weigh most first; the others in one row."""
-    order = np.argsort(-np.abs(added.weight), kind="stable")
+    order = heaviest_first(added.weight)
     shown, rest = order[:MOST_ROWS], order[MOST_ROWS:]
     claim = added.claim[shown]
     source = item.source_of_claim[claim]
@@ -222,6 +222,13 @@ def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.Data
     measures = [name for name in told.columns if name != "source"]
     rows = pl.concat([keys, rows], how="horizontal").with_columns(pl.col("weight").fill_nan(None))
     return rows.select(*keys.columns, "source", "claimed", *measures, "weight", "claims")
+
+
+def heaviest_first(weight: FloatArray) -> IntArray:
+    """The order by size; weights that differ in their last bits alone stay where they are."""
+    size = np.abs(weight)
+    share = size / (size.max(initial=0.0) or 1.0)
+    return np.argsort(-np.round(share, SAME), kind="stable")
 
 
 def _claimed(item: Item, claim: IntArray) -> pl.Series:
@@ -254,7 +261,7 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
         supporters=pl.lit(len(number)),
     )
     weight = share * number
-    order = np.argsort(-np.abs(share), kind="stable")
+    order = heaviest_first(share)
     shown, rest = order[:MOST_ROWS], order[MOST_ROWS:]
     told = result.tables.sources.select("source", "deviation")[item.source_of_claim[shown]]
     rows = told.with_columns(

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.rules import Weights, scores, unclaimed_scores
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.claims.encode import Encoded
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Item:
     def order(self) -> IntArray:
         """The facts, the most plausible first; of equal ones, that with more supporters."""
         p, supporters = (self.facts[name].to_numpy() for name in ("plausibility", "supporters"))
-        return np.lexsort((-supporters, -np.round(p, 9)))
+        return np.lexsort((-supporters, -np.round(p, SAME)))
 
     # --- scores -----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import IntArray
+from veracity.claims.block import SAME, IntArray
 from veracity.explain.contributions import Item
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _binary(result: Result, item: Item, truths: pl.DataFrame) -> str:
 def _multiple(result: Result, item: Item, truths: pl.DataFrame) -> str:
     least = 0.5 if result.run.min_plausibility is None else result.run.min_plausibility
     p, sentences = item.facts["plausibility"].to_numpy(), []
-    order = np.argsort(-np.round(p, 9), kind="stable")
+    order = np.argsort(-np.round(p, SAME), kind="stable")
     known = item.known
     for fact in order[:5].tolist():
         value = _value(item, fact)
@@ -235,7 +235,7 @@ def _side(result: Result, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
         standing = tables.sources["accuracy"].fill_null(0.0).to_numpy()[source]
     else:
         standing = item.standing[is_of_side]
-    source = source[np.lexsort((source, -np.round(standing, 9)))]
+    source = source[np.lexsort((source, -np.round(standing, SAME)))]
     names = tables.sources["source"].gather(source[:2]).cast(pl.String).to_list()
     return Side(source, names)
 

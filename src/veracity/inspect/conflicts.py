@@ -8,12 +8,11 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Turn
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray, Names
+from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
 from veracity.claims.encode import Encoded
 from veracity.claims.schema import Kind
 from veracity.engines import Held
 from veracity.inspect.overlap import joined
-from veracity.result.tables import SAME
 from veracity.result.warnings import DataWarning, count, data_warning, some
 
 __all__ = ["Taken", "by_vote", "differs", "flip_risk", "near_copies", "taken", "vote"]

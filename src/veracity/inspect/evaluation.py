@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from veracity.claims.block import SAME
 from veracity.claims.known import Matched, match_truths, note_count
 from veracity.claims.read import read_truth
 from veracity.errors import NoClaims, ParameterError
 from veracity.io.frames import hand_back
 from veracity.result import Result
-from veracity.result.tables import SAME
 
 __all__ = ["Evaluation", "calibration_bins", "evaluate", "score_truths", "usual_tolerance"]
 

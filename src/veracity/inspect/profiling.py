@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.algorithms.base import Turn
-from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
+from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray, IntArray
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
@@ -507,7 +507,8 @@ def _pairs_table(encoded: Encoded, blocks: list[Block], *, has_truth: bool) -> p
     }
     if has_truth:
         columns["shared_false"] = shared_false.astype(np.int64)
-    ranked = pl.DataFrame(columns).sort("suspicion", descending=True, maintain_order=True)
+    suspicion = pl.col("suspicion").round(SAME)
+    ranked = pl.DataFrame(columns).sort(suspicion, descending=True, maintain_order=True)
     return ranked.head(MOST_PAIRS)
 
 

@@ -9,17 +9,14 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Algorithm, Copies, Rates
-from veracity.claims.block import Block, FloatArray, Names
+from veracity.claims.block import SAME, Block, FloatArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind
 from veracity.fit.judging import Judged, Met
 from veracity.kernels.loading import kernels
 from veracity.result.intervals import ranges_of
 
-__all__ = ["SAME", "Rightness", "Tables", "rightness", "sources_by_attribute", "tabulate"]
-
-SAME = 9
-"""Plausibilities that agree to this many decimals are tied."""
+__all__ = ["Rightness", "Tables", "rightness", "sources_by_attribute", "tabulate"]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from veracity.claims.block import SAME
 from veracity.result.intervals import LEVEL
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def _closest(truths: pl.DataFrame) -> pl.DataFrame:
     wanted = ("entity", "attribute", "fact", "value", "plausibility", "uncertainty", "runner_up",
               "margin", "claims")  # fmt: skip
     if "margin" in truths.columns:
-        truths = truths.sort(~pl.col("contested"), "margin", maintain_order=True)
+        closeness = pl.col("margin").round(SAME)
+        truths = truths.sort(~pl.col("contested"), closeness, maintain_order=True)
     return truths.head(MOST_TRUTHS).select(name for name in wanted if name in truths.columns)
 
 

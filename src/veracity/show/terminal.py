@@ -17,6 +17,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from veracity.claims.block import SAME
 from veracity.errors import NotConverged
 from veracity.explain import Why, without_keys
 from veracity.inspect.checking import Health
@@ -66,7 +67,7 @@ def show_result(result: Result) -> None:
     truths, sources = result.tables.truths, result.tables.sources
     if "margin" in truths.columns:
         is_settled = ~pl.col("contested")
-        closest = truths.sort(is_settled, "margin", maintain_order=True)
+        closest = truths.sort(is_settled, pl.col("margin").round(SAME), maintain_order=True)
         show_table("truths, the closest calls first", closest.head(8), len(truths))
     else:
         show_table("truths", truths.head(8), len(truths))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veracity.algorithms import Algorithm
-from veracity.claims.block import UNKNOWN, Block, FloatArray
+from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray
 from veracity.claims.encode import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged, ParameterError
@@ -17,7 +17,6 @@ from veracity.fit.judging import judge_all
 from veracity.fit.loop import learn, survey_of
 from veracity.inspect.evaluation import N_BINS
 from veracity.progress import say_nothing
-from veracity.result.tables import SAME
 
 __all__ = ["Measured", "accuracy", "calibration_error", "measure"]
 

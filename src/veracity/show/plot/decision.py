@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from veracity.claims.block import SAME
 from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError
 from veracity.explain.contributions import Item, items_at
@@ -120,10 +121,11 @@ def _facts_of(values: pl.DataFrame, item: Item) -> list[int]:
 
 def _most(ahead: pl.DataFrame, most: int) -> pl.DataFrame:
     """The sources that weigh most, those for the value first; the others summed up."""
+    size = pl.col("weight").abs()
     ahead = ahead.with_columns(
         part=pl.when(pl.col("weight") > 0.0).then(pl.lit("for")).otherwise(pl.lit("against")),
         claims=pl.lit(1),
-    ).sort(pl.col("weight").abs(), descending=True, maintain_order=True)
+    ).sort((size / size.max()).round(SAME), descending=True, maintain_order=True)
     own = ahead.head(most).with_columns(label=pl.format("{}: {}", "source", "claimed"))
     others = ahead.slice(most).group_by("part").agg(pl.col("weight", "claims").sum())
     others = others.with_columns(label=pl.format("{} others {}", "claims", "part"))

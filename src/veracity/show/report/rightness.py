@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from veracity.claims.block import SAME
 from veracity.inspect.evaluation import Evaluation
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, bullets, paragraph, table
@@ -70,7 +71,7 @@ def wrong_items(found: Findings) -> pl.DataFrame:
         shown = scored.select(*keys, "estimate", pl.col("value").alias("truth"), "distance")
         return shown.sort("distance", *keys, descending=[True, *(False for _ in keys)])
     wrong = scored.filter(pl.col("right") < 1.0)
-    wrong = wrong.sort("sure", *keys, descending=[True, *(False for _ in keys)])
+    wrong = wrong.sort(pl.col("sure").round(SAME), *keys, descending=[True, *(False for _ in keys)])
     if kind == "categorical":
         settled = found.result.tables.truths.select(*keys, "claims", settled_on="value")
         wrong = wrong.join(settled, on=keys, how="left", maintain_order="left", nulls_equal=True)
