@@ -57,7 +57,7 @@ def survey_of(encoded: Encoded) -> Survey:
     return Survey(encoded.kind, encoded.names, counted(block, encoded.names.n_sources))
 
 
-def started(algorithm: Algorithm[Any], encoded: Encoded) -> Any:  # noqa: ANN401 - the algorithm's
+def started(algorithm: Algorithm[Any], encoded: Encoded) -> Any:
     """The state before the first phase."""
     survey = survey_of(encoded)
     known = survey.counted.known_of_source

@@ -48,7 +48,11 @@ def test_blocks_put_together_are_all_claims(rows, size):
         whole.blocks[0].source_of_support
     )
     assert sum(len(b.source_of_voice) for b in cut.blocks) == len(whole.blocks[0].source_of_voice)
-    assert (cut.n_items, cut.n_facts, cut.n_claims) == (whole.n_items, whole.n_facts, whole.n_claims)
+    assert (cut.n_items, cut.n_facts, cut.n_claims) == (
+        whole.n_items,
+        whole.n_facts,
+        whole.n_claims,
+    )
     assert cut.items.equals(whole.items)
     assert cut.facts.equals(whole.facts)
     assert all(block.n_items > 0 for block in cut.blocks)
@@ -62,7 +66,9 @@ def test_a_block_is_complete_by_itself(rows, size):
         is_own = np.zeros(whole.n_items, dtype=np.bool_)
         is_own[first : first + part.block.n_items] = True
         first += part.block.n_items
-        for one, other in zip(part.block, whole.select(is_own)._replace(number=number), strict=True):
+        for one, other in zip(
+            part.block, whole.select(is_own)._replace(number=number), strict=True
+        ):
             assert_array_equal(one, other)
 
 

@@ -14,16 +14,17 @@ from scipy.stats import beta
 
 import veracity
 from claims import binary_rows, value_rows
-from veracity.algorithms import ALGORITHMS
+from veracity.algorithms import CATALOGUE
 from veracity.result.intervals import beta_range
+from veracity.result.layout import claims_table
 from veracity.synthetic import Synthetic
 
 RATES = ("tpr", "fpr", "accuracy")
 PAIRS = [
     (name, kind)
-    for name in sorted(ALGORITHMS)
+    for name in sorted(CATALOGUE)
     for kind in ("categorical", "multiple", "binary")
-    if kind in ALGORITHMS[name]().kinds
+    if kind in CATALOGUE[name].make().kinds
 ]
 
 
@@ -166,7 +167,7 @@ def false_facts(result, truth):
     true = truth.with_columns(is_true=pl.lit(value=True))
     facts = result.facts.join(true, on=[*keys, "value"], how="left", maintain_order="left")
     facts = facts.with_columns(n_false=pl.col("is_true").is_null().sum().over(keys))
-    claims = result.tables.claims
+    claims = claims_table(result.encoded)
     spoken = pl.DataFrame(
         {
             "source": result.sources["source"].gather(claims["source"]),

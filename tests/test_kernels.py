@@ -47,8 +47,7 @@ def arguments_of(name, block, seed):
     slot = rng.permutation(np.append(np.arange(n_slots), np.full(n - n_slots, -1)))
     column = rng.integers(0, 3, block.n_items).astype(np.int32)
     weight_of_support = rng.random(len(block.source_of_support))
-    nobody = rng.random(block.n_items) < 0.5
-    unclaimed = np.where(nobody, -np.inf, rng.normal(0, 50, block.n_items))
+    unclaimed = rng.choice([-np.inf, -50.0, 0.0, 50.0], block.n_items)
     nothing, no_number = np.zeros(0), np.zeros(0, dtype=np.int32)
     is_plain = bool(rng.integers(2))
     some_items = np.flatnonzero(rng.random(block.n_items) < 0.7)

@@ -9,9 +9,11 @@ import pytest
 
 import veracity
 from claims import clock_times
-from veracity.algorithms import ALGORITHMS
+from veracity.algorithms import CATALOGUE
 
-FOR_VALUES = sorted(name for name, make in ALGORITHMS.items() if "categorical" in make().kinds)
+FOR_VALUES = sorted(
+    name for name, entry in CATALOGUE.items() if "categorical" in entry.make().kinds
+)
 PROBABILISTIC = ["ltd-rbm", "ltd-rbm-c", "mle", "ltm"]
 
 

@@ -324,9 +324,7 @@ def test_the_learning_rate_decays_from_round_to_round():
     block = as_block(veracity.synthetic.Synthetic(items=50).draw().claims)
     start = training(machine_for(block)[0])
     slow = LTDRBM(learning_rate=1e-6, decay=0.5)
-    first, third = (
-        slow.climb(block, start, Turn(n))[0].weight - start.weight for n in (1, 3)
-    )
+    first, third = (slow.climb(block, start, Turn(n))[0].weight - start.weight for n in (1, 3))
     assert_allclose(third, first * np.exp(-1.0), rtol=1e-3, atol=1e-9)
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from veracity.errors import MissingColumn, ParameterError
 from veracity.claims.schema import CLAIM_COLUMNS, KINDS, comparable, find_columns, numbers_in
+from veracity.errors import MissingColumn, ParameterError
 
 VALUES = CLAIM_COLUMNS["categorical"]
 

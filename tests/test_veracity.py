@@ -11,10 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import veracity
+from claims import as_encoded, states
 from veracity.algorithms import Veracity
-from veracity.dependence.agreement import find_mirrors
-from veracity.claims.encode import encode
-from veracity.claims.schema import ClaimsTable
 
 N_ITEMS = 300
 
@@ -111,9 +109,10 @@ def test_where_nobody_copies_looking_for_mirrors_changes_nothing(labels):
 def test_the_weight_of_mirrors_adds_up_to_one():
     said, truth, _ = crowd(4, [0.75] * 10, answers=1.0)
     table, _ = tables(with_mirrors(said, 0, 3), truth)
-    claims = encode(ClaimsTable(table, "categorical", "a test")).claims
-    _, weight = find_mirrors(claims.all, claims.n_sources, 5, 8.0)
-    total = np.bincount(claims.all.source_of_support, weight) / N_ITEMS
+    encoded = as_encoded(table)
+    (block,), (belief, *_) = encoded.blocks, states(Veracity(), encoded, 1)
+    weight, _ = Veracity().derive(block, belief)
+    total = np.bincount(block.source_of_support, weight) / N_ITEMS
     assert_allclose(total[[0, 10, 11, 12]], 0.25, atol=0.01)
     assert_allclose(total[1:10], 1.0, atol=0.01)
 

@@ -55,5 +55,7 @@ def log_posterior(block, honesty, algorithm):
 def test_the_posterior_of_the_honesties_never_falls(rows):
     encoded, algorithm = as_encoded(rows), SimpleLCA()
     (block,) = encoded.blocks
-    reached = [log_posterior(block, honesty, algorithm) for honesty in states(algorithm, encoded, 5)]
+    reached = [
+        log_posterior(block, honesty, algorithm) for honesty in states(algorithm, encoded, 5)
+    ]
     assert np.diff(reached).min() > -1e-9
