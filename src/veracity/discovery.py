@@ -11,7 +11,7 @@ from veracity.algorithms import Algorithm, algorithm_named
 from veracity.claims.encode import Encoded, encode
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
-from veracity.claims.read import ClaimsStream, open_claims, read_truths_beside
+from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.engines import Engine, Local
 from veracity.errors import ParameterError
@@ -229,7 +229,7 @@ def _prepare_for(
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
     if not isinstance(claims, ClaimsTable | ClaimsStream):
-        claims = open_claims(
+        claims = open_claims_like(
             claims,
             columns=columns,
             kind=fitted.kind,
@@ -265,12 +265,20 @@ def _told(
         tabulate(encoded, judged, told, is_fixed, min_plausibility), changes=table.changes
     )
     clock.lap("tabulate")
+    run = _run_of(prepared, fitted, judged, learned)
+    seconds = {**prepared.seconds, **clock.laps}
+    run = replace(run, min_plausibility=min_plausibility, seconds=seconds)
+    return Result(tables, run, table.frame_kind, fitted=fitted, encoded=encoded)
+
+
+def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned) -> Run:
+    """On what, by what, and how it went."""
+    table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
     rates = None if judged.met is None else algorithm.rates(fitted.state, judged.met.counts)
-    run = Run(
+    return Run(
         algorithm=algorithm.name,
         parameters=describe_parameters(algorithm),
         kind=table.kind,
-        min_plausibility=min_plausibility,
         normalisation=table.normalisation,
         input=Input(
             origin=table.origin,
@@ -286,10 +294,8 @@ def _told(
         rounds=len(learned.trace),
         converged=learned.converged,
         trace=learned.trace,
-        seconds={**prepared.seconds, **clock.laps},
         notes=[*prepared.notes, *notes_on_fit(fitted, learned, judged)],
     )
-    return Result(tables, run, table.frame_kind, fitted=fitted, encoded=encoded)
 
 
 def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -> Algorithm[Any]:

@@ -34,6 +34,7 @@ __all__ = [
     "TRUE_WORDS",
     "ClaimsStream",
     "open_claims",
+    "open_claims_like",
     "read_claims",
     "read_table",
     "read_truth",
@@ -125,17 +126,11 @@ def open_claims(
     kind: Kind = "categorical",
     encoding: str = "utf-8",
     normalise: Normalise = False,
-    normalisation: Mapping[str, Any] | None = None,
-    like: pl.DataFrame | None = None,
 ) -> ClaimsTable | ClaimsStream:
     """Find the claims in what `veracity.discover` takes, to be read when they are encoded.
 
-    To normalise, all values have to be seen first, so the claims are read at once: also where they
-    are normalised as others were, by their `normalisation`, and spelt `like` them.
+    To normalise, all values have to be seen first, so the claims are read at once.
     """
-    if normalisation is not None:
-        stream = _stream(data, columns, kind, encoding, True)
-        return _read_as(stream, kind, normalisation, like)
     if normalise is False:
         return _stream(data, columns, kind, encoding, normalise)
     return read_claims(data, columns=columns, kind=kind, encoding=encoding, normalise=normalise)
@@ -184,11 +179,20 @@ def read_claims(
     )
 
 
-def _read_as(
-    stream: ClaimsStream, kind: Kind, normalisation: Mapping[str, Any], like: pl.DataFrame | None
-) -> ClaimsTable:
-    """Read claims whose values are normalised as others were."""
+def open_claims_like(
+    data: object,
+    *,
+    columns: Columns | None = None,
+    kind: Kind,
+    encoding: str = "utf-8",
+    normalisation: Mapping[str, Any] | None,
+    like: pl.DataFrame | None,
+) -> ClaimsTable | ClaimsStream:
+    """Find claims whose values are normalised as others were, and spelt `like` them."""
+    if normalisation is None:
+        return open_claims(data, columns=columns, kind=kind, encoding=encoding)
     began = time.perf_counter()
+    stream = _stream(data, columns, kind, encoding, normalise=True)
     rows = stream.collect()
     normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
     if normalised.rows.is_empty():

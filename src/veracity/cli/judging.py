@@ -25,7 +25,7 @@ __all__ = ["judge", "update"]
 def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) -> None:  # noqa: ANN401
     """Hand new claims to what a run has learned, and show the answer."""
     use_threads(options["threads"])
-    from veracity.claims.read import open_claims
+    from veracity.claims.read import open_claims_like
     from veracity.cli.showing import tell_result
     from veracity.engines import Local
     from veracity.errors import UnreadableFile
@@ -40,7 +40,7 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     if fitted is None:
         raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
     with at_work() as progress:
-        claims = open_claims(
+        claims = open_claims_like(
             path,
             columns=options["columns"],
             kind=fitted.kind,

@@ -156,27 +156,30 @@ def check(
     if result is not None and algorithm is not None:
         raise ParameterError("check: give a result or an algorithm, not both")
     tell = progress or say_nothing
+    prepared = None
     if isinstance(claims, Result):
         result = claims
-        if result.encoded is None:
-            raise ParameterError("check: this run was saved without its claims; discover again")
-        encoded, frame_kind, prepared = result.encoded, result.frame_kind, None
     else:
         prepared = prepare(
             claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell
         )
-        encoded, frame_kind = prepared.encoded, prepared.table.frame_kind
-        if result is not None:
-            _require_same(encoded, result)
+        if result is None:
+            result = _answered(prepared, algorithm, tell)
+        _require_same(prepared.encoded, result)
+    if result.encoded is None:
+        raise ParameterError("check: this run was saved without its claims; discover again")
+    tell("checking", 0, 1)
+    frame_kind = result.frame_kind if prepared is None else prepared.table.frame_kind
+    return _checked(result, result.encoded if prepared is None else prepared.encoded, frame_kind)
+
+
+def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
+    """All that is to be said of an answer and its claims."""
     against = None
     with Local().hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, encoded.names)
         found = overlap_warnings(held, survey)
         if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
-            if result is None:
-                assert prepared is not None  # what is no result was prepared
-                result = _answered(prepared, algorithm, tell)
-            tell("checking", 0, 1)
             against = _against_vote(encoded, result)
             n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
             found += _find_in_values(held, result, against, n_shared)

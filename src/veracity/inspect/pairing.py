@@ -1,0 +1,103 @@
+"""Pairs of sources that share what few others say: the suspicious ones first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from veracity.algorithms.base import Turn
+from veracity.claims.block import SAME, Block, FloatArray, IntArray
+from veracity.claims.encode import Encoded
+from veracity.dependence.pairs import (
+    PAIR_RULE,
+    Pairs,
+    choose_pairs,
+    count_shared,
+    links_of,
+    nameless_rank,
+    signature_of_source,
+)
+from veracity.engines import Held, Local
+
+__all__ = ["pairs_table", "some_items"]
+
+USUAL_DIFFERENCES = 10.0
+"""So many differences every pair is taken to have beside those seen: a few claims prove nothing."""
+
+MOST_PAIRS = 1_000
+"""How many pairs are told of, at most."""
+
+
+def some_items(blocks: list[Block], most_claims: int) -> list[Block]:
+    """Items drawn at random, always the same ones, with about so many claims in all."""
+    share = most_claims / sum(len(block.source_of_support) for block in blocks)
+    chosen = []
+    for block in blocks:
+        is_kept = np.random.default_rng(block.number).random(block.n_items) < share
+        is_kept[0] = True  # none would be too few
+        chosen.append(block.select(is_kept))
+    return chosen
+
+
+def pairs_table(encoded: Encoded, blocks: list[Block], *, has_truth: bool) -> pl.DataFrame:
+    """Pairs of sources by how much they share of what few others say.
+
+    Of a shared value, the share of the item's other sources that do not name it is unusual. The sum
+    of it, over itself plus the number of differences (and `USUAL_DIFFERENCES`), is how suspicious a
+    pair is.
+    """
+    with Local().hold(blocks) as held:
+        pairs = _pairs_to_look_at(held, encoded.names.n_sources)
+        totals = held.sweep(_look_at_pairs, (pairs, encoded.names.n_sources), Turn())
+    n_shared, different, unusual, shared_false = totals
+    columns: dict[str, Any] = {
+        "source": encoded.names.sources.gather(pairs.source),
+        "other": encoded.names.sources.gather(pairs.other),
+        "suspicion": unusual / (unusual + different + USUAL_DIFFERENCES),
+        "shared": n_shared,
+        "unusual": unusual,
+        "different": different.astype(np.int64),
+    }
+    if has_truth:
+        columns["shared_false"] = shared_false.astype(np.int64)
+    suspicion = pl.col("suspicion").round(SAME)
+    ranked = pl.DataFrame(columns).sort(suspicion, descending=True, maintain_order=True)
+    return ranked.head(MOST_PAIRS)
+
+
+def _pairs_to_look_at(held: Held, n_sources: int) -> Pairs:
+    """The pairs that share what few others say."""
+    n_claims = held.sweep(_count_claims, n_sources, Turn())[0]
+    is_able = n_claims >= PAIR_RULE.min_shared
+    shared, signature = held.sweep(_count_shared, is_able, Turn())
+    return choose_pairs(shared, nameless_rank(n_claims, signature), PAIR_RULE)
+
+
+def _count_claims(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
+    counts = np.bincount(block.source_of_support, minlength=n_sources)
+    return (counts.astype(np.float64),), turn.memory
+
+
+def _count_shared(block: Block, is_able: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
+    signature = signature_of_source(block, len(is_able))
+    return (count_shared(block, is_able, PAIR_RULE), signature), turn.memory
+
+
+def _look_at_pairs(block: Block, state: tuple[Pairs, int], turn: Turn) -> tuple[Any, Any]:
+    """What pairs share: how much, how often they differ, how unusual and how false it is."""
+    pairs, n_sources = state
+    links = links_of(block, pairs, n_sources)
+    supporters, voices = block.n_supports_of_fact, block.n_voices_of_fact
+    unusual_of_fact = np.where(voices > 2, (voices - supporters) / np.maximum(voices - 2, 1), 0.0)
+    fact_of_link = block.fact_of_support[links.support_of_source]
+    n_pairs, pair = len(pairs.source), links.pair_of_link
+    unusual = _sum(pair, unusual_of_fact[fact_of_link], n_pairs)
+    false = _sum(pair, block.known_of_fact[fact_of_link] == 0, n_pairs)
+    return (links.n_links, links.different, unusual, false), turn.memory
+
+
+def _sum(group: IntArray, weight: NDArray[Any], n_groups: int) -> FloatArray:
+    return np.bincount(group, weight, n_groups).astype(np.float64)
