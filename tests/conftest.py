@@ -14,6 +14,7 @@ from veracity.algorithms import CATALOGUE
 settings.register_profile(
     "veracity",
     deadline=None,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,
 )
