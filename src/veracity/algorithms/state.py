@@ -115,6 +115,8 @@ def _one_of(
         is_kept = str(arrays[mark]) == hint.__name__ if mark in arrays else path in arrays
         if is_kept:
             return _built(hint, path, arrays, given)
+    if type(None) not in hints:
+        raise ValueError(f"what was learned lacks '{path}'")
     return None
 
 

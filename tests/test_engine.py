@@ -1,0 +1,246 @@
+"""The engine: tallies are merged in the order of the blocks, on any number of threads."""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import veracity
+from claims import as_encoded, value_rows
+from veracity import Local
+from veracity.algorithms.base import Turn
+from veracity.claims.survey import Largest
+from veracity.dependence.pairs import PairCounts
+from veracity.engines import merged
+
+both_numbers_of_threads = pytest.mark.parametrize("threads", [1, 3])
+
+
+def blocks_of(n_blocks):
+    """So many blocks, each of one item."""
+    rows = {"source": ["a"] * n_blocks, "entity": range(n_blocks), "value": ["1"] * n_blocks}
+    (block,) = as_encoded(pl.DataFrame(rows)).blocks
+    return [block.part(number, number + 1, number) for number in range(n_blocks)]
+
+
+def held(n_blocks=7, threads=3):
+    return Local(threads=threads).hold(blocks_of(n_blocks))
+
+
+# --- merging --------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    count: int
+    of_source: np.ndarray
+    parts: tuple[float, np.ndarray]
+
+
+def test_numbers_arrays_and_tuples_of_them_add_up():
+    one = Found(1, np.array([1.0, 2.0]), (0.5, np.array([1])))
+    other = Found(2, np.array([10.0, 20.0]), (0.25, np.array([2])))
+    total = merged(one, other)
+    assert isinstance(total, Found)
+    assert (total.count, total.of_source.tolist()) == (3, [11.0, 22.0])
+    assert (total.parts[0], total.parts[1].tolist()) == (0.75, [3])
+
+
+def test_the_largest_stays_the_largest():
+    assert merged((Largest(3.0),), (Largest(7.0),)) == (7.0,)
+    assert merged(merged(Largest(3.0), Largest(-7.0)), Largest(5.0)) == 5.0
+    assert isinstance(merged(Largest(3.0), 7.0), Largest)  # a number that was kept in a file
+
+
+def test_an_array_that_lacks_the_last_rows_has_zeros_there():
+    assert merged(np.array([1, 2]), np.array([1, 1, 1])).tolist() == [2, 3, 1]
+    assert merged(np.array([[1.0]]), np.array([[1.0, 5.0], [7.0, 9.0]])).tolist() == [
+        [2, 5],
+        [7, 9],
+    ]
+
+
+def test_what_is_nothing_adds_nothing():
+    assert merged(None, None) is None
+    assert merged((1, None), (None, np.ones(2)))[0] == 1
+    assert merged((1, None), (None, np.ones(2)))[1].tolist() == [1.0, 1.0]
+
+
+def test_counts_of_pairs_are_merged_by_pair():
+    one = PairCounts.of(np.array([5, 5, 9]))
+    other = PairCounts.of(np.array([9, 12]))
+    assert [part.tolist() for part in merged(one, other)] == [[5, 9, 12], [2, 2, 1]]
+    kept = tuple(other)  # as it comes from a file
+    assert [part.tolist() for part in merged(one, kept)] == [[5, 9, 12], [2, 2, 1]]
+
+
+counts = st.lists(st.integers(0, 5), min_size=1, max_size=5).map(np.array)
+
+
+@given(one=counts, other=counts, third=counts)
+def test_how_tallies_are_grouped_does_not_matter(one, other, third):
+    def tally(numbers):
+        return numbers, Largest(numbers.max()), PairCounts.of(numbers)
+
+    a, b, c = map(tally, (one, other, third))
+    for left, right in zip(merged(merged(a, b), c), merged(a, merged(b, c)), strict=True):
+        assert_array_equal(np.asarray(left, dtype=object), np.asarray(right, dtype=object))
+
+
+# --- sweeps ---------------------------------------------------------------------------------------
+
+
+def number_of(block, state, turn):
+    return block.number, None
+
+
+def as_text(block, state, turn):
+    return f"{state}{block.number}", None
+
+
+@both_numbers_of_threads
+def test_what_is_found_comes_in_the_order_of_the_blocks(threads):
+    shuffled = [blocks_of(20)[number] for number in np.random.default_rng(0).permutation(20)]
+    with Local(threads=threads).hold(shuffled) as blocks:
+        assert list(blocks.collect(number_of, None, Turn())) == list(range(20))
+        assert blocks.sweep(as_text, "-", Turn()) == "".join(f"-{n}" for n in range(20))
+
+
+@given(rows=value_rows(), size=st.integers(1, 20))
+def test_a_sweep_over_blocks_finds_what_a_look_at_all_would(rows, size):
+    def count(block, n_sources, turn):
+        return np.bincount(block.source_of_support, minlength=n_sources), turn.memory
+
+    encoded = as_encoded(rows, claims_per_block=size)
+    with Local(threads=2).hold(encoded.blocks) as blocks:
+        found = blocks.sweep(count, encoded.names.n_sources, Turn())
+    claims = dict(rows.unique().group_by("source").len().iter_rows())
+    assert dict(zip(encoded.names.sources, found.tolist(), strict=True)) == claims
+
+
+def test_blocks_are_looked_at_side_by_side():
+    meeting = threading.Barrier(3, timeout=20)
+
+    def meet(block, state, turn):
+        meeting.wait()  # three at once, or nobody comes through
+        return 1, None
+
+    with held(n_blocks=6, threads=3) as blocks:
+        assert blocks.sweep(meet, None, Turn()) == 6
+
+
+def test_never_many_more_answers_wait_than_there_are_threads():
+    done = []
+
+    def note(block, state, turn):
+        done.append(block.number)
+        return block.number, None
+
+    with held(n_blocks=50, threads=2) as blocks:
+        answers = blocks.collect(note, None, Turn())
+        assert next(answers) == 0
+        assert len(done) <= 4
+        assert list(answers) == list(range(1, 50))
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@both_numbers_of_threads
+def test_what_is_kept_beside_a_block_comes_back_with_it(threads):
+    def remember(block, state, turn):
+        kept = (turn.memory or ()) + ((block.number, turn.round_number),)
+        return 1, kept
+
+    with held(threads=threads) as blocks:
+        for number in (1, 2, 3):
+            blocks.sweep(remember, None, Turn(number))
+        kept = list(blocks.collect(lambda block, state, turn: (turn.memory, None), None, Turn()))
+    assert kept == [tuple((number, turn) for turn in (1, 2, 3)) for number in range(7)]
+
+
+def test_blocks_that_are_held_anew_remember_nothing():
+    def look(block, state, turn):
+        return int(turn.memory is None), "something"
+
+    for _ in range(2):
+        with held() as blocks:
+            assert blocks.sweep(look, None, Turn()) == 7
+            assert blocks.sweep(look, None, Turn()) == 0
+
+
+# --- walks ----------------------------------------------------------------------------------------
+
+
+@both_numbers_of_threads
+def test_every_lane_goes_through_all_blocks_in_order_with_a_memory_of_its_own(threads):
+    def go(block, lane, turn):
+        name, path = lane
+        seen = (turn.memory or "") + name
+        return (name, [*path, block.number]), seen
+
+    def look(block, state, turn):
+        return tuple(turn.memory), turn.memory
+
+    with held(n_blocks=4, threads=threads) as blocks:
+        lanes = tuple((name, []) for name in "abcde")
+        for number in (1, 2):
+            arrived = blocks.walk(go, lanes, Turn(number))
+            assert arrived == tuple((name, [0, 1, 2, 3]) for name in "abcde")
+        kept = list(blocks.collect(look, None, Turn()))
+    assert kept == [("aa", "bb", "cc", "dd", "ee")] * 4
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def stumble(block, state, turn):
+    if block.number == 3:
+        raise ValueError("block 3 is odd")
+    return 1, None
+
+
+@both_numbers_of_threads
+def test_an_error_in_a_thread_comes_out(threads):
+    with held(threads=threads) as blocks, pytest.raises(ValueError, match="block 3 is odd"):
+        blocks.sweep(stumble, None, Turn())
+    with held(threads=threads) as blocks, pytest.raises(ValueError, match="block 3 is odd"):
+        blocks.walk(stumble, ("one", "other"), Turn())
+
+
+def test_the_threads_end_with_the_work_even_if_it_fails():
+    before = threading.active_count()
+    with held(threads=4) as blocks:
+        blocks.sweep(number_of, None, Turn())
+        assert threading.active_count() > before
+    assert threading.active_count() == before
+    with pytest.raises(ValueError, match="odd"), held(threads=4) as blocks:
+        blocks.sweep(stumble, None, Turn())
+    assert threading.active_count() == before
+
+
+def test_no_thread_is_left_behind_by_a_run(two_against_one):
+    before = threading.active_count()
+    veracity.discover(two_against_one, engine=Local(threads=4, claims_per_block=1))
+    assert threading.active_count() == before
+
+
+# --- randomness -----------------------------------------------------------------------------------
+
+
+def test_every_round_and_block_has_a_stream_of_its_own():
+    first, second = blocks_of(2)
+    draws = [
+        Turn(number, seed).rng(block).random()
+        for seed in (0, 1)
+        for number in (1, 2)
+        for block in (first, second)
+    ]
+    assert len(set(draws)) == len(draws)
+    assert Turn(2, 1).rng(first).random() == Turn(2, 1, "a memory").rng(first).random()
