@@ -213,6 +213,10 @@ class AccuCopy(Algorithm[Copying]):
         links = memory or self.links(block, state)
         return _weights(block, state, self._independence(block, state, links))
 
+    def resume(self, state: Copying, survey: Survey, prior: PriorRates) -> Copying:
+        """The accuracies reached so far, with the claims of all."""
+        return self.grow(state, survey.names)._replace(claims=survey.counted.supports_of_source)
+
     def copies(self, state: Copying) -> Copies:
         """The pairs that are likelier dependent than not, the clearest first.
 

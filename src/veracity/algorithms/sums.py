@@ -140,6 +140,10 @@ class Sums(Algorithm[Standing]):
             return Weights("balance", stake, -stake, power=power)
         return Weights("share", stake, power=power)
 
+    def resume(self, state: Standing, survey: Survey, prior: PriorRates) -> Standing:
+        """The trusts reached so far, with the claims of all."""
+        return self.grow(state, survey.names)._replace(n_claims=survey.claims_of_source)
+
     def stake(self, state: Standing) -> FloatArray:
         """What a source has at stake in each of its claims: its trust."""
         return state.trust

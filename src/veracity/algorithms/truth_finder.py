@@ -155,6 +155,10 @@ class TruthFinder(Algorithm[Doubts]):
         """New sources as usual; new values are compared like others."""
         return super().grow(state, names)._replace(labels=names.labels)
 
+    def resume(self, state: Doubts, survey: Survey, prior: PriorRates) -> Doubts:
+        """The doubts reached so far, with the claims of all."""
+        return self.grow(state, survey.names)._replace(n_claims=survey.claims_of_source)
+
 
 def _direction(vector: FloatArray) -> FloatArray:
     """The vector, of length one."""
