@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from veracity._version import __version__
+from veracity.claims.block import Names
 from veracity.claims.encode import Encoded
 from veracity.claims.schema import Kind
 from veracity.errors import UnreadableFile
@@ -177,6 +178,7 @@ class Result:
             frames["claims"] = claims_table(self.encoded)
             frames["layout"] = layout_table(self.encoded)
             frames["labels"] = self.encoded.names.labels.to_frame("label")
+            frames["attributes"] = self.encoded.names.attributes.to_frame("attribute")
         return frames
 
     def __repr__(self) -> str:
@@ -231,10 +233,13 @@ def _read_table(path: Path, name: str) -> Any:  # noqa: ANN401 - a frame, or non
 
 def _encoded_in(path: Path, run: Run, tables: Tables) -> Encoded | None:
     """The claims, from the tables; None if an older version saved the run."""
-    claims, layout, labels = (_read_table(path, name) for name in ("claims", "layout", "labels"))
-    if claims is None or layout is None or labels is None:
+    claims, layout, labels, attributes = (
+        _read_table(path, name) for name in ("claims", "layout", "labels", "attributes")
+    )
+    if claims is None or layout is None or labels is None or attributes is None:
         return None
-    return encoded_from(tables, (claims, layout), labels["label"], run.kind)
+    names = Names(tables.sources["source"], labels["label"], attributes["attribute"])
+    return encoded_from(tables, (claims, layout), names, run.kind)
 
 
 def _fitted_in(path: Path, run: Run, encoded: Encoded | None) -> Fitted | None:

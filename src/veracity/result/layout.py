@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import NO_NUMBERS, UNKNOWN, Block, Names
+from veracity.claims.block import NO_NUMBERS, UNKNOWN, Block, IntArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind, keys_of
 from veracity.result.tables import Tables
@@ -62,9 +62,12 @@ def layout_table(encoded: Encoded) -> pl.DataFrame:
 
 
 def encoded_from(
-    tables: Tables, saved: tuple[pl.DataFrame, pl.DataFrame], labels: pl.Series, kind: Kind
+    tables: Tables, saved: tuple[pl.DataFrame, pl.DataFrame], names: Names, kind: Kind
 ) -> Encoded:
-    """The claims that were saved, as one block; a `ValueError` if tables do not fit together."""
+    """The claims that were saved, as one block; a `ValueError` if tables do not fit together.
+
+    The names may be more than those of these claims: what was learned speaks of others, too.
+    """
     claims, layout = saved
     facts = tables.facts
     _check(facts, claims, layout, len(tables.sources))
@@ -74,15 +77,13 @@ def encoded_from(
         np.flatnonzero(np.append(True, np.diff(item_of_fact) > 0)), len(facts)
     ).astype(np.int64)
     items = keys[first_fact[:-1]]
-    attributes = pl.Series("attribute", [], dtype=pl.String)
-    attribute_of_item = np.zeros(len(items), dtype=np.int32)
+    attribute_of_item: IntArray = np.zeros(len(items), dtype=np.int32)
     if "attribute" in items.columns:
-        attributes = items["attribute"].unique().sort()
-        attribute_of_item = attributes.search_sorted(items["attribute"]).to_numpy()
+        attribute_of_item = _places(items["attribute"], names.attributes)
     block = _block(first_fact, claims, kind)._replace(
         known_of_fact=layout["known"].to_numpy(),
         label_of_fact=layout["label"].to_numpy(),
-        attribute_of_item=attribute_of_item.astype(np.int32),
+        attribute_of_item=attribute_of_item,
     )
     if kind == "numeric":
         block = block._replace(
@@ -90,7 +91,6 @@ def encoded_from(
             known_number_of_item=layout["known_number"].to_numpy()[first_fact[:-1]],
         )
     values = facts["value"] if "value" in facts.columns else None
-    names = Names(tables.sources["source"], labels, attributes)
     return Encoded(kind, names, (Part(block, items, values),))
 
 
@@ -115,6 +115,17 @@ def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -
         first_fact, first_support, source_of_support, first_voice, source_of_voice,
         nothing, nothing, nothing, NO_NUMBERS, NO_NUMBERS,
     )  # fmt: skip
+
+
+def _places(attributes: pl.Series, names: pl.Series) -> IntArray:
+    """The number of each attribute among the names."""
+    numbered = names.to_frame("name").with_row_index("number")
+    places = attributes.to_frame("name").join(
+        numbered, on="name", how="left", maintain_order="left"
+    )
+    if places["number"].null_count():
+        raise ValueError("attributes.parquet does not go with the facts")
+    return places["number"].to_numpy().astype(np.int32)
 
 
 def _check(facts: pl.DataFrame, claims: pl.DataFrame, layout: pl.DataFrame, n_sources: int) -> None:
