@@ -18,8 +18,10 @@ from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, survey_of
+from veracity.fit.readings import decided, find_readings
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
+from veracity.result.readings import with_readings
 from veracity.result.run import Input, Run, describe_parameters
 from veracity.result.tables import tabulate
 from veracity.result.warnings import notes_on_fit
@@ -168,6 +170,14 @@ def answer(
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
     clock.lap("learn")
+    tell("looking for another reading", 0, 1)
+    readings = find_readings(encoded, algorithm, learned.state, judged)
+    other = None if kept is not None else decided(encoded, algorithm, readings)
+    if other is not None:
+        note = f"of two readings, known truths chose this one: {other.name}"
+        again = replace(prepared, notes=(*prepared.notes, note))
+        return answer(again, other.algorithm, engine, tell, min_plausibility)
+    clock.lap("readings")
     fitted = Fitted(
         algorithm=algorithm,
         state=learned.state,
@@ -178,7 +188,8 @@ def answer(
         rounds=len(learned.trace) + learned.kept_rounds,
         normalisation=prepared.table.normalisation,
     )
-    return _told(prepared, fitted, judged, learned, min_plausibility, clock)
+    result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
+    return with_readings(result, readings)
 
 
 def judge(
@@ -259,10 +270,11 @@ def _told(
 ) -> Result:
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
-    is_fixed = algorithm.prior.rates(encoded.names.sources.to_list()).is_fixed
+    known = learned.survey.counted.known_of_source
+    prior = algorithm.prior.rates(encoded.names.sources.to_list(), known)
     told = (algorithm, fitted.state)
     tables = replace(
-        tabulate(encoded, judged, told, is_fixed, min_plausibility), changes=table.changes
+        tabulate(encoded, judged, told, prior, min_plausibility), changes=table.changes
     )
     clock.lap("tabulate")
     run = _run_of(prepared, fitted, judged, learned)

@@ -216,6 +216,10 @@ class Algorithm(ABC, Generic[State]):
         """Pairs of sources of which one seems to copy the other, where the algorithm looks."""
         return None
 
+    def rivals(self, state: State) -> dict[str, Algorithm[Any]]:
+        """Others that could read the claims otherwise, by how they are come by: see `readings`."""
+        return {}
+
     def rates(self, state: State, counts: FloatArray) -> Rates:
         """What is told of the sources; `counts` is `count_votes` of the final plausibilities."""
         supports_of_true, supports, true, facts = counts.T

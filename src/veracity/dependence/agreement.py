@@ -1,9 +1,13 @@
-"""Which sources depend on each other: those that agree more than their accuracies let them.
+"""Which sources depend on each other: by how they agree, and by what else copies share.
 
 Of two sources that err independently, the share of items on which they agree is ``chance + u v``,
 with a number for each of them that grows with its accuracy: a matrix of rank one. Copies only ever
 add to it. So the numbers are fitted from below, pairs that agree too well counting ever less, and
-what is left over is the share of its claims that one of the two has from the other.
+what is left over is the share of its claims that one of the two may have from the other.
+
+Agreement alone proves nothing: accurate sources agree, too. Sites that copy speak of the same items
+as well, whatever is true; and where items are handed out, or all speak of everything, copies share
+mistakes.
 """
 
 from __future__ import annotations
@@ -20,10 +24,12 @@ __all__ = [
     "Agreement",
     "Dependence",
     "agreements",
-    "copied_share",
+    "confirmed",
     "dependent_pairs",
+    "mistakes",
     "pair_work",
     "slots_of",
+    "with_excess",
 ]
 
 MOST_SLOTS = 200
@@ -44,6 +50,10 @@ SLACK = 0.03
 USUAL_VARIANCE = 0.2
 """About the variance of an agreement of one item: p(1 - p), for most p."""
 
+ENOUGH = 0.8
+"""How much of what agreement says is copied coverage must be able to explain: both are counts of
+few items, with errors of their own."""
+
 SUSPECT = 1.5
 """Standard errors beyond which a pair no longer tells of the accuracies."""
 
@@ -56,13 +66,17 @@ MOST_COPIES = 10_000
 class Agreement(NamedTuple):
     """For each pair of slots, the items of which both speak, and those of which both say the same.
 
-    Also how many items were looked at, and how many facts these have.
+    Also how many items each slot speaks of, how many items were looked at, how many facts these
+    have, how many voices, and the squares of these.
     """
 
     both: FloatArray
     same: FloatArray
+    spoken: FloatArray
     items: int
     facts: int
+    voices: float
+    squares: float
 
 
 class Dependence(NamedTuple):
@@ -77,6 +91,16 @@ class Dependence(NamedTuple):
     both: FloatArray
     same: FloatArray
     same_true: FloatArray
+    accuracy: FloatArray
+    """How often each slot is right, as far as agreement alone tells."""
+    coverage: FloatArray
+    """How much likelier it is, in logs, that pairs speak of the same items because one copies."""
+    excess: FloatArray
+    """The largest share of what both speak of that one can have from the other, by coverage."""
+    tells: bool
+    """Whether coverage can tell at all: not where all speak of nearly everything."""
+    n_values: float
+    """How many values an item may have."""
 
     @classmethod
     def unseen(cls, slot_of_source: IntArray, work: tuple[float, int]) -> Dependence:
@@ -85,8 +109,20 @@ class Dependence(NamedTuple):
         n_slots = int(slot_of_source.max()) + 1
         stride = max(int(np.ceil(n_pairs / (STEPS_PER_CLAIM * (n_claims + 1e4)))), 1)
         nothing = np.zeros((n_slots, n_slots))
-        slots = slot_of_source.astype(np.float64)
-        return cls(slots, stride, nothing, nothing, nothing, nothing)
+        slots, chance = slot_of_source.astype(np.float64), np.full(n_slots, 0.5)
+        return cls(
+            slots,
+            stride,
+            nothing,
+            nothing,
+            nothing,
+            nothing,
+            chance,
+            nothing,
+            nothing,
+            tells=False,
+            n_values=2.0,
+        )
 
     @property
     def slots(self) -> IntArray:
@@ -98,15 +134,24 @@ class Dependence(NamedTuple):
         """Whether anyone seems to copy."""
         return bool(self.copied.any())
 
+    @property
+    def weight_of_slot(self) -> FloatArray:
+        """What a source's word weighs in log-odds, by its accuracy."""
+        odds = self.accuracy / (1.0 - self.accuracy)
+        return np.maximum(np.log(odds * (self.n_values - 1.0)), 0.0)
+
     def weight_of_support(self, block: Block, run: float) -> FloatArray:
         """How much each support weighs when dependent ones count once; empty if none depends.
 
-        Likeness has other reasons than copying, too. So a support is discounted by the probability
-        that a whole run of claims is copied: the share that is, to the power of `run`.
+        Two that say the same, of which one copies a share c and which would agree on a share P
+        anyway, have it from each other with a probability of c / (c + (1 - c) P). Likeness has
+        other reasons than copying, too, so it is that of a whole `run` of claims that counts.
         """
         if not self.is_any:
             return np.zeros(0)
-        return np.asarray(kernels.count_once(block, self.slots, self.copied**run))
+        agreement = np.where(self.both > 0.0, self.same / np.maximum(self.both, 1.0), 1.0)
+        is_copied = np.clip(self.copied / np.maximum(agreement, 1e-9), 0.0, 1.0)
+        return np.asarray(kernels.count_once(block, self.slots, is_copied**run))
 
 
 def slots_of(n_claims: FloatArray) -> IntArray:
@@ -132,12 +177,33 @@ def agreements(
 ) -> Agreement:
     """Count who agrees with whom: on facts, or on what facts weigh."""
     n_slots = len(dependence.both)
-    items = _items(block, n_slots, contested=contested)
-    if dependence.stride > 1:
-        items = items[_mark_of_item(block)[items] % np.uint64(dependence.stride) == 0]
+    items = _looked_at(block, dependence, contested=contested)
     weight = np.ones(block.n_facts) if weight_of_fact is None else weight_of_fact
     both, same = kernels.count_pairs(block, items, dependence.slots, weight)
-    return Agreement(both, same, len(items), int(block.n_facts_of_item[items].sum()))
+    voices = block.n_voices_of_item[items].astype(np.float64)
+    is_looked_at = np.zeros(block.n_items, dtype=np.bool_)
+    is_looked_at[items] = True
+    slot = dependence.slots[block.source_of_voice[np.repeat(is_looked_at, block.n_voices_of_item)]]
+    spoken = np.bincount(slot[slot >= 0], minlength=n_slots).astype(np.float64)
+    n_facts = int(block.n_facts_of_item[items].sum())
+    return Agreement(
+        both, same, spoken, len(items), n_facts, float(voices.sum()), float((voices**2).sum())
+    )
+
+
+def mistakes(block: Block, dependence: Dependence, *, contested: bool) -> FloatArray:
+    """Of what pairs share, how much seems false to all others, as far as these are trusted."""
+    items = _looked_at(block, dependence, contested=contested)
+    weight = dependence.weight_of_slot
+    return np.asarray(kernels.count_false_pairs(block, items, dependence.slots, weight))
+
+
+def _looked_at(block: Block, dependence: Dependence, *, contested: bool) -> IntArray:
+    items = _items(block, len(dependence.both), contested=contested)
+    if dependence.stride == 1:
+        return items
+    is_kept = _mark_of_item(block)[items] % np.uint64(dependence.stride) == 0
+    return np.asarray(items[is_kept])
 
 
 def _items(block: Block, n_slots: int, *, contested: bool) -> IntArray:
@@ -160,10 +226,85 @@ def _mark_of_item(block: Block) -> NDArray[np.uint64]:
     return np.asarray(np.add.reduceat(mark, first)) >> np.uint64(8)
 
 
-def copied_share(both: FloatArray, same: FloatArray, chance: float) -> FloatArray:
+def with_excess(dependence: Dependence, total: Agreement, n_values: float) -> Dependence:
+    """Pairs that agree too well, and what their coverage says to it."""
+    chance = 1.0 / n_values
+    copied, u = _copied_share(total.both, total.same, chance)
+    accuracy = np.clip(chance + u * np.sqrt(1.0 - chance), 0.02, 0.98)
+    coverage, excess, tells = _coverage(total)
+    return dependence._replace(
+        both=total.both, same=total.same, copied=copied, accuracy=accuracy, coverage=coverage,
+        excess=excess, tells=tells, n_values=n_values,
+    )  # fmt: skip
+
+
+def _coverage(total: Agreement) -> tuple[FloatArray, FloatArray, bool]:
+    """How much likelier the overlap of two sources is if one has its items from the other.
+
+    By chance a source speaks of an item as likely as the item is popular: the items of the smaller
+    of two are then also spoken of by the larger with a probability p = n Σv² / (Σv)², v being the
+    voices of items. If more are, k of n, then that is likelier by n KL(k / n || p) in logs. Whether
+    this can tell at all, is what it could be at the most: n log(1 / p), for most pairs.
+    """
+    n = total.spoken
+    smaller, larger = np.minimum(n[:, None], n), np.maximum(n[:, None], n)
+    by_chance = np.clip(larger * total.squares / max(total.voices, 1.0) ** 2, 1e-6, 1.0 - 1e-3)
+    share = np.clip(total.both / np.maximum(smaller, 1.0), by_chance, 1.0 - 1e-9)
+    likelier = share * np.log(share / by_chance)
+    likelier += (1.0 - share) * np.log((1.0 - share) / (1.0 - by_chance))
+    most = -smaller * np.log(by_chance)
+    is_pair = ~np.eye(len(n), dtype=np.bool_) & (smaller >= FEWEST)
+    tells = bool(is_pair.any() and np.median(most[is_pair]) > _doubt(len(n)))
+    excess = (share - by_chance) / (1.0 - by_chance)
+    return smaller * likelier, excess / share, tells
+
+
+def _doubt(n_slots: int) -> float:
+    """Evidence, in logs, that a pair must have so that of all pairs none is suspect by chance."""
+    return float(np.log(max(n_slots * (n_slots - 1) / 2.0, 2.0)))
+
+
+def confirmed(dependence: Dependence, false: FloatArray, *, sites: bool) -> Dependence:
+    """Of pairs that agree too well those that copy: by what they speak of, or by their mistakes.
+
+    Where sources choose what they speak of (`sites`), copies show in coverage: no more of what both
+    speak of can be copied than one has from the other. Elsewhere, as where items are handed out or
+    all speak of everything, in shared mistakes: agreement on what is true is no evidence.
+    """
+    doubt = _doubt(len(dependence.both))
+    if sites and dependence.tells:
+        is_copy = (dependence.coverage > doubt) & (dependence.excess >= ENOUGH * dependence.copied)
+    else:
+        is_copy = _by_mistakes(dependence, false) > doubt
+    return dependence._replace(copied=np.where(is_copy, dependence.copied, 0.0))
+
+
+def _by_mistakes(dependence: Dependence, false: FloatArray) -> FloatArray:
+    """How much likelier, in logs, pairs say what they say if one copies as much as it seems to.
+
+    Dong et al. (2009): with kt, kf and kd shared true, shared false and different values, sources
+    of accuracies A1 and A2 that do not copy meet with probabilities Pt = A1 A2,
+    Pf = (1 - A1)(1 - A2) / (values - 1), and differ otherwise. One that copies a share c takes the
+    other's word, right or wrong as it is: A2 c + Pt (1 - c), (1 - A2) c + Pf (1 - c), Pd (1 - c).
+    """
+    c = np.clip(dependence.copied, 0.05, 0.95)
+    accuracy = dependence.accuracy
+    both_true = np.outer(accuracy, accuracy)
+    both_false = np.outer(1.0 - accuracy, 1.0 - accuracy) / max(dependence.n_values - 1.0, 1.0)
+    other = np.broadcast_to(accuracy, both_true.shape)
+    true, different = dependence.same - false, np.maximum(dependence.both - dependence.same, 0.0)
+    evidence = true * np.log(other * c / both_true + 1.0 - c)
+    evidence += false * np.log((1.0 - other) * c / both_false + 1.0 - c)
+    evidence += different * np.log1p(-c)
+    return np.asarray(np.maximum(evidence, evidence.T))
+
+
+def _copied_share(
+    both: FloatArray, same: FloatArray, chance: float
+) -> tuple[FloatArray, FloatArray]:
     """The share of a pair's claims that is copied, if that is clear: the c of A = c + (1 - c) P.
 
-    P = chance + u v is how often two should agree that do not copy, A how often they do.
+    P = chance + u v is how often two should agree that do not copy, A how often they do. Also u.
     """
     is_pair = both > 1.0
     agreement = np.where(is_pair, same / np.where(is_pair, both, 1.0), 0.0) - chance
@@ -173,7 +314,7 @@ def copied_share(both: FloatArray, same: FloatArray, chance: float) -> FloatArra
     excess = (agreement + chance - expected) / np.maximum(1.0 - expected, 0.02)
     is_clear = (_errors(agreement, u, both, chance) > CLEAR) & (both >= FEWEST)
     np.fill_diagonal(is_clear, val=False)
-    return np.where(is_clear, np.clip(excess, 0.0, 1.0), 0.0)
+    return np.where(is_clear, np.clip(excess, 0.0, 1.0), 0.0), u
 
 
 def _fitted(

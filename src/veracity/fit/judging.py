@@ -9,6 +9,7 @@ import numpy as np
 
 from veracity.algorithms.base import Algorithm, Turn, clamp_known
 from veracity.algorithms.numbers import Distances, distances, numbers_of
+from veracity.algorithms.rules import logit
 from veracity.claims.block import UNKNOWN, Block, FloatArray
 from veracity.engines import Held, merged
 from veracity.kernels.loading import kernels
@@ -21,7 +22,8 @@ class Met(NamedTuple):
 
     `counts` is `count_votes` of the plausibilities. The others are of facts on which others speak,
     too, or that are known: sums of plausibilities p, of uncertainties p(1 - p) and of ones, over
-    the facts a source supports and over all it speaks on.
+    the facts a source supports and over all it speaks on. `swing` is by how much the supports of
+    true facts would change, were all answers surer or less sure: Σ p(1 - p) logit p.
     """
 
     counts: FloatArray
@@ -31,6 +33,7 @@ class Met(NamedTuple):
     unsure: FloatArray
     supports: FloatArray
     facts: FloatArray
+    swing: FloatArray
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,11 @@ class _Estimating:
 def _met(block: Block, plausibility: FloatArray, n_sources: int) -> Met:
     tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
     counts = kernels.count_votes(block, plausibility, n_sources)
-    sums = []
-    for number in (plausibility * tells, plausibility * (1.0 - plausibility) * tells, tells):
+    sums: list[FloatArray] = []
+    unsure = plausibility * (1.0 - plausibility) * tells
+    for number in (plausibility * tells, unsure, tells):
         of_source = kernels.count_votes(block, number, n_sources)
         sums += [of_source[:, 0], of_source[:, 2]]
-    return Met(counts, *sums)
+    everywhere = np.zeros(block.n_items, dtype=np.int32)
+    swing = kernels.sum_by_source(block, unsure * logit(plausibility), everywhere, n_sources, 1)
+    return Met(counts, *sums, swing[:, 0])  # type: ignore[call-arg]

@@ -24,7 +24,15 @@ from veracity.inspect.profiling import profile
 from veracity.io.frames import FrameKind, hand_back
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
-from veracity.result.warnings import DataWarning, count, data_warning, dicts, few_conflicts, some
+from veracity.result.warnings import (
+    DataWarning,
+    count,
+    data_warning,
+    dicts,
+    few_conflicts,
+    some,
+    two_readings,
+)
 
 __all__ = ["AgainstVote", "DataWarning", "Health", "check"]
 
@@ -178,7 +186,7 @@ def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
     against = None
     with Local().hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, encoded.names)
-        found = overlap_warnings(held, survey)
+        found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
         if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
             against = _against_vote(encoded, result)
             n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)

@@ -19,6 +19,7 @@ __all__ = [
     "best_two",
     "climb",
     "count_confusions",
+    "count_false_pairs",
     "count_named",
     "count_once",
     "count_pairs",
@@ -223,6 +224,49 @@ def count_pairs(
         for other in range(one):
             both[other, one], same[other, one] = both[one, other], same[one, other]
     return both, same
+
+
+@kernel
+def count_false_pairs(
+    block: Block, items: IntArray, slot_of_source: IntArray, weight_of_slot: FloatArray
+) -> FloatArray:
+    """See the reference."""
+    n_slots = len(weight_of_slot)
+    false = np.zeros((n_slots, n_slots))
+    slots = np.empty(n_slots, dtype=np.int64)
+    odds = np.exp(-weight_of_slot)
+    for item in items:
+        first, last = block.first_fact_of_item[item], block.first_fact_of_item[item + 1]
+        share = np.zeros(last - first)
+        for fact in range(first, last):
+            score = 0.0
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
+                slot = slot_of_source[block.source_of_support[i]]
+                if slot >= 0:
+                    score += weight_of_slot[slot]
+            share[fact - first] = exp(score)
+        total = share.sum()
+        for fact in range(first, last):
+            n = 0
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
+                slot = slot_of_source[block.source_of_support[i]]
+                if slot >= 0:
+                    slots[n] = slot
+                    n += 1
+            rest = total - share[fact - first]
+            if rest <= 0.0:
+                continue
+            for i in range(n):
+                for j in range(i):
+                    one, other = slots[i], slots[j]
+                    own = share[fact - first] * odds[one] * odds[other]
+                    false[one, other] += rest / (rest + own)
+                    false[other, one] += rest / (rest + own)
+    return false
 
 
 @kernel

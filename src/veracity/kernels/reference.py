@@ -21,6 +21,7 @@ __all__ = [
     "best_two",
     "climb",
     "count_confusions",
+    "count_false_pairs",
     "count_named",
     "count_once",
     "count_pairs",
@@ -162,6 +163,34 @@ def count_pairs(
     is_meant = np.bincount(items, minlength=n_items) > 0
     weight = weight_of_fact * is_meant[block.item_of_fact]
     return _pairs(speaks, is_meant.astype(np.float64)), _pairs(supports, weight)
+
+
+def count_false_pairs(
+    block: Block, items: IntArray, slot_of_source: IntArray, weight_of_slot: FloatArray
+) -> FloatArray:
+    """Count, for each pair of slots, the facts that both support, as far as these seem false.
+
+    How far, is one less their share of the item's softmax, with each source weighing as its slot
+    says (nothing without one), and both of the pair left out.
+    """
+    n_slots, first_support = len(weight_of_slot), block.first_support_of_fact
+    false = np.zeros((n_slots, n_slots))
+    weight = np.append(weight_of_slot, 0.0)  # the last: who has no slot
+    score = _sum_by(weight[slot_of_source[block.source_of_support]], first_support)
+    for item in items:
+        facts = np.arange(block.first_fact_of_item[item], block.first_fact_of_item[item + 1])
+        for fact in facts:
+            slots = slot_of_source[
+                block.source_of_support[first_support[fact] : first_support[fact + 1]]
+            ]
+            slots = slots[slots >= 0]
+            rest = np.exp(score[facts[facts != fact]]).sum()
+            own = np.exp(score[fact] - weight[slots][:, None] - weight[slots])
+            np.add.at(
+                false, (slots[:, None], slots), rest / (rest + own) if rest > 0.0 else 0.0 * own
+            )
+    np.fill_diagonal(false, 0.0)
+    return false
 
 
 def _table(n_of_row: IntArray, slots: IntArray, n_slots: int) -> FloatArray:

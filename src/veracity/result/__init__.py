@@ -103,6 +103,16 @@ class Result:
         return None if copies is None else hand_back(copies, self.frame_kind)
 
     @property
+    def readings(self) -> Any:  # noqa: ANN401
+        """One row per other way to read the claims, that which differs most first; mostly none.
+
+        How it is come by, on what share of the items it `differs`, which sources it believes more
+        and less, and examples. Known truths decide between readings: see `questions`.
+        """
+        table = importlib.import_module("veracity.result.readings").readings_table
+        return hand_back(table(self.run.readings), self.frame_kind)
+
+    @property
     def changes(self) -> Any:  # noqa: ANN401
         """One row per value that normalising changed: before and after; None if nobody asked."""
         changes = self.tables.changes
@@ -135,6 +145,15 @@ class Result:
         For binary claims, name the fact. Without an attribute, all items of the entity are told.
         """
         return explain(self, entity, attribute)
+
+    def questions(self, budget: int = 10) -> Any:  # noqa: ANN401
+        """One row per item whose true value would help most, at most `budget` of them.
+
+        The item, the `values` to choose from, how plausible the first of them is, how much it would
+        help (`gain`, to compare), and why. Hand the answers to `discover` as `known`.
+        """
+        table = importlib.import_module("veracity.questions").questions_of(self, budget)
+        return hand_back(table, self.frame_kind)
 
     def save(
         self,

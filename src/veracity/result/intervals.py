@@ -1,11 +1,10 @@
 """How sure the sources' rates are: intervals that many telling claims make narrow.
 
 A rate is a share of trials of which it is not quite known how they went: a source's claim was right
-as far as it is plausible. Were truths certain, the rate's posterior would be a beta distribution of
-the counts (Jeffreys' prior). As they are not, each trial tells less: by the formula of Louis (1982)
-the information on a rate r from n trials with plausibilities p is that of n - Σ p(1 - p) / (r(1 -
-r)) certain ones. A claim that is as uncertain as the source itself tells nothing; nor does one that
-no other source can contradict.
+as far as it is plausible. So its variance has four parts: that of a share of n trials; that of the
+trials' own outcomes, Σ p(1 - p) / n²; that all answers may be surer, or less sure, than they should
+be, which moves all of a source's trials alike; and that the whole answer may lean towards some
+sources, which no number of claims can show. Known truths that a source met take away the last two.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import Rates
+from veracity.algorithms.prior import UNLEARNED
 from veracity.claims.block import FloatArray
 from veracity.claims.schema import Kind
 from veracity.fit.judging import Met
@@ -24,12 +24,12 @@ __all__ = ["LEVEL", "Range", "Ranges", "beta_range", "ranges_of"]
 LEVEL = 0.9
 """How probable it is that a rate is in its interval."""
 
-OVERCONFIDENCE = 1.5
-"""How many times more uncertain truths are than their plausibilities say.
+SURER = 0.5
+"""By which factor, about, the log-odds of all answers may be wrong together (a standard error)."""
 
-These take the other sources' rates for certain. With this factor, intervals contain the true rate
-as often as they should on synthetic claims; the tests watch it.
-"""
+LEANING = 0.04
+"""The standard error of a source's rate that stays however much it claims: what the sources of real
+data sets with known truths are off by, beyond all that their claims explain."""
 
 
 class Range(NamedTuple):
@@ -48,23 +48,37 @@ class Ranges(NamedTuple):
 
 
 def ranges_of(
-    met: Met, kind: Kind, rates: Rates, accuracy_of_source: FloatArray, is_fixed: FloatArray
+    met: Met,
+    kind: Kind,
+    rates: Rates,
+    accuracy_of_source: FloatArray,
+    is_fixed: FloatArray,
+    n_known: FloatArray,
 ) -> Ranges:
     """Intervals of tpr, fpr and accuracy; a fixed source's rates are what they are.
+
+    `n_known` is how many facts with known truth each source has met.
 
     A rate that the algorithm learned may lie outside what the claims tell, because a prior holds
     it say: then the interval reaches to it.
     """
-    met = Met(*(np.maximum(part, 0.0) for part in met))
+    met = Met(
+        *(
+            part if name == "swing" else np.maximum(part, 0.0)
+            for name, part in zip(Met._fields, met, strict=True)
+        )
+    )
     single_truth = kind == "categorical"
     false_supports, false = met.supports - met.true_supports, met.facts - met.true
-    tpr = _reach(_rate(met.true_supports, met.true, met, single_truth), rates.tpr)
-    fpr = _reach(_rate(false_supports, false, met, single_truth), rates.fpr)
+    lean = LEANING * np.sqrt(UNLEARNED / (UNLEARNED + n_known))
+    swing = SURER * met.swing * np.sqrt(UNLEARNED / (UNLEARNED + n_known))
+    tpr = _reach(_rate(met.true_supports, met.true, (met, swing, lean), single_truth), rates.tpr)
+    fpr = _reach(_rate(false_supports, false, (met, swing, lean), single_truth), rates.fpr)
     if kind == "binary":
         right = 2.0 * met.true_supports + met.facts - met.supports - met.true
-        accuracy = beta_range(right, met.facts, met.unsure)
+        accuracy = beta_range(right, met.facts, met.unsure, swing, lean)
     else:
-        accuracy = beta_range(met.true_supports, met.supports, met.unsure_supports)
+        accuracy = beta_range(met.true_supports, met.supports, met.unsure_supports, swing, lean)
     return Ranges(
         _hold(tpr, rates.tpr, is_fixed),
         _hold(fpr, rates.fpr, is_fixed),
@@ -73,9 +87,15 @@ def ranges_of(
 
 
 def beta_range(
-    successes: FloatArray, trials: FloatArray, unsure: FloatArray, level: float = LEVEL
+    successes: FloatArray,
+    trials: FloatArray,
+    unsure: FloatArray,
+    swing: FloatArray | float = 0.0,
+    lean: FloatArray | float = LEANING,
 ) -> Range:
-    """The interval of a rate: `unsure` is the variance of the successes, summed over the trials.
+    """The interval of a rate, with the variances of the successes: see the top of this file.
+
+    It is that of a beta distribution (Jeffreys' prior) of as many trials as have that variance.
 
     >>> nothing = np.zeros(1)
     >>> low, high = beta_range(nothing, nothing, nothing)
@@ -84,27 +104,34 @@ def beta_range(
     """
     from scipy.special import betaincinv  # noqa: PLC0415 - takes its time to load
 
-    rate = (successes + 0.5) / (trials + 1.0)
-    lost = OVERCONFIDENCE * unsure / (rate * (1.0 - rate))
-    told = np.maximum(trials - lost, 0.0)
+    rate, n = (successes + 0.5) / (trials + 1.0), np.maximum(trials, 1.0)
+    of_share = rate * (1.0 - rate)
+    variance = of_share / n + unsure / n**2 + (swing / n) ** 2 + np.square(lean)
+    told = np.where(trials > 0.0, np.clip(of_share / variance - 1.0, 0.0, trials), 0.0)
     won, missed = told * rate, told * (1.0 - rate)
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - LEVEL) / 2.0
     low = betaincinv(won + 0.5, missed + 0.5, tail)
     high = betaincinv(won + 0.5, missed + 0.5, 1.0 - tail)
-    return Range(np.where(won < 1.0, 0.0, low), np.where(missed < 1.0, 1.0, high))
+    return Range(np.where(won < 0.5, 0.0, low), np.where(missed < 0.5, 1.0, high))
 
 
-def _rate(successes: FloatArray, trials: FloatArray, met: Met, single_truth: bool) -> Range:
+def _rate(
+    successes: FloatArray,
+    trials: FloatArray,
+    told: tuple[Met, FloatArray, FloatArray],
+    single_truth: bool,
+) -> Range:
     """The interval of a share of true facts, or of false ones: that they are so is unsure, too.
 
     With z for the truth of a fact, c for the claim and r for the rate, what is unsure of an item
     is Var Σ z(c - r). Under a single truth Σ z = 1, and it is that of the fact that is claimed.
     """
+    met, swing, lean = told
     unsure = met.unsure_supports
     if not single_truth:
         rate = np.clip((successes + 0.5) / (trials + 1.0), 0.0, 1.0)
         unsure = unsure * (1.0 - rate) ** 2 + (met.unsure - unsure) * rate**2
-    return beta_range(np.clip(successes, 0.0, trials), trials, unsure)
+    return beta_range(np.clip(successes, 0.0, trials), trials, unsure, swing, lean)
 
 
 def _reach(interval: Range, rate: FloatArray) -> Range:

@@ -52,6 +52,8 @@ class Run(_Keyed):
     trace: list[dict[str, float | None]] = field(default_factory=list)
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    readings: list[dict[str, Any]] = field(default_factory=list)
+    """Other ways to read the claims: see `Result.readings`."""
     veracity: str | None = None
     """The version that saved it; None if it was not saved."""
     saved: str | None = None

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Algorithm, Copies, Rates
+from veracity.algorithms.prior import PriorRates
 from veracity.claims.block import SAME, Block, FloatArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind
@@ -37,7 +38,7 @@ def tabulate(
     encoded: Encoded,
     judged: Judged,
     told: tuple[Algorithm[Any], Any],
-    is_fixed: FloatArray,
+    prior: PriorRates,
     min_plausibility: float | None,
 ) -> Tables:
     """Put the names back on what an algorithm, with its state, says of the claims."""
@@ -53,7 +54,7 @@ def tabulate(
     sources = _sources_table(encoded, judged.met, rates)
     if trust is not None:
         sources = sources.with_columns(trust=trust)
-    sources = _with_intervals(sources, judged.met, encoded.kind, (rates, is_fixed))
+    sources = _with_intervals(sources, judged.met, encoded.kind, (rates, prior))
     copies = algorithm.copies(state)
     told_copies = None if copies is None else _copies_table(encoded.names, copies)
     return Tables(truths, facts, sources, told_copies)
@@ -176,11 +177,11 @@ def _items_of_source(encoded: Encoded) -> np.ndarray[Any, Any]:
 
 
 def _with_intervals(
-    sources: pl.DataFrame, met: Met, kind: Kind, told: tuple[Rates, FloatArray]
+    sources: pl.DataFrame, met: Met, kind: Kind, told: tuple[Rates, PriorRates]
 ) -> pl.DataFrame:
-    rates, is_fixed = told
+    rates, prior = told
     accuracy = sources["accuracy"].fill_null(np.nan).to_numpy()
-    ranges = ranges_of(met, kind, rates, accuracy, is_fixed)
+    ranges = ranges_of(met, kind, rates, accuracy, prior.is_fixed, prior.known[:, 1])
     ends = {
         f"{name}_{end}": number
         for name, interval in ranges._asdict().items()

@@ -32,11 +32,17 @@ __all__ = [
     "lone_sources",
     "notes_on_fit",
     "some",
+    "two_readings",
 ]
 
 Severity = Literal["serious", "caution"]
 
 ADVICE: dict[str, tuple[str, str]] = {
+    "two-readings": (
+        "the claims can be read in two ways, each consistent with itself, and nothing in them "
+        "tells which is right: plausibilities are those of one reading",
+        "known truths of a few items on which the readings differ: 'veracity ask' names them",
+    ),
     "lone-sources": (
         "nobody can say whether they are right: what is told of them is the prior, not the data",
         "claims of other sources about the same items, or known truths of some of them",
@@ -159,6 +165,16 @@ def lone_sources(survey: Survey) -> list[DataWarning]:
     names = survey.names.sources.filter(is_lone).to_list()
     seen = f"{count(len(names), len(is_lone), 'sources')} share no item with another: {some(names)}"
     return [data_warning("lone-sources", seen, serious=is_lone.mean() >= 0.5)]
+
+
+def two_readings(readings: list[dict[str, Any]]) -> list[DataWarning]:
+    """Whether the claims can be read otherwise."""
+    if not readings:
+        return []
+    first = readings[0]
+    seen = f"{first['reading']}, {first['differs']:.0%} of the items have another value, such as "
+    seen += "; ".join(first["examples"][:2])
+    return [data_warning("two-readings", seen, serious=True)]
 
 
 def is_upside_down(rates: Rates, weight: FloatArray) -> bool:

@@ -9,8 +9,8 @@ err alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,17 +30,20 @@ from veracity.algorithms.prior import NO_PRIOR, BySource, Prior, PriorRates
 from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_item
 from veracity.algorithms.veracity.confusion import Confusions
 from veracity.algorithms.veracity.one_coin import OneCoin
-from veracity.algorithms.veracity.shrinkage import Derived, derived, log_known
+from veracity.algorithms.veracity.shrinkage import Derived, correlation_of, derived, log_known
 from veracity.algorithms.veracity.two_coin import TwoCoin
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.dependence.agreement import (
+    Agreement,
     Dependence,
     agreements,
-    copied_share,
+    confirmed,
     dependent_pairs,
+    mistakes,
     pair_work,
     slots_of,
+    with_excess,
 )
 from veracity.kernels.loading import kernels
 
@@ -55,9 +58,10 @@ MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
 accuracy only."""
 
-RUN_OF_LABELS, RUN_OF_VALUES = 8.0, 32.0
-"""Claims in a row that must be copied. Where any value may be named, accurate sources agree on
-nearly all, too, so there it takes more to be a copy."""
+
+RUN_OF_VALUES, RUN_OF_LABELS = 2.0, 8.0
+"""Claims in a row that must be copied, where sites copy and where labels are shared: shared labels
+are shared for many reasons, a site's choice of items hardly for any other."""
 
 
 class Belief(NamedTuple):
@@ -137,8 +141,9 @@ class Veracity(Algorithm[Belief]):
             return vote, rounds
         phases = [Phase("survey", (Step(self.tally_survey, self.learn_survey),))]
         if state.dependence is not None and len(state.dependence.both) > 2:
-            dependence = Step(self.tally_dependence, self.learn_dependence)
-            phases.append(Phase("dependence", (dependence,)))
+            agreement = Step(self.tally_dependence, self.learn_dependence)
+            proof = Step(self.tally_mistakes, self.learn_mistakes)
+            phases.append(Phase("dependence", (agreement, proof)))
         phases += [vote, rounds]
         if isinstance(state.model, OneCoin) and state.model.n_attributes > 1:
             attributes = self._step(self.tally_by_attribute, self.learn_by_attribute)
@@ -156,11 +161,9 @@ class Veracity(Algorithm[Belief]):
             return np.zeros(0), np.zeros(0, dtype=np.int32)
         weight = np.zeros(0)
         if state.dependence is not None:
-            weight = state.dependence.weight_of_support(block, self._run(state))
+            run = RUN_OF_VALUES if isinstance(state.model, OneCoin) else RUN_OF_LABELS
+            weight = state.dependence.weight_of_support(block, run)
         return derived(block, weight, len(state.claims))
-
-    def _run(self, state: Belief) -> float:
-        return RUN_OF_VALUES if isinstance(state.model, OneCoin) else RUN_OF_LABELS
 
     # --- survey -----------------------------------------------------------------------------------
 
@@ -191,16 +194,27 @@ class Veracity(Algorithm[Belief]):
         return agreements(block, state.dependence, None, contested=contested)
 
     def learn_dependence(self, state: Belief, total: Tally) -> Belief:
-        """Who copies: chance is one over the labels, or over the values of an item and one more."""
+        """Who agrees too well; chance is one over the labels, or an item's values and one more."""
         assert state.dependence is not None
-        both, same, n_items, n_facts = total
-        if n_items == 0:
+        total = Agreement(*total)
+        if total.items == 0:
             return state
         is_open = isinstance(state.model, OneCoin)
-        n_values = 1.0 + n_facts / n_items if is_open else len(state.model.share)  # type: ignore[union-attr]
-        copied = copied_share(both, same, chance=1.0 / n_values)
-        found = state.dependence._replace(both=both, same=same, copied=copied)
-        return state._replace(dependence=found)
+        n_values = 1.0 + total.facts / total.items if is_open else len(state.model.share)  # type: ignore[union-attr]
+        return state._replace(dependence=with_excess(state.dependence, total, n_values))
+
+    def tally_mistakes(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """What pairs that agree too well share, and seems false to all others."""
+        assert state.dependence is not None
+        if not state.dependence.is_any:
+            return (np.zeros_like(state.dependence.both),)
+        return (mistakes(block, state.dependence, contested=isinstance(state.model, OneCoin)),)
+
+    def learn_mistakes(self, state: Belief, total: Tally) -> Belief:
+        """Who copies."""
+        assert state.dependence is not None
+        sites = isinstance(state.model, OneCoin)
+        return state._replace(dependence=confirmed(state.dependence, total[0], sites=sites))
 
     # --- vote -------------------------------------------------------------------------------------
 
@@ -281,12 +295,15 @@ class Veracity(Algorithm[Belief]):
             assert isinstance(model, Confusions)
             return plausibilities(known, model.weights(known, found, correlation))
 
-        return (log_known(block, judge),)
+        assert not isinstance(model, TwoCoin)
+        return (log_known(block, judge, model.usual_correlation(state.claims)),)
 
     def learn_known(self, state: Belief, total: Tally) -> Belief:
         """How alike voices err."""
         assert not isinstance(state.model, TwoCoin)
-        return state._replace(model=state.model.tempered(total[0]))
+        usual = state.model.usual_correlation(state.claims)
+        model = state.model._replace(correlation=correlation_of(total[0], usual))
+        return state._replace(model=model)
 
     def calibrate(self, state: Belief, prior: PriorRates) -> Belief:
         """Correct what was learned by the known truths."""
@@ -304,6 +321,17 @@ class Veracity(Algorithm[Belief]):
         if isinstance(model, OneCoin):
             return model.weights(block, found, correlation, told=True)
         return model.weights(block, found, correlation)
+
+    def rivals(self, state: Belief) -> dict[str, Algorithm[Any]]:
+        """The same without what decided most: which labels sources confuse, and who copies."""
+        rivals: dict[str, Algorithm[Any]] = {}
+        if isinstance(state.model, Confusions):
+            rivals["if no source confuses some labels more than others"] = replace(
+                self, confusions=False
+            )
+        if state.dependence is not None and state.dependence.is_any:
+            rivals["if no source copies another"] = replace(self, mirrors=False)
+        return rivals
 
     def trust(self, state: Belief) -> FloatArray:
         """The accuracy."""

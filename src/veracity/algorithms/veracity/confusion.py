@@ -9,12 +9,17 @@ import numpy as np
 from veracity.algorithms.base import BySource, CountBySource, Tally
 from veracity.algorithms.labels import grown_confusion, grown_share, spread_labels
 from veracity.algorithms.prior import UNLEARNED, PriorRates
-from veracity.algorithms.rules import Weights, clamp_labels, label_probabilities, label_scores
+from veracity.algorithms.rules import (
+    Weights,
+    clamp_labels,
+    label_probabilities,
+    label_scores,
+    logit,
+    sigmoid,
+)
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
-    USUAL_CORRELATION,
     Derived,
-    correlation_of,
     design_effect,
     likeliest_strength,
     says_most,
@@ -27,6 +32,18 @@ __all__ = ["Confusions"]
 
 STRENGTHS = (1.0, 1024.0)
 """How few and how many pseudo-claims a source's accuracy may be worth against its confusions."""
+
+
+LABEL_STRENGTH, ERROR_STRENGTH = 8.0, 2.0
+"""Pseudo-claims with which what the crowd does on one label is shrunk: how often it is right, and
+towards which other labels it errs."""
+
+SHARED = 0.5
+"""How much of what makes a label easy for the crowd, in log-odds, makes it easy for each source."""
+
+
+MOST_ALIKE, LESS_ALIKE = 0.6, 8.0
+"""How alike voices err where all sources are equally good, and how fast that falls."""
 
 
 class Confusions(NamedTuple):
@@ -42,7 +59,8 @@ class Confusions(NamedTuple):
     prior: PriorRates
     share: FloatArray
     strength: float
-    correlation: float = USUAL_CORRELATION
+    correlation: float = 0.0
+    """How alike the voices on an item err."""
     plain_strength: float = 1.0
 
     @classmethod
@@ -85,7 +103,7 @@ class Confusions(NamedTuple):
         share = labels + 1.0
         right = np.einsum("skk->s", counts)
         accuracy = shrunk_accuracy(right, counts.sum(axis=(1, 2)), self.prior, self.strength)
-        plain = plain_confusion(accuracy, len(share))
+        plain = crowd_confusion(accuracy, counts[self.prior.is_fixed == 0].sum(axis=0))
         plain_strength = self._likeliest(counts, plain)
         free = counts + plain_strength * plain
         learned = self._anchored(free / free.sum(axis=2, keepdims=True), accuracy)
@@ -114,9 +132,15 @@ class Confusions(NamedTuple):
         alike = plain_confusion(np.full(len(accuracy), usual), 2)
         return np.asarray((1.0 - doubt) * learned + doubt * alike)
 
-    def tempered(self, log_known: FloatArray) -> Confusions:
-        """As known truths tell how alike the voices on an item err."""
-        return self._replace(correlation=correlation_of(log_known))
+    def usual_correlation(self, claims: FloatArray) -> float:
+        """How alike the voices on an item err: the less, the more the sources differ.
+
+        `MOST_ALIKE` / (1 + `LESS_ALIKE` R²), R² being the share of the variance of right and wrong
+        that lies between sources. Where sources do not differ, what makes them err is the item's.
+        """
+        mean = float(np.average(self.accuracy, weights=claims))
+        between = float(np.average((self.accuracy - mean) ** 2, weights=claims))
+        return MOST_ALIKE / (1.0 + LESS_ALIKE * between / max(mean * (1.0 - mean), SUREST))
 
     def calibrated(self) -> Confusions:
         """The confusions as the known truths correct them."""
@@ -164,6 +188,24 @@ def plain_confusion(accuracy: FloatArray, n_labels: int) -> FloatArray:
     right = accuracy[:, None, None] * np.eye(n_labels)
     wrong = (1.0 - accuracy)[:, None, None] * (1.0 - np.eye(n_labels)) / (n_labels - 1)
     return np.asarray(right + wrong)
+
+
+def crowd_confusion(accuracy: FloatArray, crowd: FloatArray) -> FloatArray:
+    """The confusions of sources that err as all sources together do, given their accuracies.
+
+    `crowd` are the confusions of all, added up. A label on which the crowd is right more often than
+    on others is easier for each source, though less so than for the crowd as a whole (`SHARED`);
+    and a source that errs, errs towards the labels that the crowd errs towards.
+    """
+    n_labels, right = len(crowd), np.diagonal(crowd)
+    mean = (right.sum() + LABEL_STRENGTH / 2) / (crowd.sum() + LABEL_STRENGTH)
+    on_label = (right + LABEL_STRENGTH * mean) / (crowd.sum(axis=1) + LABEL_STRENGTH)
+    easier = SHARED * (logit(on_label) - logit(np.array(mean)))
+    own = sigmoid(logit(accuracy)[:, None] + easier)
+    wrong = crowd - np.diag(right)
+    towards = (wrong + ERROR_STRENGTH / (n_labels - 1)) * (1.0 - np.eye(n_labels))
+    towards /= towards.sum(axis=1, keepdims=True)
+    return np.asarray(own[:, :, None] * np.eye(n_labels) + (1.0 - own)[:, :, None] * towards)
 
 
 def _doubt(accuracy: FloatArray) -> tuple[float, float]:

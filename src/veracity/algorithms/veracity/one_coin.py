@@ -10,9 +10,7 @@ from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
 from veracity.algorithms.veracity.shrinkage import (
-    USUAL_CORRELATION,
     Derived,
-    correlation_of,
     design_effect,
     likeliest_strength,
     says_most,
@@ -26,6 +24,9 @@ __all__ = ["OneCoin"]
 
 ATTRIBUTE_STRENGTHS = tuple(2.0**n for n in range(14))
 """How many pseudo-claims a source's accuracy may be worth against that on one attribute."""
+
+USUAL_CORRELATION = 0.2
+"""How alike the voices on an item err, where any value may be named."""
 
 DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
 """Items by what they tell: several values, one value of several sources, one claim."""
@@ -63,6 +64,7 @@ class OneCoin(NamedTuple):
     n_attributes: int
     """One where reliability is not to differ by attribute."""
     correlation: float = USUAL_CORRELATION
+    """How alike the voices on an item err."""
 
     @classmethod
     def at_start(cls, prior: PriorRates, n_attributes: int, strength: float) -> OneCoin:
@@ -183,9 +185,9 @@ class OneCoin(NamedTuple):
         learned = shrunk(right, right + wrong, expected, strength)
         return self._replace(by_attribute=np.where(is_free, learned, expected))
 
-    def tempered(self, log_known: FloatArray) -> OneCoin:
-        """As known truths tell how alike the voices on an item err."""
-        return self._replace(correlation=correlation_of(log_known))
+    def usual_correlation(self, claims: FloatArray) -> float:
+        """How alike the voices on an item err, as far as is known without truths."""
+        return USUAL_CORRELATION
 
     def calibrated(self) -> OneCoin:
         """The accuracies as the known truths correct them."""

@@ -13,7 +13,6 @@ from veracity.kernels.loading import kernels
 
 __all__ = [
     "SUREST",
-    "USUAL_CORRELATION",
     "Derived",
     "correlation_of",
     "derived",
@@ -29,13 +28,14 @@ __all__ = [
 SUREST = 1e-3
 """No rate comes closer to zero or one than this: typing errors happen to the best."""
 
-CORRELATIONS = (0.0375, 0.075, 0.15, 0.3, 0.6)
-"""How alike sources may err on an item for reasons of its own: the intra-item correlation."""
+CORRELATIONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""How alike sources may err on an item for reasons of its own, the intra-item correlation: so many
+times as much as is usual."""
 
 PRIOR_OF_CORRELATIONS = (0.1, 0.2, 0.4, 0.2, 0.1)
 """How likely each of them is beforehand."""
 
-USUAL_CORRELATION = 0.15
+MOST_CORRELATED = 0.9
 
 CELLS = 10_000
 """Cells of counts from which pseudo-claims are learned: of the sources that say most."""
@@ -119,18 +119,28 @@ def design_effect(block: Block, found: Derived, correlation: float) -> FloatArra
     return np.asarray(1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
 
 
-def log_known(block: Block, judge: Callable[[Block, float], FloatArray]) -> FloatArray:
+def log_known(
+    block: Block, judge: Callable[[Block, float], FloatArray], usual: float
+) -> FloatArray:
     """How likely the known truths are, in logs, if sources err as much alike as they may."""
     if not (block.known_of_fact == 1).any():
         return np.zeros(len(CORRELATIONS))
     known = block.select(block.is_known)
     is_true = known.known_of_fact == 1
-    logs = [np.log(np.maximum(judge(known, x)[is_true], SUREST)).sum() for x in CORRELATIONS]
+    logs = [
+        np.log(np.maximum(judge(known, x)[is_true], SUREST)).sum() for x in _correlations(usual)
+    ]
     return np.array(logs)
 
 
-def correlation_of(log_known: FloatArray) -> float:
+def correlation_of(log_known: FloatArray, usual: float) -> float:
     """The correlation to expect, as a geometric mean: the usual one if no truth is known."""
+    if not log_known.any():
+        return usual
     log_joint = log_known + np.log(PRIOR_OF_CORRELATIONS)
     probability = np.exp(log_joint - np.logaddexp.reduce(log_joint))
-    return float(np.exp(probability @ np.log(CORRELATIONS)))
+    return float(np.exp(probability @ np.log(_correlations(usual))))
+
+
+def _correlations(usual: float) -> FloatArray:
+    return np.minimum(usual * np.array(CORRELATIONS), MOST_CORRELATED)

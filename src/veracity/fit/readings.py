@@ -1,0 +1,161 @@
+"""Whether the claims can be read in two ways, each consistent with itself.
+
+No number computed from claims tells a careful minority from one that errs together. But rival
+models find the other reading: where an algorithm, with one of its ingredients left out, answers
+otherwise on a good part of the items, the claims do not decide, and only known truths can.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import Algorithm
+from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray
+from veracity.claims.encode import Encoded
+from veracity.engines import Local
+from veracity.errors import NotConverged
+from veracity.fit.judging import Judged, judge_all
+from veracity.fit.loop import learn, survey_of
+from veracity.progress import say_nothing
+
+__all__ = ["Reading", "decided", "differing", "find_readings", "winners"]
+
+MUCH = 0.15
+"""The share of items from which another answer is another reading: models that agree on what the
+claims say differ on a few per cent of the items, those that do not on fifteen to fifty."""
+
+CLEARLY = 2.0
+"""By how much likelier, in logs, known truths must be to who reads the claims otherwise."""
+
+MOST_CLAIMS = 100_000
+"""Rivals look at items with about so many claims: a share needs no more."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another way to read the claims: how it is come by, and on what share of the items it differs.
+
+    `moved` is by how much it believes each source more often right, or less.
+    """
+
+    name: str
+    algorithm: Algorithm[Any]
+    differs: float
+    moved: FloatArray
+    sample: Sample
+    other: tuple[FloatArray, ...]
+
+
+class Sample(NamedTuple):
+    """Blocks of some items, which items of all blocks these are, and the answer to them."""
+
+    blocks: tuple[Block, ...]
+    chosen: tuple[BoolArray, ...]
+    answer: tuple[FloatArray, ...]
+
+
+def find_readings(
+    encoded: Encoded,
+    algorithm: Algorithm[Any],
+    state: Any,  # noqa: ANN401 - the algorithm's own
+    judged: Judged,
+) -> list[Reading]:
+    """Other readings of the claims, that which differs most first; none if all rivals agree."""
+    rivals = algorithm.rivals(state)
+    if not rivals or not judged.plausibility:
+        return []
+    sample = _sampled(encoded, judged.plausibility)
+    found = []
+    for name, rival in rivals.items():
+        other = _answered(encoded, sample, rival)
+        assert other.met is not None
+        differs = _share(sample, other.plausibility)
+        if differs > MUCH:
+            own, its = (_accuracy(sample, answer, len(encoded.names.sources)) for answer in
+                        (sample.answer, other.plausibility))  # fmt: skip
+            found.append(Reading(name, rival, differs, its - own, sample, other.plausibility))
+    return sorted(found, key=lambda reading: -reading.differs)
+
+
+def decided(encoded: Encoded, algorithm: Algorithm[Any], readings: list[Reading]) -> Reading | None:
+    """The reading that the known truths choose in the place of the algorithm's own, if they do.
+
+    Each reading learns without them, and then tells how likely it finds them.
+    """
+    if not readings or not any(block.is_known.any() for block in encoded.blocks):
+        return None
+    own = _log_known(encoded, algorithm)
+    likely = [(_log_known(encoded, reading.algorithm), reading) for reading in readings]
+    best, reading = max(likely, key=lambda pair: pair[0])
+    return reading if best > own + CLEARLY else None
+
+
+def _log_known(encoded: Encoded, algorithm: Algorithm[Any]) -> float:
+    """How likely, in logs, known truths are to who learns without them."""
+    hidden = [
+        block._replace(known_of_fact=np.full_like(block.known_of_fact, UNKNOWN))
+        for block in encoded.blocks
+    ]
+    sample = Sample(tuple(hidden), (), ())
+    told = _answered(encoded, sample, algorithm).plausibility
+    total = 0.0
+    for block, plausibility in zip(encoded.blocks, told, strict=True):
+        total += float(np.log(np.maximum(plausibility[block.known_of_fact == 1], 0.01)).sum())
+    return total
+
+
+def _sampled(encoded: Encoded, plausibility: tuple[FloatArray, ...]) -> Sample:
+    """Items drawn at random, always the same ones."""
+    share = MOST_CLAIMS / max(encoded.n_claims, 1)
+    blocks, chosen, answers = [], [], []
+    for block, answer in zip(encoded.blocks, plausibility, strict=True):
+        is_chosen = np.ones(block.n_items, dtype=np.bool_)
+        if share < 1.0:
+            is_chosen = np.random.default_rng(block.number).random(block.n_items) < share
+            is_chosen[0] = True  # none would be too few
+        blocks.append(block.select(is_chosen) if share < 1.0 else block)
+        chosen.append(is_chosen)
+        answers.append(answer[np.repeat(is_chosen, block.n_facts_of_item)])
+    return Sample(tuple(blocks), tuple(chosen), tuple(answers))
+
+
+def _answered(encoded: Encoded, sample: Sample, rival: Algorithm[Any]) -> Judged:
+    names = encoded.names
+    with warnings.catch_warnings(), Local().hold(sample.blocks) as held:
+        warnings.simplefilter("ignore", NotConverged)  # it is not the answer
+        survey = survey_of(held, encoded.kind, names)
+        prior = rival.prior.rates(names.sources.to_list(), survey.counted.known_of_source)
+        learned = learn(held, survey, rival, prior, say_nothing)
+        return judge_all(held, rival, learned.state, encoded.kind, names.n_sources)
+
+
+def winners(block: Block, plausibility: FloatArray) -> BoolArray:
+    """Which facts are the most plausible of their item."""
+    score = np.round(plausibility, SAME)
+    best = np.maximum.reduceat(score, block.first_fact_of_item[:-1])
+    return np.asarray(score == np.repeat(best, block.n_facts_of_item))
+
+
+def differing(block: Block, one: FloatArray, other: FloatArray) -> BoolArray:
+    """On which items two answers have no value in common."""
+    both = winners(block, one) & winners(block, other)
+    return ~np.logical_or.reduceat(both, block.first_fact_of_item[:-1])
+
+
+def _share(sample: Sample, other: tuple[FloatArray, ...]) -> float:
+    pairs = zip(sample.blocks, sample.answer, other, strict=True)
+    return float(np.concatenate([differing(*pair) for pair in pairs]).mean())
+
+
+def _accuracy(sample: Sample, answer: tuple[FloatArray, ...], n_sources: int) -> FloatArray:
+    """How often each source names what an answer takes for true."""
+    right, n = np.zeros(n_sources), np.zeros(n_sources)
+    for block, plausibility in zip(sample.blocks, answer, strict=True):
+        is_right = np.repeat(winners(block, plausibility), block.n_supports_of_fact)
+        right += np.bincount(block.source_of_support, is_right, n_sources)
+        n += np.bincount(block.source_of_support, minlength=n_sources)
+    return np.asarray(right / np.maximum(n, 1.0))
