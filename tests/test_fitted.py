@@ -1,0 +1,417 @@
+"""What was learned is kept: it judges claims never seen, and goes on learning from new ones."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import veracity
+from veracity import Local
+from veracity.algorithms import CATALOGUE
+from veracity.errors import NotConverged, ParameterError, UnreadableFile
+from veracity.synthetic import Synthetic
+from veracity.testing import some_claims
+
+KINDS = ("categorical", "multiple", "binary", "numeric")
+WITHOUT_WEIGHTS = {"three-estimates", "ltm"}
+PAIRS = [
+    (name, kind)
+    for name, entry in CATALOGUE.items()
+    for kind in entry.make().kinds
+    if name not in WITHOUT_WEIGHTS
+]
+
+
+def discover(claims, algorithm=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        return veracity.discover(claims, algorithm, **options)
+
+
+def update(fitted, claims, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        return fitted.update(claims, **options)
+
+
+def saved_and_loaded(result, folder):
+    return veracity.load(result.save(folder))
+
+
+def halves(claims, n_first=None):
+    """The claims about the first items, and those about the others."""
+    place = pl.col("entity").rank("dense")
+    n_first = n_first or claims["entity"].n_unique() // 2
+    return claims.filter(place <= n_first), claims.filter(place > n_first)
+
+
+def right(result, truth):
+    return veracity.evaluate(result, truth).accuracy
+
+
+def trusts(fitted):
+    """The number that says most of a source, by its name."""
+    state = fitted.state
+    trust = fitted.algorithm.trust(state)
+    numbers = state.tpr if trust is None else trust
+    return dict(zip(fitted.names.sources, numbers, strict=True))
+
+
+# --- the same claims ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
+def test_the_claims_that_were_learned_from_are_judged_the_same(name, kind, tmp_path):
+    claims = some_claims(kind, 1, 300)
+    result = discover(claims, name, kind=kind, engine=Local(claims_per_block=60))
+    loaded = saved_and_loaded(result, tmp_path / "run")
+    for fitted in (result.fitted, loaded.fitted):
+        judged = fitted.judge(claims, engine=Local(claims_per_block=60))
+        assert judged.truths.equals(result.truths)
+        assert judged.facts.equals(result.facts)
+        assert judged.sources["source"].equals(result.sources["source"])
+
+
+def test_a_judgement_is_no_run_of_rounds(flights):
+    judged = discover(flights.claims, "mle").fitted.judge(flights.claims)
+    assert (judged.run.rounds, judged.converged, len(judged.trace)) == (0, True, 0)
+
+
+def test_blocks_and_threads_change_no_judgement(flights):
+    fitted = discover(flights.claims).fitted
+    one = fitted.judge(flights.claims, engine=Local(threads=1))
+    many = fitted.judge(flights.claims, engine=Local(threads=2, claims_per_block=100))
+    assert len(many.encoded.blocks) > 10
+    assert_allclose(one.facts["plausibility"], many.facts["plausibility"], atol=1e-12)
+
+
+def test_a_judgement_can_be_explained_and_its_weights_add_up(flights):
+    first, second = halves(flights.claims)
+    judged = discover(first).fitted.judge(second)
+    entity = judged.truths["entity"][0]
+    values, rows = judged.why(entity).tables
+    added = rows.group_by("attribute", "value").agg(pl.col("weight").sum())
+    both = values.join(added, on=["attribute", "value"])
+    assert_allclose(both["prior"] + both["weight"], both["score"], atol=1e-9)
+
+
+def test_a_judgement_can_be_saved_and_judges_again(flights, tmp_path):
+    first, second = halves(flights.claims)
+    judged = discover(first).fitted.judge(second)
+    loaded = saved_and_loaded(judged, tmp_path / "run")
+    again = loaded.fitted.judge(second)
+    assert again.facts.equals(judged.facts)
+
+
+# --- other claims of the same sources -------------------------------------------------------------
+
+
+def test_one_half_is_judged_by_the_other_as_well_as_by_itself(flights):
+    for first, second in (halves(flights.claims), halves(flights.claims)[::-1]):
+        judged, fresh = discover(first).fitted.judge(second), discover(second)
+        assert right(judged, flights.truth) >= right(fresh, flights.truth) - 0.02
+
+
+def test_numbers_of_one_half_are_estimated_by_the_precisions_of_the_other():
+    rng = np.random.default_rng(1)
+    truth, noise = rng.normal(50, 20, 400), [0.5, 1.0, 4.0, 8.0, 12.0]
+    rows = [(f"s{s}", i, truth[i] + rng.normal(0, noise[s])) for s in range(5) for i in range(400)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    known = pl.DataFrame({"entity": range(400), "value": truth})
+    first, second = halves(claims)
+    for name in ("gtm", "crh", "catd"):
+        judged = discover(first, name, kind="numeric").fitted.judge(second)
+        fresh = discover(second, name, kind="numeric")
+        errors = [veracity.evaluate(result, known).mae for result in (judged, fresh)]
+        assert errors[0] <= 1.02 * errors[1]
+
+
+@pytest.mark.parametrize("name", ["veracity", "ltd-rbm", "mle", "ltm"])
+def test_facts_of_one_half_are_judged_by_the_rates_of_the_other(name):
+    rng = np.random.default_rng(2)
+    truth, accuracy = rng.random(800) < 0.4, [0.95, 0.9, 0.8, 0.7, 0.6, 0.55]
+    rows = [
+        (f"s{s}", i, bool(truth[i] ^ (rng.random() > accuracy[s])))
+        for s in range(6)
+        for i in range(800)
+    ]
+    claims = pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row")
+    known = pl.DataFrame({"fact": range(800), "claim": truth})
+    first, second = claims.filter(pl.col("fact") < 400), claims.filter(pl.col("fact") >= 400)
+    judged = discover(first, name, kind="binary").fitted.judge(second)
+    fresh = discover(second, name, kind="binary")
+    assert right(judged, known) >= right(fresh, known) - 0.02
+
+
+# --- strangers ------------------------------------------------------------------------------------
+
+
+def test_a_source_never_met_counts_as_the_mean_of_those_that_were():
+    claims = Synthetic(sources=8, items=200).draw(seed=3).claims
+    fitted = discover(claims, "accu").fitted
+    lone = claims.head(1).with_columns(source=pl.lit("a stranger"), entity=pl.lit("something new"))
+    judged = fitted.judge(lone)
+    # the word of a lone source is as plausible as it is accurate: see the golden tests of Accu
+    mean = fitted.state.accuracy.mean()
+    assert judged.facts["plausibility"].to_list() == pytest.approx([mean])
+    assert judged.fitted.state.accuracy[-1] == pytest.approx(mean)
+
+
+def test_strangers_are_told_in_the_notes(two_against_one):
+    fitted = discover(two_against_one).fitted
+    one, two = (
+        fitted.judge(two_against_one.with_columns(source=pl.Series(names)))
+        for names in (["a", "b", "z"], ["a", "y", "z"])
+    )
+    assert any("1 source was never met before" in note for note in one.notes)
+    assert any("2 sources were never met before" in note for note in two.notes)
+    assert not any("never met" in note for note in fitted.judge(two_against_one).notes)
+
+
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "veracity"])
+def test_a_label_never_met_is_believed_where_all_say_so(name):
+    claims = Synthetic(sources=8, items=200, accuracy=0.8).draw(seed=3).claims
+    result = discover(claims, name)
+    if name == "veracity":
+        assert type(result.fitted.state.model).__name__ == "Confusions"
+    new = claims.filter(pl.col("entity") == claims["entity"].mode()[0])
+    judged = result.fitted.judge(new.with_columns(value=pl.lit("a new label")))
+    assert judged.truths["value"].to_list() == ["a new label"]
+    assert judged.truths["plausibility"][0] > 0.5
+    assert judged.fitted.names.labels.to_list()[-1] == "a new label"
+
+
+def by_attribute(seed=0):
+    """Sources that are good at some attributes, and name values of their own where they err."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for entity in range(150):
+        for attribute in range(4):
+            for source in range(8):
+                good = 0.95 if (source + attribute) % 4 < 2 else 0.55
+                said = "true" if rng.random() < good else f"{rng.integers(50)}"
+                rows.append((f"s{source}", entity, f"a{attribute}", f"{entity} {said}"))
+    return pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+
+
+def test_on_an_attribute_never_met_a_source_is_as_good_as_elsewhere():
+    claims = by_attribute()
+    fitted = discover(claims).fitted
+    n_met = len(fitted.names.attributes)
+    assert fitted.state.model.by_attribute.shape[1] == n_met
+    judged = fitted.judge(claims.with_columns(attribute=pl.lit("a new one")).head(300))
+    grown = judged.fitted.state.model
+    assert judged.fitted.names.attributes.to_list()[-1] == "a new one"
+    assert_allclose(grown.by_attribute[:, n_met], grown.disputed)
+    assert_allclose(grown.by_attribute[:, :n_met], fitted.state.model.by_attribute)
+
+
+@pytest.mark.parametrize("how", ["judge", "update"])
+def test_a_loaded_fit_knows_which_attribute_is_which_whatever_it_judged_last(how, tmp_path):
+    claims = by_attribute()
+    some, others = (
+        claims.filter(pl.col("attribute").is_in(names))
+        for names in (["a1", "a2", "a3"], ["a0", "a2"])
+    )
+    last = getattr(discover(some).fitted, how)(others)
+    loaded = saved_and_loaded(last, tmp_path / "run")
+    assert loaded.fitted.names.attributes.to_list() == ["a1", "a2", "a3", "a0"]
+    assert loaded.fitted.judge(claims).facts.equals(last.fitted.judge(claims).facts)
+
+
+# --- learning goes on -----------------------------------------------------------------------------
+
+CLOSE = ["veracity", "mle", "accu", "accu-sim", "accu-copy", "one-coin", "dawid-skene", "crh"]
+CLOSE += ["simple-lca", "truth-finder", "sums", "average-log"]
+
+
+@pytest.mark.parametrize("name", CLOSE)
+def test_learning_in_two_parts_leads_close_to_learning_from_all(name):
+    drawn = Synthetic(sources=12, items=800, accuracy=0.7).draw(seed=1)
+    first, second = halves(drawn.claims, n_first=100)
+    alone, together = discover(first, name), discover(drawn.claims, name)
+    updated = update(alone.fitted, second)
+    before, after, all_at_once = (trusts(result.fitted) for result in (alone, updated, together))
+    gone = {source: abs(after[source] - all_at_once[source]) for source in all_at_once}
+    assert max(gone.values()) < 0.05
+    to_go = {source: abs(before[source] - all_at_once[source]) for source in before}
+    assert np.mean(list(gone.values())) < np.mean(list(to_go.values())) / 3
+    rest = drawn.truth.join(second.select("entity").unique(), on="entity", how="semi")
+    assert right(updated, rest) > right(together, rest) - 0.01
+
+
+@pytest.mark.parametrize("name", ["veracity", "mle", "accu", "one-coin"])
+def test_with_more_claims_sources_are_known_better(name):
+    better = []
+    for seed in range(4):
+        drawn = Synthetic(sources=12, items=600, accuracy=0.7).draw(seed=seed)
+        first, second = halves(drawn.claims, n_first=60)
+        alone = discover(first, name).fitted
+        updated = update(alone, second).fitted
+        true = dict(drawn.sources.select("source", "accuracy").iter_rows())
+        errors = [
+            np.mean([abs(trusts(fitted)[source] - true[source]) for source in trusts(alone)])
+            for fitted in (alone, updated)
+        ]
+        better.append(errors[0] - errors[1])
+    assert np.mean(better) > 0.01
+
+
+@pytest.mark.parametrize("name", ["gtm", "crh"])
+def test_numbers_go_on_being_learned_from(name):
+    rng = np.random.default_rng(5)
+    rows = [(f"s{s}", i, rng.normal(0, 2 + s)) for s in range(6) for i in range(400)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    first, second = halves(claims, n_first=40)
+    alone, together = (discover(c, name, kind="numeric").fitted for c in (first, claims))
+    weights = [
+        np.array(list(trusts(fitted).values()))
+        for fitted in (alone, update(alone, second).fitted, together)
+    ]
+    before, after, all_at_once = (weight / weight.sum() for weight in weights)
+    assert np.abs(after - all_at_once).mean() < np.abs(before - all_at_once).mean() / 2
+
+
+@pytest.mark.parametrize("name", ["accu", "mle", "veracity"])
+def test_old_sources_keep_their_numbers_and_new_ones_come_behind(name):
+    claims = Synthetic(sources=8, items=1200, accuracy=0.7).draw(seed=2).claims
+    first, second = halves(claims)
+    # "0 new" would be the first in sorted order
+    new = second.with_columns(pl.col("source").replace("source3", "0 new"))
+    before = discover(first, name).fitted
+    after = update(before, new).fitted
+    assert after.names.sources.to_list() == [*before.names.sources.to_list(), "0 new"]
+    assert abs(trusts(after)["source3"] - trusts(before)["source3"]) < 0.05  # it said no more
+    together = trusts(discover(pl.concat([first, new]), name).fitted)
+    assert abs(trusts(after)["0 new"] - together["0 new"]) < 0.05
+
+
+def test_the_result_of_an_update_tells_of_the_new_claims_and_its_fit_of_all():
+    first, second = halves(Synthetic(sources=6, items=100).draw(seed=2).claims)
+    before = discover(first)
+    updated = update(before.fitted, second)
+    assert updated.run.input.claims == len(second)
+    assert set(updated.truths["entity"]) == set(second["entity"])
+    assert updated.fitted.counted[0] == first["entity"].n_unique() + second["entity"].n_unique()
+    assert "about 100 items" in repr(updated.fitted)
+
+
+@pytest.mark.parametrize("name", ["veracity", "mle", "accu-copy", "ltm"])
+def test_an_update_of_a_loaded_fit_is_the_same(name, tmp_path):
+    first, second = halves(Synthetic(sources=6, items=200).draw(seed=2).claims)
+    result = discover(first, name)
+    loaded = saved_and_loaded(result, tmp_path / "run")
+    one, other = (update(fitted, second) for fitted in (result.fitted, loaded.fitted))
+    assert_allclose(one.facts["plausibility"], other.facts["plausibility"], atol=1e-12)
+
+
+def test_a_fit_is_never_changed_by_what_it_judges_or_learns():
+    first, second = halves(Synthetic(sources=6, items=100).draw(seed=2).claims)
+    fitted = discover(first).fitted
+    before = {name: array.copy() for name, array in fitted.to_arrays().items()}
+    fitted.judge(second.with_columns(source=pl.lit("new")))
+    update(fitted, second.with_columns(source=pl.lit("new")))
+    after = fitted.to_arrays()
+    assert before.keys() == after.keys()
+    assert all((before[name] == after[name]).all() for name in before)
+
+
+# --- known truths ---------------------------------------------------------------------------------
+
+
+def misled():
+    """Two good sources, five that err alike: of those only known truths tell."""
+    rng = np.random.default_rng(12)
+    truth = rng.integers(0, 3, 400)
+    followed = np.where(rng.random(400) < 0.25, truth, (truth + 1) % 3)
+    said = [np.where(rng.random(400) < 0.9, truth, (truth + 2) % 3) for _ in range(2)]
+    said += [np.where(rng.random(400) < 0.9, followed, truth) for _ in range(5)]
+    rows = [(f"s{s}", i, f"{said[s][i]}") for s in range(7) for i in range(400)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    return claims, pl.DataFrame({"entity": range(400), "value": truth.astype(str)})
+
+
+@pytest.mark.parametrize("name", ["mle", "ltd-rbm", "accu", "one-coin"])
+def test_what_known_truths_taught_is_kept(name, tmp_path):
+    claims, truth = misled()
+    first, second = halves(claims)
+    taught = discover(first, name, known=truth.head(150))
+    rest = truth.tail(200)
+    assert right(discover(second, name), rest) < 0.6
+    loaded = saved_and_loaded(taught, tmp_path / "run")
+    for fitted in (taught.fitted, loaded.fitted):
+        assert right(fitted.judge(second), rest) > 0.75
+        assert right(update(fitted, second), rest) > 0.75
+
+
+# --- normalised values ----------------------------------------------------------------------------
+
+
+def times(*rows):
+    columns = ["source", "entity", "attribute", "value"]
+    return pl.DataFrame([(s, e, "departure", v) for s, e, v in rows], schema=columns, orient="row")
+
+
+OLD = times(
+    ("a", "f1", "7:05 PM"), ("b", "f1", "19:05"), ("c", "f1", "19:10"),
+    ("a", "f2", "8:00 AM"), ("b", "f2", "08:00"), ("c", "f2", "9:00 AM"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["judge", "update"])
+def test_values_that_were_normalised_are_so_in_new_claims(how, tmp_path):
+    result = discover(OLD, normalise=True)
+    new = times(("a", "f3", "6:30 pm"), ("b", "f3", "18:30"), ("c", "f3", "6:45 p.m."))
+    for fitted in (result.fitted, saved_and_loaded(result, tmp_path / "run").fitted):
+        told = getattr(fitted, how)(new)
+        assert told.facts["value"].to_list() == ["18:30", "18:45"]
+        assert told.facts["supporters"].to_list() == [2, 1]
+        assert told.truths["value"].to_list() == ["18:30"]
+
+
+def test_values_that_were_not_normalised_stay_as_they_are():
+    fitted = discover(OLD).fitted
+    new = times(("a", "f3", "6:30 pm"), ("b", "f3", "18:30"))
+    assert sorted(fitted.judge(new).facts["value"]) == ["18:30", "6:30 pm"]
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_claims_of_another_kind_are_refused(two_against_one):
+    fitted = discover(two_against_one).fitted
+    others = veracity.read_claims(two_against_one, kind="multiple")
+    message = "the fit is of categorical claims, these are multiple ones"
+    with pytest.raises(ParameterError, match=message):
+        fitted.judge(others)
+    with pytest.raises(ParameterError, match=message):
+        fitted.update(others)
+
+
+def test_a_run_of_an_older_version_has_no_fit_and_all_else(two_against_one, tmp_path):
+    result = discover(two_against_one)
+    folder = result.save(tmp_path / "run")
+    (folder / "fitted.npz").unlink()
+    loaded = veracity.load(folder)
+    assert loaded.fitted is None
+    assert loaded.truths.equals(result.truths)
+
+
+def test_a_fit_of_other_claims_is_a_damaged_run(two_against_one, tmp_path):
+    one = discover(two_against_one, "mle").save(tmp_path / "one")
+    other = discover(two_against_one, "accu").save(tmp_path / "other")
+    shutil.copy(other / "fitted.npz", one / "fitted.npz")
+    with pytest.raises(UnreadableFile, match="the run is damaged"):
+        veracity.load(one)
+
+
+def test_a_fit_whose_algorithm_cannot_be_made_again_is_not_loaded(two_against_one, tmp_path):
+    own = veracity.AccuSim(similarity=lambda one, other: float(one == other))
+    result = discover(two_against_one, own)
+    assert result.fitted.judge(two_against_one).facts.equals(result.facts)
+    assert saved_and_loaded(result, tmp_path / "run").fitted is None
