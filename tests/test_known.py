@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
 
 import veracity
 from claims import clock_times
 from veracity.algorithms import CATALOGUE
+from veracity.algorithms.numbers import calibrated
 
 FOR_VALUES = sorted(
     name for name, entry in CATALOGUE.items() if "categorical" in entry.make().kinds
@@ -83,6 +86,93 @@ def test_known_lists_of_several_truths_are_complete():
     known = pl.DataFrame({"entity": ["x", "x"], "value": ["1", "3"]})
     result = veracity.discover(claims, kind="multiple", known=known)
     assert result.facts["plausibility"].to_list() == [1.0, 0.0, 1.0]
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+NUMERIC = ["gtm", "crh", "catd"]
+every_numeric = pytest.mark.parametrize("name", NUMERIC)
+
+
+def measured(n_items=100):
+    """One instrument is right; two others agree with each other on something else, nearly."""
+    rng = np.random.default_rng(7)
+    truth = rng.normal(50, 20, n_items)
+    rows = [("right", i, truth[i] + rng.normal(0, 0.1)) for i in range(n_items)]
+    for i in range(n_items):
+        astray = truth[i] + rng.normal(0, 8)
+        rows += [(name, i, astray + rng.normal(0, 0.5)) for name in ("one", "other")]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    return claims, pl.DataFrame({"entity": range(n_items), "value": truth})
+
+
+@every_numeric
+def test_a_known_number_is_held_with_no_uncertainty(name):
+    claims, _ = measured(20)
+    known = pl.DataFrame({"entity": [3, 5], "value": [1000.0, -7.5]})
+    truths = discover(claims, name, kind="numeric", known=known).truths
+    held = truths.join(known, on="entity", suffix="_known")
+    assert held["value"].equals(held["value_known"])
+    assert held["uncertainty"].to_list() == [0.0, 0.0]
+    others = truths.join(known, on="entity", how="anti")
+    assert (others["uncertainty"] > 0.0).all()
+
+
+@every_numeric
+def test_a_source_that_is_right_on_known_items_gains_weight(name):
+    claims, truth = measured()
+    before, after = (
+        discover(claims, name, kind="numeric", known=known) for known in (None, truth.head(40))
+    )
+    share = [
+        result.sources.filter(pl.col("source") == "right")["trust"][0]
+        / result.sources["trust"].sum()
+        for result in (before, after)
+    ]
+    assert share[1] > 1.5 * share[0]
+    rest = truth.tail(60)
+    error = [veracity.evaluate(result, rest).mae for result in (before, after)]
+    assert error[1] < 0.7 * error[0]
+
+
+@every_numeric
+def test_distances_of_the_sources_are_those_from_the_known_numbers(name):
+    rows = [("a", "x", 0.0), ("b", "x", 4.0)]  # mean 2, standard deviation 2
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    known = pl.DataFrame({"entity": ["x"], "value": [4.0]})
+    sources = discover(claims, name, kind="numeric", known=known).sources
+    assert sources["deviation"].to_list() == pytest.approx([2.0, 0.0])
+
+
+def test_what_is_known_corrects_a_variance_as_ten_items_would():
+    # A mean square of 2 that was learned, and a sum of 3 over 5 known items: (3 + 10 * 2) / 15.
+    known = np.array([3.0]), np.array([5.0])
+    assert_allclose(calibrated(np.array([2.0]), known), [23 / 15])
+
+
+@every_numeric
+def test_a_known_number_where_all_agree_tells_nothing_of_them(name):
+    claims, _ = measured(20)
+    agreed = pl.DataFrame({"source": ["right", "one", "other"], "entity": [99] * 3, "value": 5.0})
+    claims = pl.concat([claims, agreed.select(claims.columns)])
+    known = pl.DataFrame({"entity": [99], "value": [9.0]})
+    one, other = (discover(claims, name, kind="numeric", known=k) for k in (None, known))
+    assert_allclose(one.sources["trust"], other.sources["trust"])
+    assert_allclose(one.sources["deviation"], other.sources["deviation"])
+    assert other.truths.filter(pl.col("entity") == 99)["value"].to_list() == [9.0]
+
+
+def test_a_known_number_is_counted_and_saved(tmp_path):
+    claims, truth = measured(20)
+    result = discover(claims, "gtm", kind="numeric", known=truth.head(7))
+    assert result.run.input.known == 7
+    loaded = veracity.load(result.save(tmp_path / "run"))
+    assert loaded.truths.equals(result.truths)
+    (block,) = loaded.encoded.blocks
+    assert block.is_known.sum() == 7
+
+
+# --- real data ------------------------------------------------------------------------------------
 
 
 @pytest.mark.data

@@ -80,8 +80,9 @@ def distances(numbers: Numbers, truth_of_item: FloatArray, n_sources: int) -> Di
 
     Where all sources agree there is no scale, so a known truth tells nothing of how far they are.
     """
-    is_known = ~np.isnan(numbers.known) & (numbers.scale > 0.0)
-    truth = np.where(is_known, numbers.known, truth_of_item)
+    is_told = numbers.scale > 0.0
+    is_known = ~np.isnan(numbers.known) & is_told
+    truth = np.where(is_known, numbers.known, np.where(is_told, truth_of_item, numbers.centre))
     square = numbers.distance(truth) ** 2
     of_known = is_known[numbers.item]
     return Distances(
