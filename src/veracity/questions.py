@@ -140,7 +140,7 @@ def _diverse(
 def _taught(
     encoded: Encoded, plausibility: tuple[FloatArray, ...], first: IntArray, item: int
 ) -> tuple[Any, FloatArray]:
-    """The cells (source and attribute) that speak of an item, and how unsure the word of each is."""
+    """The cells (source and attribute) that speak of an item, and how unsure each word is."""
     part = int(np.searchsorted(first, item, side="right")) - 1
     block, own = encoded.blocks[part], item - int(first[part])
     facts = slice(int(block.first_fact_of_item[own]), int(block.first_fact_of_item[own + 1]))

@@ -148,8 +148,11 @@ class Veracity(Algorithm[Belief]):
         if isinstance(state.model, OneCoin) and state.model.n_attributes > 1:
             attributes = self._step(self.tally_by_attribute, self.learn_by_attribute)
             phases.append(Phase("attributes", (attributes,), self.change_by_attribute))
-        if self.temper:
-            phases.append(Phase("tempering", (Step(self.tally_known, self.learn_known),)))
+        known = (
+            Step(self.tally_expected, self.learn_expected),
+            Step(self.tally_known, self.learn_known),
+        )
+        phases.append(Phase("known truths", known))
         return tuple(phases)
 
     def _step(self, tally: object, learn: object) -> Step[Belief]:
@@ -280,6 +283,21 @@ class Veracity(Algorithm[Belief]):
         return before.model.change_by_attribute(after.model)  # type: ignore[arg-type]
 
     # --- known truths -----------------------------------------------------------------------------
+
+    def tally_expected(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """How often the sources would be right on known items, were these not known."""
+        model = state.model
+        if not isinstance(model, OneCoin) or not block.is_known.any():
+            return (None,)
+        known = block.select(block.is_known)
+        correlation = model.usual_correlation(state.claims)
+        return (model.tally_expected(known, self.derive(known, state), correlation),)
+
+    def learn_expected(self, state: Belief, total: Tally) -> Belief:
+        """What known truths will be compared with."""
+        if total[0] is None or not isinstance(state.model, OneCoin):
+            return state
+        return state._replace(model=state.model._replace(expected=total[0]))
 
     def tally_known(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """How likely the known truths are, for every intra-item correlation.

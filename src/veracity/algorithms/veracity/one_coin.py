@@ -10,6 +10,7 @@ from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
 from veracity.algorithms.veracity.shrinkage import (
+    SUREST,
     Derived,
     design_effect,
     likeliest_strength,
@@ -59,6 +60,8 @@ class OneCoin(NamedTuple):
     """[source, attribute]: of how many disputed ones."""
     known: CountBySource
     """[source, attribute, right or wrong]: where the truth is known."""
+    expected: CountBySource
+    """[source, attribute]: how often it would be right there, by what was learned."""
     prior: PriorRates
     strength: float
     n_attributes: int
@@ -78,6 +81,7 @@ class OneCoin(NamedTuple):
             spoken=np.zeros((n_sources, SIDES)),
             spoken_by_attribute=cells,
             known=np.zeros((n_sources, n_attributes, 2)),
+            expected=cells,
             prior=prior,
             strength=strength,
             n_attributes=n_attributes,
@@ -189,27 +193,34 @@ class OneCoin(NamedTuple):
         """How alike the voices on an item err, as far as is known without truths."""
         return USUAL_CORRELATION
 
+    def tally_expected(self, block: Block, found: Derived, correlation: float) -> FloatArray:
+        """How often the sources would be right on known items, were these not known.
+
+        [source, attribute]; known items may be harder than others, or easier.
+        """
+        p = plausibilities(block, self.weights(block, found, correlation, told=True))
+        return self._supports(block, p, self._cell_of_item(block))
+
     def calibrated(self) -> OneCoin:
-        """The accuracies as the known truths correct them."""
-        known = self.known.sum(axis=1)
+        """The accuracies as the known truths correct them, against what was expected there."""
+        known, expected = self.known.sum(axis=1), self.expected.sum(axis=1)
         return self._replace(
-            disputed=_weigh_known(self.disputed, known, self.prior),
-            accuracy=_weigh_known(self.accuracy, known, self.prior),
+            disputed=_weigh_known(self.disputed, known, expected, self.prior),
+            accuracy=_weigh_known(self.accuracy, known, expected, self.prior),
             by_attribute=self._calibrated_by_attribute() if self.differs else self.by_attribute,
         )
 
     def _calibrated_by_attribute(self) -> FloatArray:
-        """All of a source move as it does on what is known, against what was to be expected there.
-
-        Then each is corrected by what is known of its own attribute.
-        """
-        n_known = self.known.sum(axis=(1, 2))
-        summed = (self.known.sum(axis=2) * self.by_attribute).sum(axis=1)
-        expected = np.where(n_known > 0.0, summed / np.maximum(n_known, 1.0), self.disputed)
-        settled = _weigh_known(expected, self.known.sum(axis=1), self.prior)
-        move = logit(settled) - logit(expected)
+        """All of a source move as it does on what is known, then each by its own attribute."""
+        known, expected = self.known.sum(axis=1), self.expected.sum(axis=1)
+        n_known = known.sum(axis=1)
+        mean = np.where(n_known > 0.0, expected / np.maximum(n_known, 1.0), self.disputed)
+        mean = np.clip(mean, SUREST, 1.0 - SUREST)
+        move = logit(_weigh_known(mean, known, expected, self.prior)) - logit(mean)
         moved = sigmoid(logit(self.by_attribute) + move[:, None])
-        return _weigh_known(moved, self.known, self.prior)
+        gone = sigmoid(logit(np.clip(_ratio(self.expected, self.known), SUREST, 1.0 - SUREST))
+                       + move[:, None]) * self.known.sum(axis=2)  # fmt: skip
+        return _weigh_known(moved, self.known, gone, self.prior)
 
     def change(self, after: OneCoin) -> float:
         """By how much the accuracies moved, on average."""
@@ -233,6 +244,7 @@ class OneCoin(NamedTuple):
             else self.by_attribute,
             spoken_by_attribute=np.pad(self.spoken_by_attribute, [(0, 0), (0, n_new)]),
             known=np.pad(self.known, [(0, 0), (0, n_new), (0, 0)]),
+            expected=np.pad(self.expected, [(0, 0), (0, n_new)]),
             n_attributes=n_attributes,
         )
 
@@ -276,8 +288,21 @@ def _is_undisputed(block: Block) -> BoolArray:
     return np.asarray(is_unknown & (block.n_facts_of_item == 1))
 
 
-def _weigh_known(accuracy: FloatArray, known: FloatArray, prior: PriorRates) -> FloatArray:
-    """Accuracies as known truths, [..., right or wrong], correct them; fixed sources stay."""
-    corrected = shrunk(known[..., 0], known.sum(axis=-1), accuracy, UNLEARNED)
+def _ratio(expected: FloatArray, known: FloatArray) -> FloatArray:
+    """How often it is expected to be right, of what is known; a half where nothing is."""
+    n_known = known.sum(axis=-1)
+    return np.where(n_known > 0.0, expected / np.maximum(n_known, 1.0), 0.5)
+
+
+def _weigh_known(
+    accuracy: FloatArray, known: FloatArray, expected: FloatArray, prior: PriorRates
+) -> FloatArray:
+    """Accuracies as known truths, [..., right or wrong], correct them; fixed sources stay.
+
+    By how often a source is right there beyond what was expected; what was learned without them
+    counts as much as `UNLEARNED` known items.
+    """
+    beyond = (known[..., 0] - expected) / (known.sum(axis=-1) + UNLEARNED)
+    corrected = np.clip(accuracy + beyond, SUREST, 1.0 - SUREST)
     is_fixed = (prior.is_fixed == 1).reshape(-1, *[1] * (accuracy.ndim - 1))
     return np.where(is_fixed, accuracy, corrected)
