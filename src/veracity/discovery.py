@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from veracity.algorithms import Algorithm, algorithm_named
 from veracity.claims.encode import Encoded, encode
 from veracity.claims.known import with_known
@@ -187,6 +189,7 @@ def answer(
         totals=learned.totals,
         rounds=len(learned.trace) + learned.kept_rounds,
         normalisation=prepared.table.normalisation,
+        columns=dict(prepared.table.columns),
     )
     result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
     return with_readings(result, readings)
@@ -213,7 +216,9 @@ def judge(
     clock.lap("learn")
     learned = Learned(survey=survey, state=state, totals={}, trace=[], converged=True)
     again = replace(fitted, state=state, names=names)
-    return _told(prepared, again, judged, learned, min_plausibility, clock)
+    result = _told(prepared, again, judged, learned, min_plausibility, clock)
+    result.run = replace(result.run, judged=True)
+    return result
 
 
 def update(
@@ -242,7 +247,7 @@ def _prepare_for(
     if not isinstance(claims, ClaimsTable | ClaimsStream):
         claims = open_claims_like(
             claims,
-            columns=columns,
+            columns=columns or fitted.columns,
             kind=fitted.kind,
             normalisation=fitted.normalisation,
             like=fitted.values,
@@ -254,9 +259,8 @@ def _prepare_for(
     n_met, n_all = len(fitted.names.sources), len(encoded.names.sources)
     notes = prepared.notes
     if n_all > n_met:
-        many = n_all - n_met
-        new = "1 source was" if many == 1 else f"{many:,} sources were"
-        notes = (*notes, f"{new} never met before: nothing is known of them but the mean of all")
+        new = "1 source was" if n_all - n_met == 1 else f"{n_all - n_met:,} sources were"
+        notes = (*notes, f"{new} never met before, and counted as the mean of those that were")
     return replace(prepared, encoded=encoded, notes=notes)
 
 
@@ -297,7 +301,7 @@ def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned
             columns=dict(table.columns),
             rows=table.rows_read,
             claims=encoded.n_claims,
-            sources=encoded.names.n_sources,
+            sources=_n_speaking(encoded),
             items=encoded.n_items,
             facts=encoded.n_facts,
             known=sum(int(block.is_known.sum()) for block in encoded.blocks),
@@ -308,6 +312,14 @@ def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned
         trace=learned.trace,
         notes=[*prepared.notes, *notes_on_fit(fitted, learned, judged)],
     )
+
+
+def _n_speaking(encoded: Encoded) -> int:
+    """How many sources make a claim: a kept fit knows others, too."""
+    speaks = np.zeros(encoded.names.n_sources, dtype=np.bool_)
+    for block in encoded.blocks:
+        speaks[block.source_of_voice] = True
+    return int(speaks.sum())
 
 
 def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -> Algorithm[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from veracity._version import __version__
+from veracity.cli.asking import ask
 from veracity.cli.commands import compare, demo, discover, evaluate, generate
 from veracity.cli.explaining import explain
 from veracity.cli.inspecting import check, profile
@@ -93,6 +94,7 @@ for command in (
     discover,
     judge,
     update,
+    ask,
     explain,
     evaluate,
     compare,

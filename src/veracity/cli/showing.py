@@ -25,4 +25,6 @@ def tell_result(result: Result, out: Path | None, *, force: bool, as_json: bool)
         return
     show_result(result)
     if out is not None:
-        click.echo(f"\nwritten to {out}: truths.parquet, facts.parquet, sources.parquet, run.json")
+        click.echo(
+            f"\nwritten to {out}: truths, facts and sources as Parquet, the run, and what was learned"
+        )

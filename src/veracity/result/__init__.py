@@ -212,11 +212,17 @@ class Result:
     def lines(self) -> list[str]:
         """What it was made from, how it went, and the notes: one line each."""
         given, rounds = self.run.input, self.run.rounds
+        contested = int(self.tables.truths["contested"].sum())
+        how = (
+            f"{'converged' if self.converged else 'NOT converged'} after {counted(rounds, 'round')}"
+        )
+        if self.run.judged:
+            how = "judged by what was learned before"
         return [
-            f"{self.run.algorithm} on {given.claims:,} claims of {given.sources:,} "
-            f"sources about {given.items:,} items ({given.facts:,} facts)",
-            f"{'converged' if self.converged else 'NOT converged'} after {rounds} rounds; "
-            f"{int(self.tables.truths['contested'].sum()):,} items are contested",
+            f"{self.run.algorithm} on {counted(given.claims, 'claim')} of "
+            f"{counted(given.sources, 'source')} about {counted(given.items, 'item')} "
+            f"({counted(given.facts, 'fact')})",
+            f"{how}; {counted(contested, 'item')} {'is' if contested == 1 else 'are'} contested",
             *(f"note: {note}" for note in self.notes),
         ]
 
@@ -224,6 +230,15 @@ class Result:
     def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow
         """The figures of this result, e.g. ``result.plot.sources()``: see `veracity.plot.Plots`."""
         return importlib.import_module("veracity.show.plot").Plots(self)
+
+
+def counted(number: int, what: str) -> str:
+    """How many there are of something.
+
+    >>> counted(1, "item"), counted(2000, "item")
+    ('1 item', '2,000 items')
+    """
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def load(folder: str | os.PathLike[str]) -> Result:
@@ -272,7 +287,8 @@ def _fitted_in(path: Path, run: Run, encoded: Encoded | None) -> Fitted | None:
         return None
     with np.load(file, allow_pickle=False) as arrays:
         kept = {name: arrays[name] for name in arrays.files}
-    return Fitted.from_arrays(algorithm, encoded.names, run.kind, kept, run.normalisation)
+    fitted = Fitted.from_arrays(algorithm, encoded.names, run.kind, kept, run.normalisation)
+    return replace(fitted, columns=run.input.columns)
 
 
 def _check_tables(tables: Tables) -> None:

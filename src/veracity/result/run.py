@@ -52,6 +52,8 @@ class Run(_Keyed):
     trace: list[dict[str, float | None]] = field(default_factory=list)
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    judged: bool = False
+    """Whether nothing was learned: the claims were judged by an earlier fit."""
     readings: list[dict[str, Any]] = field(default_factory=list)
     """Other ways to read the claims: see `Result.readings`."""
     veracity: str | None = None

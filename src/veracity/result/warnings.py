@@ -159,10 +159,11 @@ def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
 
 def lone_sources(survey: Survey) -> list[DataWarning]:
     """Sources that share no item with another."""
-    is_lone: BoolArray = survey.counted.shared_of_source == 0.0
+    speaks = survey.counted.items_of_source > 0.0
+    is_lone: BoolArray = (survey.counted.shared_of_source == 0.0)[speaks]
     if is_lone.mean() < MANY_ALONE:
         return []
-    names = survey.names.sources.filter(is_lone).to_list()
+    names = survey.names.sources.filter(speaks).filter(is_lone).to_list()
     seen = f"{count(len(names), len(is_lone), 'sources')} share no item with another: {some(names)}"
     return [data_warning("lone-sources", seen, serious=is_lone.mean() >= 0.5)]
 

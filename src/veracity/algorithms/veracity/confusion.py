@@ -195,9 +195,12 @@ def crowd_confusion(accuracy: FloatArray, crowd: FloatArray) -> FloatArray:
 
     `crowd` are the confusions of all, added up. A label on which the crowd is right more often than
     on others is easier for each source, though less so than for the crowd as a whole (`SHARED`);
-    and a source that errs, errs towards the labels that the crowd errs towards.
+    and a source that errs, errs towards the labels that the crowd errs towards. Of two labels one
+    that the crowd favours cannot be told from one that is true more often: there all are alike.
     """
     n_labels, right = len(crowd), np.diagonal(crowd)
+    if n_labels == 2:
+        return plain_confusion(accuracy, 2)
     mean = (right.sum() + LABEL_STRENGTH / 2) / (crowd.sum() + LABEL_STRENGTH)
     on_label = (right + LABEL_STRENGTH * mean) / (crowd.sum(axis=1) + LABEL_STRENGTH)
     easier = SHARED * (logit(on_label) - logit(np.array(mean)))

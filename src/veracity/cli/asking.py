@@ -1,0 +1,42 @@
+"""The command that tells what to check next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from veracity.cli.options import example, json_option
+
+__all__ = ["ask"]
+
+
+@click.command(epilog=example("veracity ask run/ --budget 20"))
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="How many items can be looked up.",
+)
+@json_option
+def ask(run: Path, budget: int, as_json: bool) -> None:
+    """Tell which items to look up next: those whose true value would help most.
+
+    RUN is the folder of a result. Write the answers into a file of truths, and give it to discover
+    as --known; then ask again.
+    """
+    import polars as pl
+
+    from veracity.questions import questions_of
+    from veracity.result import load
+    from veracity.show.terminal import print_json, show_table
+
+    questions = questions_of(load(run), budget)
+    if as_json:
+        print_json({"questions": questions.to_dicts()})
+        return
+    shown = questions.drop("gain").with_columns(pl.col("values").list.join(" | "))
+    show_table("questions, those first whose answer helps most", shown, len(shown))
