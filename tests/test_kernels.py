@@ -84,6 +84,7 @@ def arguments_of(name, block, seed):
         "count_confusions": (block, rng.random((block.n_items, 3)), n),
         "sum_confusions": (block, rng.normal(size=(n, 3, 3)), weight_of_support),
         "count_pairs": (block, some_items, slot, rng.random(block.n_facts)),
+        "count_false_pairs": (block, some_items, slot, 3.0 * rng.random(n_slots)),
         "count_once": (block, slot, rng.random((n_slots, n_slots))),
         "climb": (block, order, machine, pace, rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),

@@ -209,8 +209,8 @@ def test_many_voices_leave_a_rest_of_doubt_and_a_lone_one_is_not_tempered():
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     algorithm = replace(fixed(**rates), temper=True)
     many, one = veracity.discover(claims, algorithm).facts["plausibility"]
-    # Five voices that err alike to a degree of 0.15 count as 5 / (1 + 4 · 0.15).
-    assert many / (1 - many) == pytest.approx(4.0 ** (5 / 1.6))
+    # Five voices that err alike to a degree of 0.2 count as 5 / (1 + 4 · 0.2).
+    assert many / (1 - many) == pytest.approx(4.0 ** (5 / 1.8))
     assert one == pytest.approx(0.8)
 
 
