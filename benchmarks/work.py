@@ -37,19 +37,19 @@ def vote_of_rows(path: str, out: str) -> None:
 
 def algorithms(path: str) -> dict[str, dict[str, float]]:
     """CPU-seconds of answers from encoded claims, and of a round."""
-    from veracity.algorithms import ALGORITHMS
-    from veracity.discovery import answer, prepare, say_nothing
+    from veracity.algorithms import CATALOGUE
+    from veracity.discovery import answer, prepare
     from veracity.engines import Local
 
-    prepared = prepare(path, tell=say_nothing)
-    small = prepare(str(Path(path).with_name(f"regular-{WARM}.parquet")), tell=say_nothing)
+    prepared = prepare(path)
+    small = prepare(str(Path(path).with_name(f"regular-{WARM}.parquet")))
     found = {}
-    for name, make in ALGORITHMS.items():
-        if "categorical" not in make().kinds or name in SKIPPED:
+    for name, entry in CATALOGUE.items():
+        if "categorical" not in entry.make().kinds or name in SKIPPED:
             continue
-        answer(small, make(), Local(), say_nothing)  # compiles
+        answer(small, entry.make(), Local())  # compiles
         began = time.process_time()
-        result = answer(prepared, make(), Local(), say_nothing)
+        result = answer(prepared, entry.make(), Local())
         seconds = time.process_time() - began
         found[name] = {"cpu": seconds, "rounds": result.run["rounds"]}
     return found

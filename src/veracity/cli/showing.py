@@ -25,6 +25,4 @@ def tell_result(result: Result, out: Path | None, *, force: bool, as_json: bool)
         return
     show_result(result)
     if out is not None:
-        click.echo(
-            f"\nwritten to {out}: truths, facts and sources as Parquet, the run, and what was learned"
-        )
+        click.echo(f"\nwritten to {out}: truths, facts, sources, the run, and what was learned")

@@ -309,24 +309,30 @@ def _copied_share(
     is_pair = both > 1.0
     agreement = np.where(is_pair, same / np.where(is_pair, both, 1.0), 0.0) - chance
     weight = np.where(is_pair, both / (1.0 + both * SLACK**2 / USUAL_VARIANCE), 0.0)
-    u = _fitted(agreement, weight, both, chance)
+    is_seen = (both >= FEWEST) & ~np.eye(len(both), dtype=np.bool_)
+    for doubts in (True, False):  # where most pairs would copy, none is known that does not
+        u = _fitted(agreement, weight, (both, chance), doubts=doubts)
+        is_clear = is_seen & (_errors(agreement, u, both, chance) > CLEAR)
+        if is_clear.sum() <= is_seen.sum() / 2:
+            break
     expected = np.outer(u, u) + chance
     excess = (agreement + chance - expected) / np.maximum(1.0 - expected, 0.02)
-    is_clear = (_errors(agreement, u, both, chance) > CLEAR) & (both >= FEWEST)
-    np.fill_diagonal(is_clear, val=False)
     return np.where(is_clear, np.clip(excess, 0.0, 1.0), 0.0), u
 
 
 def _fitted(
-    agreement: FloatArray, weight: FloatArray, both: FloatArray, chance: float
+    agreement: FloatArray, weight: FloatArray, seen: tuple[FloatArray, float], *, doubts: bool
 ) -> FloatArray:
-    """The number u of each source, from pairs that do not agree too well."""
+    """The number u of each source: from pairs that do not agree too well, if there are doubts."""
+    both, chance = seen
     mean = max(float((weight * agreement).sum() / max(weight.sum(), 1.0)), 1e-3)
     usual, most = np.sqrt(mean), np.sqrt(1.0 - chance)
     u = np.full(len(both), usual)
     for _ in range(ROUNDS):
-        suspicion = np.square(np.maximum(_errors(agreement, u, both, chance), 0.0) / SUSPECT)
-        believed = weight / (1.0 + np.square(suspicion))
+        believed = weight
+        if doubts:
+            suspicion = np.square(np.maximum(_errors(agreement, u, both, chance), 0.0) / SUSPECT)
+            believed = weight / (1.0 + np.square(suspicion))
         pull = (believed * agreement) @ u + 2.0 * usual**3
         move = 0.5 * (pull / (believed @ u**2 + 2.0 * usual**2) - u)
         u = np.clip(u + move, -most, most)

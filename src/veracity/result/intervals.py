@@ -27,9 +27,10 @@ LEVEL = 0.9
 SURER = 0.5
 """By which factor, about, the log-odds of all answers may be wrong together (a standard error)."""
 
-LEANING = 0.04
-"""The standard error of a source's rate that stays however much it claims: what the sources of real
-data sets with known truths are off by, beyond all that their claims explain."""
+LEANING = 0.05
+"""The standard error of a rate about one half that stays however much a source claims: what sources
+of real data sets with known truths are off by, beyond all that their claims explain. It shrinks
+towards zero and one as the deviation of a share does."""
 
 
 class Range(NamedTuple):
@@ -106,7 +107,7 @@ def beta_range(
 
     rate, n = (successes + 0.5) / (trials + 1.0), np.maximum(trials, 1.0)
     of_share = rate * (1.0 - rate)
-    variance = of_share / n + unsure / n**2 + (swing / n) ** 2 + np.square(lean)
+    variance = of_share / n + unsure / n**2 + (swing / n) ** 2 + 4.0 * of_share * np.square(lean)
     told = np.where(trials > 0.0, np.clip(of_share / variance - 1.0, 0.0, trials), 0.0)
     won, missed = told * rate, told * (1.0 - rate)
     tail = (1.0 - LEVEL) / 2.0
