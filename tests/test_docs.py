@@ -32,7 +32,9 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BY_HAND = [page for page in PAGES if page.parent.name != "reference"]  # that has every name anyway
 ALL_TEXT = "\n".join(page.read_text(encoding="utf-8") for page in BY_HAND)
 PUBLIC = [getattr(veracity, name) for name in veracity.__all__]
-PUBLIC_ALGORITHMS = [x for x in PUBLIC if isinstance(x, type) and issubclass(x, Algorithm)]
+PUBLIC_ALGORITHMS = [
+    x for x in PUBLIC if isinstance(x, type) and issubclass(x, Algorithm) and x is not Algorithm
+]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
@@ -62,7 +64,7 @@ def blocks_of(page: Path) -> list[Block]:
 def run_python(page: Path, block: Block, names: dict) -> None:
     code = "\n" * block.line + block.code  # so that a traceback names the page's own line
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(code, str(page), "exec"), names)
+        exec(compile(code, str(page), "exec", dont_inherit=True), names)
     if block.shown is not None:
         assert printed.getvalue().splitlines() == block.shown.splitlines()
 
