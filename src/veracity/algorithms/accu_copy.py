@@ -167,7 +167,7 @@ class AccuCopy(Algorithm[Copying]):
     def tally_vote(self, block: Block, state: Copying, turn: Turn) -> Tally:
         """A vote of sources as accurate as the prior says, those that hardly differ left out.
 
-        Who copies is not asked of an ordinary vote: a crowd of mirrors may win it, and then all
+        Who copies is not asked of an ordinary vote: a crowd of copies may win it, and then all
         that the others share would seem to be mistakes. So at first all sources are taken to be
         excellent, and all they share to be true: then only those are suspect that hardly differ.
         """

@@ -18,7 +18,7 @@ class Matched(NamedTuple):
     """Known truths brought together with facts.
 
     `facts` are the facts with their values made comparable, `known` the truths of items that are
-    spoken of, one row a truth, in the same columns `keys` and `value`.
+    spoken of, one row per truth, in the same columns `keys` and `value`.
     """
 
     facts: pl.DataFrame

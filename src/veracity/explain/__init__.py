@@ -53,12 +53,12 @@ class Why:
 
     @property
     def values(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
-        """One row a value: its plausibility, its score, the score before any claim."""
+        """One row per value: its plausibility, its score, the score before any claim."""
         return hand_back(self.tables[0], self.frame_kind)
 
     @property
     def rows(self) -> Any:  # noqa: ANN401
-        """One row a claim and value it bears on: who claims what, and what that weighs.
+        """One row per claim and value it bears on: who claims what, and what that weighs.
 
         A row without a source sums up the claims that weigh less; `claims` is how many.
         """

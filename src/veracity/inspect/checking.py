@@ -105,7 +105,7 @@ class Health:
 
     @property
     def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
-        """One row a warning: its name and severity, what was seen, what it means, what helps."""
+        """One row per warning: its name and severity, what was seen, what it means, what helps."""
         names = ("name", "severity", "seen", "means", "help")
         rows = [{name: getattr(one, name) for name in names} for one in self.warnings]
         return hand_back(pl.DataFrame(rows, dict.fromkeys(names, pl.String)), self.frame_kind)

@@ -40,12 +40,12 @@ class Comparison:
 
     @property
     def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
-        """One row an algorithm: its measures, rounds, seconds, and why it failed if it did."""
+        """One row per algorithm: its measures, rounds, seconds, and why it failed if it did."""
         return hand_back(self.rows, self.frame_kind)
 
     @property
     def agreement(self) -> Any:  # noqa: ANN401
-        """One row a pair of algorithms: the share of items on which they settle on the same."""
+        """One row per pair of algorithms: the share of items on which they settle on the same."""
         return hand_back(self.pairs, self.frame_kind)
 
     @cached_property

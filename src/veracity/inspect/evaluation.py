@@ -136,7 +136,7 @@ def score_truths(
     tolerance: float | None = None,
     encoding: str = "utf-8",
 ) -> tuple[pl.DataFrame, list[str]]:
-    """One row an item or fact whose truth is known, and notes: what `evaluate` sums up.
+    """One row per item or fact whose truth is known, and notes: what `evaluate` sums up.
 
     The plausibility of what was chosen is `sure`, and `right` is how far that is true; numbers have
     their `distance` from the truth instead.
@@ -269,7 +269,7 @@ def _calibration_error(scored: pl.DataFrame) -> float:
 
 
 def calibration_bins(scored: pl.DataFrame) -> pl.DataFrame:
-    """One row a bin of plausibilities that has any: their mean, the share right, how many judged.
+    """One row per bin of plausibilities that has any: their mean, the share right, how many judged.
 
     >>> calibration_bins(pl.DataFrame({"sure": [0.5, 0.95, 1.0], "right": [0.0, 1.0, 0.5]})).rows()
     [(0.5, 0.6, 0.5, 0.0, 1), (0.9, 1.0, 0.975, 0.75, 2)]

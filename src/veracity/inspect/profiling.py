@@ -1,4 +1,4 @@
-"""What data are these? `profile`: how much is claimed, how far sources differ, who mirrors whom.
+"""What data are these? `profile`: how much is claimed, how far sources differ, who may copy.
 
 All characteristics come from arrays, in time and memory proportional to the claims; studies over
 many data sets call the functions on arrays themselves.
@@ -91,11 +91,11 @@ class Profile:
     ceiling
         Share of known items of which anyone claims a true value: no vote can be right more often.
     by_attribute
-        One row an attribute, with the same characteristics; None if claims have no attribute.
+        One row per attribute, with the same characteristics; None if claims have no attribute.
     by_source
-        One row a source, those with most claims first: what it claims, and who else does.
+        One row per source, those with most claims first: what it claims, and who else does.
     pairs
-        One row a pair of sources that share what few others say, the most suspicious first.
+        One row per pair of sources that share what few others say, the most suspicious first.
     notes
         What a user should know: columns recognised, claims and truths left out.
     """

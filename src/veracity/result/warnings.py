@@ -87,7 +87,7 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "near-copies": (
         "one opinion is counted several times: what the group says wins, right or wrong",
-        "merging the mirrors into one source, or accu-copy, which looks for copying; if the group "
+        "merging the copies into one source, or accu-copy, which looks for copying; if the group "
         "is known to be good, known truths or a prior that say so",
     ),
     "far-from-vote": (

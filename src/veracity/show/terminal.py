@@ -120,10 +120,10 @@ def show_profile(profile: Profile) -> None:
 def show_health(health: Health) -> None:
     """Print the warnings of a check, each with its evidence."""
     click.echo(repr(health))
-    for concern in health.warnings:
-        if concern.evidence is not None:
-            evidence = pl.DataFrame(concern.evidence)
-            show_table(concern.name, evidence.head(8), len(evidence))
+    for warning in health.warnings:
+        if warning.evidence is not None:
+            evidence = pl.DataFrame(warning.evidence)
+            show_table(warning.name, evidence.head(8), len(evidence))
 
 
 def show_evaluation(evaluation: Evaluation) -> None:

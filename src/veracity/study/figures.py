@@ -41,7 +41,7 @@ WIDTH = 560
 
 
 def by_whom(table: pl.DataFrame, *measures: str) -> pl.DataFrame:
-    """One row a measure of ours and one of the paper's, told apart by the column `by`.
+    """One row per measure of ours and one of the paper's, told apart by the column `by`.
 
     Of the paper's, only those of algorithms that were run.
     """

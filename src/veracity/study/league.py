@@ -32,7 +32,7 @@ ALL_WITHOUT_NUMBERS = tuple(
 
 ABLATIONS: dict[str, Algorithm[Any]] = {
     "veracity": Veracity(),
-    "without mirrors": Veracity(mirrors=False),
+    "without copies": Veracity(mirrors=False),
     "without confusions": Veracity(confusions=False),
     "without attributes": Veracity(attributes=False),
     "without shrinkage": Veracity(strength=0.01),
@@ -121,7 +121,7 @@ def _row(folder: str, name: str, algorithm: Algorithm[Any], table: str) -> Row:
 
 
 def _summed(rows: pl.DataFrame, vote: pl.DataFrame) -> pl.DataFrame:
-    """One row an algorithm: means over the datasets, rank, and the worst loss against voting."""
+    """One row per algorithm: means over the datasets, rank, and the worst loss against voting."""
     right = pl.col("accuracy").fill_null(-1.0).round(9)
     rows = rows.join(vote, on="dataset", how="left", maintain_order="left").with_columns(
         rank=right.rank("average", descending=True).over("dataset"),

@@ -209,7 +209,7 @@ def _weighted_vote(data: Dataset, weight_of_claim: FloatArray) -> float:
 
 
 def _overall(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row an algorithm, beside the paper's mean over the same groups."""
+    """One row per algorithm, beside the paper's mean over the same groups."""
     paper = paper_table("accuracy_vs_characteristic").filter(
         pl.col("characteristic") == "normalized_entropy"
     )

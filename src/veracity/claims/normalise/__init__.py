@@ -163,7 +163,7 @@ class Normalisation:
         return _named(rows.drop("attribute", strict=False) if set(self.readings) == {""} else rows)
 
     def _table(self) -> pl.DataFrame:
-        """The readings, a row an attribute."""
+        """The readings, one row per attribute."""
         rows = [{"attribute": name, **vars(reading)} for name, reading in self.readings.items()]
         return pl.DataFrame(rows, schema={"attribute": pl.String, **READING_SCHEMA})
 

@@ -28,7 +28,7 @@ NEAR = 0.9
 
 
 def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
-    """One row a pair of the most active sources, both ways round, groups that agree side by side.
+    """One row per pair of the most active sources, both ways round, groups that agree side by side.
 
     `shared` items are those of which both speak; the `same` is said by both of some of them, and
     `agreement` is the ratio, if they share five or more. Of a shared item, one or both may say what

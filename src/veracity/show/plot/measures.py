@@ -71,7 +71,7 @@ def _with_interval(rows: pl.DataFrame, share: str, n: str) -> pl.DataFrame:
 
 
 def calibration_table(result: Result, truth: object) -> pl.DataFrame:
-    """One row a tenth of plausibility: its mean, the share that is right, how many were judged."""
+    """One row per tenth of plausibility: its mean, the share that is right, how many judged."""
     _need_plausibility(result, "calibration")
     scored, _ = score_truths(result, truth)
     return _with_interval(calibration_bins(scored), "right", "judged")

@@ -29,7 +29,7 @@ def copies(found: Findings) -> str:
 
 
 def shared_mistakes(found: Findings) -> pl.DataFrame:
-    """One row a pair of sources that make most of their mistakes together, as the answer has it."""
+    """One row per pair of sources that make most mistakes together, as the answer has it."""
     columns = ["source", "other", "shared_mistakes", "mistakes", "share", "shared_items"]
     if found.agreement is None or found.result.kind == "numeric":
         return pl.DataFrame(schema=columns)

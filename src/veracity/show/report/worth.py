@@ -43,7 +43,7 @@ def worth_checking(result: Result, tell: Progress) -> Worth:
 
 
 def worth_of_items(result: Result) -> pl.DataFrame:
-    """One row a contested item, those most worth checking first.
+    """One row per contested item, those most worth checking first.
 
     Worth is doubt times conflict times the logarithm of the claims. Doubt is one less the margin;
     conflict is the share of the claims that say otherwise. For numbers, both are in how far the
