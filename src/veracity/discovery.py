@@ -164,6 +164,11 @@ def answer(
             f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
             "ones"
         )
+    other = decided(encoded, algorithm) if kept is None else None
+    if other is not None:
+        name, algorithm = other
+        note = f"of two readings, known truths chose this one: {name}"
+        prepared = replace(prepared, notes=(*prepared.notes, note))
     clock, names = _Clock(), encoded.names
     with (engine or Local()).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
@@ -174,11 +179,6 @@ def answer(
     clock.lap("learn")
     tell("looking for another reading", 0, 1)
     readings = find_readings(encoded, algorithm, learned.state, judged)
-    other = None if kept is not None else decided(encoded, algorithm, readings)
-    if other is not None:
-        note = f"of two readings, known truths chose this one: {other.name}"
-        again = replace(prepared, notes=(*prepared.notes, note))
-        return answer(again, other.algorithm, engine, tell, min_plausibility)
     clock.lap("readings")
     fitted = Fitted(
         algorithm=algorithm,

@@ -29,6 +29,11 @@ DECIDES = 10.0
 MOST_VALUES = 10
 """So many values of an item are named to choose from."""
 
+COLUMNS: dict[str, Any] = {
+    "values": pl.List(pl.String), "plausibility": pl.Float64, "claims": pl.Int64,
+    "gain": pl.Float64, "why": pl.String,
+}  # fmt: skip
+
 LOOKED_AT = 50
 """Items from which each question is chosen, for each that is asked: those that help most alone."""
 
@@ -59,7 +64,7 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     return pl.DataFrame(
         [_row(result, int(item), first, readings, bool(np.concatenate(decides)[item]), help_)
          for item in chosen],
-        infer_schema_length=None,
+        schema={**encoded.parts[0].items.schema, **COLUMNS},
     )  # fmt: skip
 
 
@@ -106,9 +111,8 @@ def _candidates(
     teaches = sums[first[1:]] - sums[first[:-1]]
     best = np.maximum.reduceat(plausibility, block.first_fact_of_item[:-1])
     helps = (teaches + (1.0 - best) / max(block.n_items, 1)) * np.where(decides, DECIDES, 1.0)
-    is_open = ~block.is_known & (block.n_facts_of_item > 1)
-    if block.n_facts == block.n_items:  # facts that are true or false each
-        is_open = ~block.is_known
+    is_disputed = block.n_supports_of_item < block.n_facts_of_item * block.n_voices_of_item
+    is_open = ~block.is_known & is_disputed
     return np.asarray(np.where(is_open, helps, 0.0))
 
 

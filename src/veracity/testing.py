@@ -25,6 +25,7 @@ import polars as pl
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.catalogue import algorithms
+from veracity.algorithms.rules import plausibilities
 from veracity.claims.schema import Kind
 from veracity.discovery import discover
 from veracity.engines import Local
@@ -250,6 +251,15 @@ def check_weights_add_up(algorithm: Algorithm[Any]) -> None:
             both = values.join(added, on=on)
             apart = (both["prior"] + both["weight"] - both["score"]).to_numpy()
             assert np.abs(apart).max() < CLOSE * 1e3, "weights add up to scores"
+        if kind != "numeric" and _has_exact_weights(result):
+            assert result.encoded is not None
+            assert result.fitted is not None
+            (block,) = result.encoded.blocks
+            weights = algorithm.weigh(block, result.fitted.state)
+            assert weights is not None
+            follows = plausibilities(block, weights)
+            apart = np.abs(follows - _answer(result).to_numpy())
+            assert apart.max() < CLOSE, "plausibilities follow from weights"
 
 
 def check_parameters_are_frozen(algorithm: Algorithm[Any]) -> None:

@@ -154,6 +154,9 @@ class Algorithm(ABC, Generic[State]):
     state_type: ClassVar[Any] = None
     """The type of the state: a named tuple of numbers, arrays and such tuples, to be kept."""
 
+    rounds_go_on: ClassVar[bool] = False
+    """Whether rounds are counted on where learning goes on with new claims."""
+
     prior: Prior = NO_PRIOR
     seed: int = 0
     max_rounds: int = 0

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["from_arrays", "grown", "to_arrays"]
+__all__ = ["check_rows", "from_arrays", "grown", "to_arrays"]
 
 State = TypeVar("State")
 
@@ -35,6 +35,17 @@ def grown(state: State, n_sources: int) -> State:
             value = grown(value, n_sources)
         fields[name] = value
     return type(state)(**fields)
+
+
+def check_rows(state: object, n_sources: int) -> None:
+    """Refuse, with a `ValueError`, a state of another number of sources."""
+    if not _is_named_tuple(type(state)):
+        return
+    for name, hint in _hints(type(state)).items():  # type: ignore[arg-type]
+        value, marks = getattr(state, name), getattr(hint, "__metadata__", ())
+        if marks and marks[0] == "source" and len(value) != n_sources:
+            raise ValueError(f"what was learned is of {len(value):,} sources, not {n_sources:,}")
+        check_rows(value, n_sources)
 
 
 def _with_rows(array: NDArray[Any], n_rows: int, fill: float | None) -> NDArray[Any]:

@@ -112,7 +112,7 @@ class HeldLocally:
 
     def walk(self, go: Look, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, ...]:  # noqa: ANN401
         """Lead every lane through all blocks; lanes are independent, and go side by side."""
-        kept = [memory or [None] * len(lanes) for memory in self._memory]
+        kept = [[None] * len(lanes) if memory is None else memory for memory in self._memory]
 
         def lead(number: int) -> Any:  # noqa: ANN401
             lane = lanes[number]

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
-from veracity.algorithms.state import from_arrays, to_arrays
+from veracity.algorithms.state import check_rows, from_arrays, to_arrays
 from veracity.claims.block import Names
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted
@@ -150,10 +150,12 @@ class Fitted:
             for name, array in arrays.items()
             if name.startswith("state/")
         }
+        state = from_arrays(algorithm.state_type, of_state, labels=names.labels)
+        check_rows(state, names.n_sources)
         phases = {name.split("/")[1] for name in arrays if name.startswith("totals/")}
         return cls(
             algorithm=algorithm,
-            state=from_arrays(algorithm.state_type, of_state, labels=names.labels),
+            state=state,
             names=names,
             kind=kind,
             counted=_restored("counted", arrays),

@@ -108,7 +108,8 @@ class _Run:
             self.tell("learning", len(self.trace), algorithm.max_rounds)
             began, before = time.perf_counter(), state
             number = len(self.trace) - first + 1
-            state = self._steps(phase, state, Turn(number + self.kept_rounds, algorithm.seed))
+            before_them = self.kept_rounds if algorithm.rounds_go_on else 0
+            state = self._steps(phase, state, Turn(number + before_them, algorithm.seed))
             change = phase.change(before, state)
             self._note(change, time.perf_counter() - began)
             self.converged = number >= algorithm.min_rounds and change < algorithm.tolerance

@@ -8,6 +8,7 @@ otherwise on a good part of the items, the claims do not decide, and only known 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +29,13 @@ MUCH = 0.15
 """The share of items from which another answer is another reading: models that agree on what the
 claims say differ on a few per cent of the items, those that do not on fifteen to fifty."""
 
-CLEARLY = 2.0
+FEWEST_KNOWN = 5
+"""Known items from which they choose between readings."""
+
+ENOUGH_KNOWN = 20
+"""Known items from which no other reading is worth a warning."""
+
+CLEARLY = 3.0
 """By how much likelier, in logs, known truths must be to who reads the claims otherwise."""
 
 MOST_CLAIMS = 100_000
@@ -66,12 +73,13 @@ def find_readings(
 ) -> list[Reading]:
     """Other readings of the claims, that which differs most first; none if all rivals agree."""
     rivals = algorithm.rivals(state)
-    if not rivals or not judged.plausibility:
+    n_known = sum(int(block.is_known.sum()) for block in encoded.blocks)
+    if not rivals or not judged.plausibility or n_known >= ENOUGH_KNOWN:
         return []
     sample = _sampled(encoded, judged.plausibility)
     found = []
     for name, rival in rivals.items():
-        other = _answered(encoded, sample, rival)
+        _, other = _answered(encoded, sample.blocks, rival)
         assert other.met is not None
         differs = _share(sample, other.plausibility)
         if differs > MUCH:
@@ -81,31 +89,46 @@ def find_readings(
     return sorted(found, key=lambda reading: -reading.differs)
 
 
-def decided(encoded: Encoded, algorithm: Algorithm[Any], readings: list[Reading]) -> Reading | None:
+def decided(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[str, Algorithm[Any]] | None:
     """The reading that the known truths choose in the place of the algorithm's own, if they do.
 
     Each reading learns without them, and then tells how likely it finds them.
     """
-    if not readings or not any(block.is_known.any() for block in encoded.blocks):
+    n_known = sum(int(block.is_known.sum()) for block in encoded.blocks)
+    if encoded.kind != "categorical" or n_known < FEWEST_KNOWN:
         return None
-    own = _log_known(encoded, algorithm)
-    likely = [(_log_known(encoded, reading.algorithm), reading) for reading in readings]
-    best, reading = max(likely, key=lambda pair: pair[0])
-    return reading if best > own + CLEARLY else None
+    hidden, known = _hidden(encoded)
+    state, own = _log_known(encoded, algorithm, hidden, known)
+    likely = {
+        name: (_log_known(encoded, rival, hidden, known)[1], rival)
+        for name, rival in algorithm.rivals(state).items()
+    }
+    if not likely:
+        return None
+    best = max(likely, key=lambda name: likely[name][0])
+    return (best, likely[best][1]) if likely[best][0] > own + CLEARLY else None
 
 
-def _log_known(encoded: Encoded, algorithm: Algorithm[Any]) -> float:
-    """How likely, in logs, known truths are to who learns without them."""
-    hidden = [
-        block._replace(known_of_fact=np.full_like(block.known_of_fact, UNKNOWN))
-        for block in encoded.blocks
-    ]
-    sample = Sample(tuple(hidden), (), ())
-    told = _answered(encoded, sample, algorithm).plausibility
+def _hidden(encoded: Encoded) -> tuple[list[Block], list[Block]]:
+    """Some items, those with known truths among them: as if not known, and as they are."""
+    share = MOST_CLAIMS / max(encoded.n_claims, 1)
+    known = []
+    for block in encoded.blocks:
+        is_drawn = np.random.default_rng(block.number).random(block.n_items) < share
+        known.append(block if share >= 1.0 else block.select(is_drawn | block.is_known))
+    nothing = [np.full_like(block.known_of_fact, UNKNOWN) for block in known]
+    return [b._replace(known_of_fact=n) for b, n in zip(known, nothing, strict=True)], known
+
+
+def _log_known(
+    encoded: Encoded, algorithm: Algorithm[Any], hidden: list[Block], known: list[Block]
+) -> tuple[Any, float]:
+    """What is learned without known truths, and how likely, in logs, these are then."""
+    state, judged = _answered(encoded, hidden, algorithm)
     total = 0.0
-    for block, plausibility in zip(encoded.blocks, told, strict=True):
+    for block, plausibility in zip(known, judged.plausibility, strict=True):
         total += float(np.log(np.maximum(plausibility[block.known_of_fact == 1], 0.01)).sum())
-    return total
+    return state, total
 
 
 def _sampled(encoded: Encoded, plausibility: tuple[FloatArray, ...]) -> Sample:
@@ -123,14 +146,17 @@ def _sampled(encoded: Encoded, plausibility: tuple[FloatArray, ...]) -> Sample:
     return Sample(tuple(blocks), tuple(chosen), tuple(answers))
 
 
-def _answered(encoded: Encoded, sample: Sample, rival: Algorithm[Any]) -> Judged:
+def _answered(
+    encoded: Encoded, blocks: Iterable[Block], rival: Algorithm[Any]
+) -> tuple[Any, Judged]:
     names = encoded.names
-    with warnings.catch_warnings(), Local().hold(sample.blocks) as held:
+    with warnings.catch_warnings(), Local().hold(blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # it is not the answer
         survey = survey_of(held, encoded.kind, names)
         prior = rival.prior.rates(names.sources.to_list(), survey.counted.known_of_source)
         learned = learn(held, survey, rival, prior, say_nothing)
-        return judge_all(held, rival, learned.state, encoded.kind, names.n_sources)
+        judged = judge_all(held, rival, learned.state, encoded.kind, names.n_sources)
+        return learned.state, judged
 
 
 def winners(block: Block, plausibility: FloatArray) -> BoolArray:

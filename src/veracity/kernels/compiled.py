@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veracity.kernels.climbing import climb
-from veracity.kernels.jit import kernel
+from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import find_voices, lay_out, number_names, part_claims
 from veracity.kernels.sampling import gibbs
 
@@ -234,20 +234,18 @@ def count_false_pairs(
     n_slots = len(weight_of_slot)
     false = np.zeros((n_slots, n_slots))
     slots = np.empty(n_slots, dtype=np.int64)
-    odds = np.exp(-weight_of_slot)
     for item in items:
         first, last = block.first_fact_of_item[item], block.first_fact_of_item[item + 1]
-        share = np.zeros(last - first)
+        if last - first < 2:
+            continue
+        score = np.zeros(last - first)
         for fact in range(first, last):
-            score = 0.0
             for i in range(
                 block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
             ):
                 slot = slot_of_source[block.source_of_support[i]]
                 if slot >= 0:
-                    score += weight_of_slot[slot]
-            share[fact - first] = exp(score)
-        total = share.sum()
+                    score[fact - first] += weight_of_slot[slot]
         for fact in range(first, last):
             n = 0
             for i in range(
@@ -257,16 +255,31 @@ def count_false_pairs(
                 if slot >= 0:
                     slots[n] = slot
                     n += 1
-            rest = total - share[fact - first]
-            if rest <= 0.0:
+            if n < 2:
                 continue
+            rest = _log_rest(score, fact - first)
             for i in range(n):
                 for j in range(i):
                     one, other = slots[i], slots[j]
-                    own = share[fact - first] * odds[one] * odds[other]
-                    false[one, other] += rest / (rest + own)
-                    false[other, one] += rest / (rest + own)
+                    own = score[fact - first] - weight_of_slot[one] - weight_of_slot[other]
+                    share = sigmoid(rest - own)
+                    false[one, other] += share
+                    false[other, one] += share
     return false
+
+
+@kernel
+def _log_rest(score: FloatArray, left_out: int) -> float:
+    """Log Σ exp of all scores but one."""
+    highest = -np.inf
+    for fact in range(len(score)):
+        if fact != left_out:
+            highest = max(highest, score[fact])
+    total = 0.0
+    for fact in range(len(score)):
+        if fact != left_out:
+            total += exp(score[fact] - highest)
+    return float(highest + log(total))
 
 
 @kernel

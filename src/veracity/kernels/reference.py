@@ -173,22 +173,19 @@ def count_false_pairs(
     How far, is one less their share of the item's softmax, with each source weighing as its slot
     says (nothing without one), and both of the pair left out.
     """
-    n_slots, first_support = len(weight_of_slot), block.first_support_of_fact
+    n_slots, first = len(weight_of_slot), block.first_support_of_fact
     false = np.zeros((n_slots, n_slots))
     weight = np.append(weight_of_slot, 0.0)  # the last: who has no slot
-    score = _sum_by(weight[slot_of_source[block.source_of_support]], first_support)
+    slot_of_support = slot_of_source[block.source_of_support]
+    score = _sum_by(weight[slot_of_support], first)
     for item in items:
         facts = np.arange(block.first_fact_of_item[item], block.first_fact_of_item[item + 1])
-        for fact in facts:
-            slots = slot_of_source[
-                block.source_of_support[first_support[fact] : first_support[fact + 1]]
-            ]
+        for fact in facts[len(facts) < 2 :]:
+            slots = slot_of_support[first[fact] : first[fact + 1]]
             slots = slots[slots >= 0]
-            rest = np.exp(score[facts[facts != fact]]).sum()
-            own = np.exp(score[fact] - weight[slots][:, None] - weight[slots])
-            np.add.at(
-                false, (slots[:, None], slots), rest / (rest + own) if rest > 0.0 else 0.0 * own
-            )
+            rest = np.logaddexp.reduce(score[facts[facts != fact]])
+            own = score[fact] - weight[slots][:, None] - weight[slots]
+            np.add.at(false, (slots[:, None], slots), _sigmoid(rest - own))
     np.fill_diagonal(false, 0.0)
     return false
 

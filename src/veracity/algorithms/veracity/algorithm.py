@@ -368,6 +368,12 @@ class Veracity(Algorithm[Belief]):
         """The pairs of sources that depend on each other; `probability` is the share copied."""
         return None if state.dependence is None else Copies(*dependent_pairs(state.dependence))
 
+    def resume(self, state: Belief, survey: Survey, prior: PriorRates) -> Belief:
+        """With all claims so far; who copies is looked for among the sources it was before."""
+        grown = self.grow(state, survey.names)
+        model = grown.model._replace(prior=prior)
+        return grown._replace(model=model, claims=survey.counted.supports_of_source)
+
     def grow(self, state: Belief, names: Names) -> Belief:
         """New sources are like the others; labels and attributes never met get room."""
         if isinstance(state.model, Confusions):

@@ -216,11 +216,11 @@ class OneCoin(NamedTuple):
         n_known = known.sum(axis=1)
         mean = np.where(n_known > 0.0, expected / np.maximum(n_known, 1.0), self.disputed)
         mean = np.clip(mean, SUREST, 1.0 - SUREST)
-        move = logit(_weigh_known(mean, known, expected, self.prior)) - logit(mean)
-        moved = sigmoid(logit(self.by_attribute) + move[:, None])
-        gone = sigmoid(logit(np.clip(_ratio(self.expected, self.known), SUREST, 1.0 - SUREST))
-                       + move[:, None]) * self.known.sum(axis=2)  # fmt: skip
-        return _weigh_known(moved, self.known, gone, self.prior)
+        move = (logit(_weigh_known(mean, known, expected, self.prior)) - logit(mean))[:, None]
+        of_cell = np.maximum(self.known.sum(axis=2), 1e-9)
+        then = sigmoid(logit(np.clip(self.expected / of_cell, SUREST, 1.0 - SUREST)) + move)
+        moved = sigmoid(logit(self.by_attribute) + move)
+        return _weigh_known(moved, self.known, then * self.known.sum(axis=2), self.prior)
 
     def change(self, after: OneCoin) -> float:
         """By how much the accuracies moved, on average."""
@@ -288,21 +288,21 @@ def _is_undisputed(block: Block) -> BoolArray:
     return np.asarray(is_unknown & (block.n_facts_of_item == 1))
 
 
-def _ratio(expected: FloatArray, known: FloatArray) -> FloatArray:
-    """How often it is expected to be right, of what is known; a half where nothing is."""
-    n_known = known.sum(axis=-1)
-    return np.where(n_known > 0.0, expected / np.maximum(n_known, 1.0), 0.5)
-
-
 def _weigh_known(
     accuracy: FloatArray, known: FloatArray, expected: FloatArray, prior: PriorRates
 ) -> FloatArray:
     """Accuracies as known truths, [..., right or wrong], correct them; fixed sources stay.
 
     By how often a source is right there beyond what was expected; what was learned without them
-    counts as much as `UNLEARNED` known items.
+    counts as much as `UNLEARNED` known items. The nearer to one, the less an accuracy can rise,
+    unless many truths say so.
     """
-    beyond = (known[..., 0] - expected) / (known.sum(axis=-1) + UNLEARNED)
-    corrected = np.clip(accuracy + beyond, SUREST, 1.0 - SUREST)
-    is_fixed = (prior.is_fixed == 1).reshape(-1, *[1] * (accuracy.ndim - 1))
-    return np.where(is_fixed, accuracy, corrected)
+    n_known = known.sum(axis=-1)
+    beyond, told = (x / (n_known + UNLEARNED) for x in (known[..., 0] - expected, n_known))
+    room = np.where(beyond > 0.0, np.minimum(1.0, 2.0 * (1.0 - accuracy) + told), 1.0)
+    corrected = np.clip(accuracy + room * beyond, SUREST, 1.0 - SUREST)
+    return np.where(_is_fixed(accuracy, prior), accuracy, corrected)
+
+
+def _is_fixed(like: FloatArray, prior: PriorRates) -> BoolArray:
+    return np.asarray((prior.is_fixed == 1).reshape(-1, *[1] * (like.ndim - 1)))
