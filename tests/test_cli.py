@@ -18,9 +18,9 @@ from click.testing import CliRunner
 import veracity
 from veracity.algorithms import CATALOGUE, algorithms
 from veracity.algorithms.catalogue import Entry
+from veracity.claims.schema import KINDS
 from veracity.cli import main
 from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES
-from veracity.claims.schema import KINDS
 from veracity.show.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
@@ -161,7 +161,7 @@ def test_bad_usage_exits_with_2_and_writes_nothing(folder, arguments):
 
 def test_what_discover_writes_can_be_loaded():
     output = vote("claims.csv", "--out", "runs/first")
-    assert "written to runs/first: truths.parquet, facts.parquet, sources.parquet" in output
+    assert "written to runs/first: truths, facts, sources, the run, and what was learned" in output
     loaded = veracity.load("runs/first")
     assert loaded.truths["value"].to_list() == ["1"]
     assert loaded.run["input"]["origin"] == "claims.csv"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from veracity.io.csv_file import DELIMITERS, read_csv
 from veracity.errors import ParameterError, RaggedRows, UnreadableFile, WrongEncoding
+from veracity.io.csv_file import DELIMITERS, read_csv
 
 HEADER = "source,entity,value\n"
 ROWS = [("a", "x", "1"), ("b", "x", "2")]

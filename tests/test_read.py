@@ -15,6 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import veracity
+from veracity.claims.read import read_claims, read_table, read_truth
 from veracity.errors import (
     BadValue,
     InputError,
@@ -24,7 +25,6 @@ from veracity.errors import (
     UnreadableFile,
     VeracityError,
 )
-from veracity.claims.read import read_claims, read_table, read_truth
 
 SOURCES, ENTITIES = ["a", "b", "c"], ["x", "x", "x"]
 

@@ -13,13 +13,13 @@ import veracity
 from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.errors import OutputError
+from veracity.io.folders import check_target
 from veracity.show.report.copying import shared_mistakes
 from veracity.show.report.gather import gather
 from veracity.show.report.making import command, python_call
 from veracity.show.report.rightness import wrong_items
 from veracity.show.report.sources import MOST_SOURCES
 from veracity.show.report.worth import MOST_EXPLAINED, MOST_ITEMS, worth_of_items
-from veracity.io.folders import check_target
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 VOID = {"meta", "link", "br", "input", "img", "hr", "rect", "path", "circle"}

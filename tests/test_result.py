@@ -141,7 +141,7 @@ def test_a_saved_run_says_how_it_was_made(tmp_path, flights):
     assert run["parameters"]["seed"] == 5
     assert run["parameters"]["prior"]["tpr"] == 0.8
     assert run["input"]["claims"] == len(flights.claims)
-    assert set(run["seconds"]) == {"read", "encode", "learn", "tabulate"}
+    assert set(run["seconds"]) == {"read", "encode", "learn", "readings", "tabulate"}
 
 
 def test_run_json_is_strict_json(tmp_path):
@@ -170,7 +170,7 @@ def test_loading_what_is_no_run_is_a_clear_error(tmp_path):
 
 def test_a_result_sums_itself_up(two_against_one):
     text = repr(veracity.discover(two_against_one))
-    assert "veracity on 3 claims of 3 sources about 1 items (2 facts)" in text
+    assert "veracity on 3 claims of 3 sources about 1 item (2 facts)" in text
 
 
 def test_a_numpy_source_name_in_a_prior_does_not_keep_a_run_from_being_saved(tmp_path):

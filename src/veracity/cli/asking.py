@@ -23,10 +23,10 @@ __all__ = ["ask"]
 )
 @json_option
 def ask(run: Path, budget: int, as_json: bool) -> None:
-    """Tell which items to look up next: those whose true value would help most.
+    """Tell which items to look up next.
 
-    RUN is the folder of a result. Write the answers into a file of truths, and give it to discover
-    as --known; then ask again.
+    RUN is the folder of a result. Those items come first whose true value would help most. Write
+    the answers into a file of truths, and give it to discover as --known; then ask again.
     """
     import polars as pl
 

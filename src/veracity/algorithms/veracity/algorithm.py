@@ -300,11 +300,8 @@ class Veracity(Algorithm[Belief]):
         return state._replace(model=state.model._replace(expected=total[0]))
 
     def tally_known(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """How likely the known truths are, for every intra-item correlation.
-
-        Confusions are not calibrated for it: they would fit what is known too well.
-        """
-        model = state.model.calibrated() if isinstance(state.model, OneCoin) else state.model
+        """How likely the known truths are, for every intra-item correlation, as will be judged."""
+        model = state.model.calibrated()
 
         def judge(known: Block, correlation: float) -> FloatArray:
             found = self.derive(known, state)

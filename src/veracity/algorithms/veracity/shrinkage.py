@@ -35,7 +35,7 @@ times as much as is usual."""
 PRIOR_OF_CORRELATIONS = (0.1, 0.2, 0.4, 0.2, 0.1)
 """How likely each of them is beforehand."""
 
-MOST_CORRELATED = 0.9
+MOST_CORRELATED = 0.6
 
 CELLS = 10_000
 """Cells of counts from which pseudo-claims are learned: of the sources that say most."""
