@@ -19,7 +19,7 @@ from veracity.engines import Engine, Local
 from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
-from veracity.fit.loop import Kept, Learned, learn, survey_of
+from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
 from veracity.fit.readings import decided, find_readings
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
@@ -172,8 +172,7 @@ def answer(
     clock, names = _Clock(), encoded.names
     with (engine or Local()).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
-        prior = algorithm.prior.rates(names.sources.to_list(), survey.counted.known_of_source)
-        learned = learn(held, survey, algorithm, prior, tell, kept)
+        learned = learn(held, survey, algorithm, tell, kept)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
     clock.lap("learn")
@@ -214,7 +213,7 @@ def judge(
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, state, encoded.kind, names.n_sources)
     clock.lap("learn")
-    learned = Learned(survey=survey, state=state, totals={}, trace=[], converged=True)
+    learned = Learned(survey=survey, prior=prior_rates(algorithm, survey), state=state)
     again = replace(fitted, state=state, names=names)
     result = _told(prepared, again, judged, learned, min_plausibility, clock)
     result.run = replace(result.run, judged=True)
@@ -274,11 +273,9 @@ def _told(
 ) -> Result:
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
-    known = learned.survey.counted.known_of_source
-    prior = algorithm.prior.rates(encoded.names.sources.to_list(), known)
     told = (algorithm, fitted.state)
     tables = replace(
-        tabulate(encoded, judged, told, prior, min_plausibility), changes=table.changes
+        tabulate(encoded, judged, told, learned.prior, min_plausibility), changes=table.changes
     )
     clock.lap("tabulate")
     run = _run_of(prepared, fitted, judged, learned)

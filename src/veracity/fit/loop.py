@@ -9,15 +9,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Phase, Step, Turn, Walk
+from veracity.algorithms.base import Algorithm, Phase, Turn, Walk
 from veracity.algorithms.prior import PriorRates
-from veracity.claims.block import Block
+from veracity.claims.block import Block, Names
+from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Survey, counted
 from veracity.engines import Held, merged
 from veracity.errors import NotConverged
-from veracity.progress import Progress
+from veracity.progress import Progress, say_nothing
 
-__all__ = ["Kept", "Learned", "Totals", "learn", "not_converged", "survey_of"]
+__all__ = [
+    "Kept",
+    "Learned",
+    "Totals",
+    "learn",
+    "not_converged",
+    "prior_rates",
+    "survey_of",
+]
 
 Totals = dict[str, tuple[Any, ...]]
 """The last total of every step, by phase: what is kept of the claims that were learned from."""
@@ -37,15 +46,15 @@ class Learned:
     """What was learned, and how it was reached."""
 
     survey: Survey
+    prior: PriorRates
     state: Any
-    totals: Totals
-    trace: list[dict[str, float | None]]
-    converged: bool
+    totals: Totals = field(default_factory=dict)
+    trace: list[dict[str, float | None]] = field(default_factory=list)
+    converged: bool = True
     kept_rounds: int = 0
-    kept: dict[str, Any] = field(default_factory=dict)
 
 
-def survey_of(held: Held, kind: Any, names: Any, kept: Kept | None = None) -> Survey:  # noqa: ANN401
+def survey_of(held: Held, kind: Kind, names: Names, kept: Kept | None = None) -> Survey:
     """One look at all claims, and at what was kept of earlier ones."""
     found = held.sweep(_count, names.n_sources, Turn())
     return Survey(kind, names, found if kept is None else merged(found, Counted(*kept.counted)))
@@ -59,11 +68,11 @@ def learn(
     held: Held,
     survey: Survey,
     algorithm: Algorithm[Any],
-    prior: PriorRates,
-    tell: Progress,
+    tell: Progress = say_nothing,
     kept: Kept | None = None,
 ) -> Learned:
     """Run an algorithm to its end; with what is kept of earlier claims, go on from there."""
+    prior = prior_rates(algorithm, survey)
     if kept is None:
         state = algorithm.start(survey, prior)
     else:
@@ -75,12 +84,18 @@ def learn(
         warnings.warn(not_converged(algorithm, run.trace), NotConverged, stacklevel=4)
     return Learned(
         survey=survey,
+        prior=prior,
         state=algorithm.calibrate(state, prior),
         totals=run.totals,
         trace=run.trace,
         converged=run.converged,
         kept_rounds=run.kept_rounds,
     )
+
+
+def prior_rates(algorithm: Algorithm[Any], survey: Survey) -> PriorRates:
+    """What an algorithm knows of the sources beforehand, with how they met known truths."""
+    return algorithm.prior.rates(survey.names.sources.to_list(), survey.counted.known_of_source)
 
 
 class _Run:
@@ -124,14 +139,12 @@ class _Run:
                 state = step.join(state, lanes)
                 totals.append(None)
                 continue
-            total = self._total(step, state, turn, kept[number] if number < len(kept) else None)
+            before = kept[number] if number < len(kept) else None
+            total = merged(self.held.sweep(step.look, state, turn), before)
             totals.append(total)
             state = step.learn(state, total)
         self.totals[phase.name] = tuple(totals)
         return state
-
-    def _total(self, step: Step[Any], state: Any, turn: Turn, kept: Any) -> Any:  # noqa: ANN401
-        return merged(self.held.sweep(step.look, state, turn), kept)
 
     def _note(self, change: float, seconds: float) -> None:
         told = change if np.isfinite(change) else None

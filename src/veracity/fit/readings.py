@@ -21,7 +21,6 @@ from veracity.engines import Local
 from veracity.errors import NotConverged
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import learn, survey_of
-from veracity.progress import say_nothing
 
 __all__ = ["Reading", "decided", "differing", "find_readings", "winners"]
 
@@ -50,7 +49,6 @@ class Reading:
     """
 
     name: str
-    algorithm: Algorithm[Any]
     differs: float
     moved: FloatArray
     sample: Sample
@@ -85,7 +83,7 @@ def find_readings(
         if differs > MUCH:
             own, its = (_accuracy(sample, answer, len(encoded.names.sources)) for answer in
                         (sample.answer, other.plausibility))  # fmt: skip
-            found.append(Reading(name, rival, differs, its - own, sample, other.plausibility))
+            found.append(Reading(name, differs, its - own, sample, other.plausibility))
     return sorted(found, key=lambda reading: -reading.differs)
 
 
@@ -152,9 +150,7 @@ def _answered(
     names = encoded.names
     with warnings.catch_warnings(), Local().hold(blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # it is not the answer
-        survey = survey_of(held, encoded.kind, names)
-        prior = rival.prior.rates(names.sources.to_list(), survey.counted.known_of_source)
-        learned = learn(held, survey, rival, prior, say_nothing)
+        learned = learn(held, survey_of(held, encoded.kind, names), rival)
         judged = judge_all(held, rival, learned.state, encoded.kind, names.n_sources)
         return learned.state, judged
 

@@ -16,7 +16,6 @@ from veracity.errors import NotConverged, ParameterError
 from veracity.fit.judging import judge_all
 from veracity.fit.loop import learn, survey_of
 from veracity.inspect.evaluation import N_BINS
-from veracity.progress import say_nothing
 
 __all__ = ["Measured", "accuracy", "calibration_error", "measure"]
 
@@ -39,9 +38,7 @@ def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Meas
     began = time.perf_counter()
     with warnings.catch_warnings(), Local(threads=1).hold(encoded.blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # the rows say it
-        survey = survey_of(held, encoded.kind, names)
-        prior = algorithm.prior.rates(names.sources.to_list(), survey.counted.known_of_source)
-        learned = learn(held, survey, algorithm, prior, say_nothing)
+        learned = learn(held, survey_of(held, encoded.kind, names), algorithm)
         judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
     seconds = time.perf_counter() - began
     plausibility = np.concatenate(judged.plausibility)
