@@ -301,7 +301,7 @@ def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned
             sources=_n_speaking(encoded),
             items=encoded.n_items,
             facts=encoded.n_facts,
-            known=sum(int(block.is_known.sum()) for block in encoded.blocks),
+            known=encoded.n_known,
         ),
         prevalence=None if rates is None else rates.prevalence,
         rounds=len(learned.trace),

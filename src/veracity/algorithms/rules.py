@@ -6,13 +6,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
+from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 __all__ = [
     "Rule",
     "Weights",
     "clamp_labels",
+    "is_best_of_item",
     "item_sums",
     "label_probabilities",
     "label_scores",
@@ -151,6 +152,13 @@ def clamp_labels(label: FloatArray, block: Block) -> FloatArray:
 def item_sums(number_of_fact: FloatArray, block: Block) -> FloatArray:
     """The sum over the facts of each item."""
     return np.asarray(np.add.reduceat(number_of_fact, block.first_fact_of_item[:-1]))
+
+
+def is_best_of_item(score: FloatArray, block: Block) -> BoolArray:
+    """Which facts have the highest score of their item; those that tie all do."""
+    score = np.round(score, SAME)
+    best = np.maximum.reduceat(score, block.first_fact_of_item[:-1])
+    return np.asarray(score == np.repeat(best, block.n_facts_of_item))
 
 
 def share_of_item(score: FloatArray, block: Block, power: float = 1.0) -> FloatArray:

@@ -93,6 +93,18 @@ class Block(NamedTuple):
         return np.repeat(np.arange(self.n_facts), self.n_supports_of_fact)
 
     @property
+    def item_of_voice(self) -> IntArray:
+        """Which item each voice speaks of."""
+        return np.repeat(np.arange(self.n_items), self.n_voices_of_item)
+
+    @property
+    def affirms(self) -> BoolArray:
+        """Of binary facts, one per item: which voices support theirs; the others deny it."""
+        n_sources = int(self.source_of_voice.max()) + 1
+        spoken = self.item_of_voice * n_sources + self.source_of_voice
+        return np.isin(spoken, self.fact_of_support * n_sources + self.source_of_support)
+
+    @property
     def n_voices_of_fact(self) -> IntArray:
         """How many sources speak on each fact's item."""
         return np.repeat(self.n_voices_of_item, self.n_facts_of_item)

@@ -79,6 +79,16 @@ class Encoded:
         return sum(part.block.n_facts for part in self.parts)
 
     @property
+    def n_known(self) -> int:
+        """Of how many items the truth is known."""
+        return sum(int(np.count_nonzero(block.is_known)) for block in self.blocks)
+
+    def by_block(self, number_of_fact: NDArray[Any]) -> list[NDArray[Any]]:
+        """Numbers of all facts, as those of each block."""
+        bounds = np.cumsum([block.n_facts for block in self.blocks])[:-1]
+        return np.split(number_of_fact, bounds)
+
+    @property
     def n_claims(self) -> int:
         """How many claims were made, as a user would count them."""
         if self.kind == "binary":
@@ -99,6 +109,11 @@ class Encoded:
         """The same, with blocks to which what is known was added."""
         parts = [replace(part, block=own) for part, own in zip(self.parts, known, strict=True)]
         return replace(self, parts=tuple(parts))
+
+    def with_known_facts(self, known_of_fact: IntArray) -> Encoded:
+        """The same, with what is known of each of all facts."""
+        pairs = zip(self.blocks, self.by_block(known_of_fact), strict=True)
+        return self.with_known([block._replace(known_of_fact=own) for block, own in pairs])
 
     def numbered_as(self, names: Names) -> Encoded:
         """The same, numbered as elsewhere; names that are new there come behind."""

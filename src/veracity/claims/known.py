@@ -80,12 +80,7 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
         )
     known = np.full(len(numbered), UNKNOWN, dtype=np.int8)
     known[of_known["number"].to_numpy()] = is_true.to_numpy()
-    first = np.cumsum([0, *(part.block.n_facts for part in encoded.parts)])
-    blocks = [
-        part.block._replace(known_of_fact=known[a : a + part.block.n_facts])
-        for a, part in zip(first, encoded.parts, strict=False)
-    ]
-    return encoded.with_known(blocks), matched.notes
+    return encoded.with_known_facts(known), matched.notes
 
 
 def _with_known_numbers(part: Part, matched: Matched) -> Block:

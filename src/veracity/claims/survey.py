@@ -117,10 +117,3 @@ class Survey(NamedTuple):
     def usual_prevalence(self) -> float:
         """The share of facts that is true, as far as the kind of claims tells."""
         return self.counted.items / self.counted.facts if self.single_truth else 0.5
-
-    @property
-    def n_claims(self) -> int:
-        """How many claims were made, as a user would count them."""
-        counts = self.counted
-        by_source = counts.items_of_source if self.kind == "binary" else counts.supports_of_source
-        return int(by_source.sum())

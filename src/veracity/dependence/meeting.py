@@ -41,10 +41,8 @@ def meetings(encoded: Encoded, is_mistake: BoolArray, chosen: IntArray) -> Met:
     """
     slot = np.full(encoded.names.n_sources, -1, dtype=np.int64)
     slot[chosen] = np.arange(len(chosen))
-    total, first = np.zeros((4, len(chosen), len(chosen))), 0
-    for block in encoded.blocks:
-        own = is_mistake[first : first + block.n_facts]
-        first += block.n_facts
+    total = np.zeros((4, len(chosen), len(chosen)))
+    for block, own in zip(encoded.blocks, encoded.by_block(is_mistake), strict=True):
         is_binary = encoded.kind == "binary"
         answers = _denied(block, own) if is_binary else _answers(block, own)
         total += _meet(answers, slot, len(chosen))
@@ -69,12 +67,8 @@ def _answers(block: Block, is_mistake: BoolArray) -> _Answers:
 
 def _denied(block: Block, is_mistake: BoolArray) -> _Answers:
     """Who speaks of a binary fact without supporting it denies it."""
-    item = np.repeat(np.arange(block.n_items), block.n_voices_of_item)
+    item, says_so = block.item_of_voice, block.affirms
     source = block.source_of_voice.astype(np.int64)
-    n_sources = int(source.max()) + 1
-    says_so = np.isin(
-        item * n_sources + source, block.fact_of_support * n_sources + block.source_of_support
-    )
     return _Answers(source, item, 2 * item + says_so, says_so == is_mistake[item])
 
 

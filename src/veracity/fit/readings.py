@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import Algorithm
-from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray
+from veracity.algorithms.rules import is_best_of_item
+from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
 from veracity.claims.encode import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import learn, survey_of
 
-__all__ = ["Reading", "decided", "differing", "find_readings", "winners"]
+__all__ = ["Reading", "decided", "differing", "find_readings"]
 
 MUCH = 0.15
 """The share of items from which another answer is another reading: models that agree on what the
@@ -71,8 +72,7 @@ def find_readings(
 ) -> list[Reading]:
     """Other readings of the claims, that which differs most first; none if all rivals agree."""
     rivals = algorithm.rivals(state)
-    n_known = sum(int(block.is_known.sum()) for block in encoded.blocks)
-    if not rivals or not judged.plausibility or n_known >= ENOUGH_KNOWN:
+    if not rivals or not judged.plausibility or encoded.n_known >= ENOUGH_KNOWN:
         return []
     sample = _sampled(encoded, judged.plausibility)
     found = []
@@ -92,8 +92,7 @@ def decided(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[str, Algorithm
 
     Each reading learns without them, and then tells how likely it finds them.
     """
-    n_known = sum(int(block.is_known.sum()) for block in encoded.blocks)
-    if encoded.kind != "categorical" or n_known < FEWEST_KNOWN:
+    if encoded.kind != "categorical" or encoded.n_known < FEWEST_KNOWN:
         return None
     hidden, known = _hidden(encoded)
     state, own = _log_known(encoded, algorithm, hidden, known)
@@ -155,16 +154,9 @@ def _answered(
         return learned.state, judged
 
 
-def winners(block: Block, plausibility: FloatArray) -> BoolArray:
-    """Which facts are the most plausible of their item."""
-    score = np.round(plausibility, SAME)
-    best = np.maximum.reduceat(score, block.first_fact_of_item[:-1])
-    return np.asarray(score == np.repeat(best, block.n_facts_of_item))
-
-
 def differing(block: Block, one: FloatArray, other: FloatArray) -> BoolArray:
     """On which items two answers have no value in common."""
-    both = winners(block, one) & winners(block, other)
+    both = is_best_of_item(one, block) & is_best_of_item(other, block)
     return ~np.logical_or.reduceat(both, block.first_fact_of_item[:-1])
 
 
@@ -177,7 +169,7 @@ def _accuracy(sample: Sample, answer: tuple[FloatArray, ...], n_sources: int) ->
     """How often each source names what an answer takes for true."""
     right, n = np.zeros(n_sources), np.zeros(n_sources)
     for block, plausibility in zip(sample.blocks, answer, strict=True):
-        is_right = np.repeat(winners(block, plausibility), block.n_supports_of_fact)
+        is_right = np.repeat(is_best_of_item(plausibility, block), block.n_supports_of_fact)
         right += np.bincount(block.source_of_support, is_right, n_sources)
         n += np.bincount(block.source_of_support, minlength=n_sources)
     return np.asarray(right / np.maximum(n, 1.0))

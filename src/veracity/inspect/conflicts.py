@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Turn
+from veracity.algorithms.rules import is_best_of_item, item_sums
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
 from veracity.claims.encode import Encoded
 from veracity.claims.schema import Kind
@@ -38,12 +39,10 @@ def vote(block: Block) -> FloatArray:
 
 def taken(block: Block, share: FloatArray, kind: Kind) -> FloatArray:
     """Which facts are taken for true (1), which are not (-1), and which are tied (0)."""
-    share = np.round(share, SAME)
     if kind != "categorical":
-        return np.sign(share - 0.5)
-    first, n_facts = block.first_fact_of_item[:-1], block.n_facts_of_item
-    is_first = share == np.repeat(np.maximum.reduceat(share, first), n_facts)
-    n_first = np.repeat(np.add.reduceat(is_first.astype(np.int64), first), n_facts)
+        return np.sign(np.round(share, SAME) - 0.5)
+    is_first = is_best_of_item(share, block)
+    n_first = np.repeat(item_sums(is_first.astype(np.float64), block), block.n_facts_of_item)
     return np.where(is_first, (n_first == 1).astype(np.float64), -1.0)
 
 
@@ -63,10 +62,9 @@ class Taken(NamedTuple):
 
 def by_vote(encoded: Encoded, plausibility: FloatArray) -> Taken:
     """The answer against the vote."""
-    found, first = [], 0
-    for block in encoded.blocks:
-        share, own = vote(block), plausibility[first : first + block.n_facts]
-        first += block.n_facts
+    found = []
+    for block, own in zip(encoded.blocks, encoded.by_block(plausibility), strict=True):
+        share = vote(block)
         voted, answered = (taken(block, x, encoded.kind) for x in (share, own))
         is_open = (share > 0.0) & (share < 1.0)
         is_contested = np.logical_or.reduceat(is_open, block.first_fact_of_item[:-1])
@@ -80,7 +78,7 @@ def by_vote(encoded: Encoded, plausibility: FloatArray) -> Taken:
 
 def flip_risk(held: Held, encoded: Encoded, sources: pl.DataFrame) -> list[DataWarning]:
     """Whether sources agree beyond chance, and are better than wrong by what was found of them."""
-    if sum(int(block.is_known.sum()) for block in encoded.blocks) >= ANCHORS:
+    if encoded.n_known >= ANCHORS:
         return []
     agreement, chance = _agreement(held, encoded.names, is_binary=encoded.kind == "binary")
     better = sources.select((pl.col("tpr") - pl.col("fpr")) * pl.col("items")).to_series()

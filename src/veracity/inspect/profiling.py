@@ -277,14 +277,7 @@ def _as_named_values(block: Block, kind: Kind) -> Block:
     if kind != "binary":
         return block
     n_items, known = block.n_items, block.known_of_fact
-    n_sources = int(block.source_of_voice.max()) + 1
-    fact_of_voice = np.repeat(np.arange(n_items), np.diff(block.first_voice_of_item))
-    fact_of_support = np.repeat(np.arange(n_items), np.diff(block.first_support_of_fact))
-    says_true = np.isin(
-        fact_of_voice * n_sources + block.source_of_voice,
-        fact_of_support * n_sources + block.source_of_support,
-    )
-    value_of_voice = 2 * fact_of_voice + says_true
+    value_of_voice = 2 * block.item_of_voice + block.affirms
     order = np.argsort(value_of_voice, kind="stable")
     values, first_support = np.unique(value_of_voice[order], return_index=True)
     known_of_value = known[values // 2]

@@ -22,21 +22,18 @@ def claims_table(encoded: Encoded) -> pl.DataFrame:
     """
     tables, first = [], 0
     for block in encoded.blocks:
-        tables.append(_claims_of(block, first, encoded.kind, encoded.names.n_sources))
+        tables.append(_claims_of(block, first, encoded.kind))
         first += block.n_facts
     return pl.concat(tables)
 
 
-def _claims_of(block: Block, first_fact: int, kind: Kind, n_sources: int) -> pl.DataFrame:
+def _claims_of(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
     if kind != "binary":
         fact = _repeated(block.n_supports_of_fact, first_fact)
         return pl.DataFrame({"fact": fact, "source": block.source_of_support.astype(np.uint32)})
     fact = _repeated(block.n_voices_of_item, first_fact)
-    supported = _repeated(block.n_supports_of_fact, first_fact)
-    spoken = fact.astype(np.int64) * n_sources + block.source_of_voice
-    affirmed = supported.astype(np.int64) * n_sources + block.source_of_support
     source = block.source_of_voice.astype(np.uint32)
-    return pl.DataFrame({"fact": fact, "source": source, "claim": np.isin(spoken, affirmed)})
+    return pl.DataFrame({"fact": fact, "source": source, "claim": block.affirms})
 
 
 def _repeated(counts: np.ndarray[Any, Any], first: int) -> np.ndarray[Any, Any]:
@@ -101,9 +98,7 @@ def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -
     is_support = claims["claim"].to_numpy() if kind == "binary" else np.ones(len(fact), np.bool_)
     first_support = np.searchsorted(fact[is_support], np.arange(n_facts + 1))
     item_of_fact = np.repeat(np.arange(len(first_fact) - 1), np.diff(first_fact))
-    voice = np.unique(
-        np.stack([item_of_fact[fact], source.astype(np.int64)]), axis=1, return_index=False
-    )
+    voice = np.unique(np.stack([item_of_fact[fact], source.astype(np.int64)]), axis=1)
     source_of_support = source[is_support]
     if kind != "binary" and voice.shape[1] == len(source):  # a support is a voice
         first_voice, source_of_voice = first_support[first_fact], source_of_support

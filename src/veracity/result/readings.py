@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.fit.readings import Reading, differing, winners
+from veracity.algorithms.rules import is_best_of_item
+from veracity.fit.readings import Reading, differing
 from veracity.result import Result
 
 __all__ = ["readings_table", "with_readings"]
@@ -77,7 +78,9 @@ def _examples(result: Result, reading: Reading) -> list[str]:
         for item in items.tolist():
             first = int(block.first_fact_of_item[item])
             values = part.block.first_fact_of_item[place[item]]
-            number = [int(np.argmax(winners(block, answer)[first:])) for answer in (own, its)]
+            number = [
+                int(np.argmax(is_best_of_item(answer, block)[first:])) for answer in (own, its)
+            ]
             names = [str(part.values[int(values) + n]) for n in number]  # type: ignore[index]
             key = " ".join(str(name) for name in part.items.row(int(place[item])))
             examples.append(f"{key.strip()}: {names[0]}, not {names[1]}")

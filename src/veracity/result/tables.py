@@ -225,10 +225,8 @@ class Rightness(NamedTuple):
 def rightness(encoded: Encoded, plausibility: FloatArray) -> Rightness:
     """How often each source is right on each attribute, by the plausibilities of all facts."""
     shape = (encoded.names.n_sources, max(len(encoded.names.attributes), 1))
-    right, claims, first = np.zeros(shape), np.zeros(shape), 0
-    for block in encoded.blocks:
-        own = plausibility[first : first + block.n_facts]
-        first += block.n_facts
+    right, claims = np.zeros(shape), np.zeros(shape)
+    for block, own in zip(encoded.blocks, encoded.by_block(plausibility), strict=True):
         one = np.ones(block.n_facts)
         right += kernels.sum_by_source(block, own, block.attribute_of_item, *shape)
         claims += kernels.sum_by_source(block, one, block.attribute_of_item, *shape)

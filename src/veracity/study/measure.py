@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veracity.algorithms import Algorithm
+from veracity.algorithms.rules import is_best_of_item
 from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray
 from veracity.claims.encode import Encoded
 from veracity.engines import Local
@@ -64,10 +65,8 @@ def calibration_error(truth: Encoded, plausibility: FloatArray) -> float:
 
 def _judged(truth: Encoded, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Of each item with known truth: the share of its highest facts that is true, their score."""
-    found, first = [], 0
-    for block in truth.blocks:
-        found.append(_judged_in(block, score_of_fact[first : first + block.n_facts]))
-        first += block.n_facts
+    pairs = zip(truth.blocks, truth.by_block(score_of_fact), strict=True)
+    found = [_judged_in(block, own) for block, own in pairs]
     right, top = (np.concatenate(part) for part in zip(*found, strict=True))
     return right, top
 
@@ -76,7 +75,7 @@ def _judged_in(block: Block, score_of_fact: FloatArray) -> tuple[FloatArray, Flo
     first, known = block.first_fact_of_item[:-1], block.known_of_fact
     score = np.round(score_of_fact, SAME)
     top = np.maximum.reduceat(score, first)
-    is_top = score == np.repeat(top, block.n_facts_of_item)
+    is_top = is_best_of_item(score_of_fact, block)
     n_top = np.add.reduceat(is_top.astype(np.float64), first)
     n_right = np.add.reduceat((is_top & (known == 1)).astype(np.float64), first)
     is_judged = known[first] != UNKNOWN

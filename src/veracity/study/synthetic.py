@@ -159,12 +159,7 @@ def _encode(parameters: Synthetic, drawn: SyntheticArrays) -> Dataset:
     facts = encoded.facts
     true_value = drawn.true_value_of_item[facts["entity"].to_numpy()]
     known = (facts["value"].to_numpy() == true_value).astype(np.int8)
-    first = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
-    blocks = [
-        block._replace(known_of_fact=known[a : a + block.n_facts])
-        for a, block in zip(first, encoded.blocks, strict=False)
-    ]
-    return Dataset(parameters, drawn, encoded, encoded.with_known(blocks))
+    return Dataset(parameters, drawn, encoded, encoded.with_known_facts(known))
 
 
 def _describe(data: Dataset) -> Row:
