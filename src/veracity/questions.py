@@ -49,28 +49,18 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
         raise ParameterError(f"questions: the budget must be at least 1, got {budget}")
     if encoded is None or fitted is None or result.kind == "numeric":
         raise ParameterError("questions: they need the claims of values or facts, and a kept fit")
-    plausibility = _parts_of(encoded, result.tables.facts["plausibility"].to_numpy())
+    plausibility = tuple(encoded.by_block(result.tables.facts["plausibility"].to_numpy()))
     judged = Judged(plausibility=plausibility)
     readings = find_readings(encoded, fitted.algorithm, fitted.state, judged)
-    decides = _deciding(encoded, readings)
+    of_block = _deciding(encoded, readings)
     share = _share_of_cells(encoded)
-    tables = [
-        _candidates(block, p, share, own)
-        for block, p, own in zip(encoded.blocks, plausibility, decides, strict=True)
-    ]
+    triples = zip(encoded.blocks, plausibility, of_block, strict=True)
+    helps = np.concatenate([_candidates(block, p, share, own) for block, p, own in triples])
+    decides = np.concatenate(of_block)
     first = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
-    help_ = np.concatenate(tables)
-    chosen = _diverse(encoded, plausibility, (help_, np.concatenate(decides)), share, budget)
-    return pl.DataFrame(
-        [_row(result, int(item), first, readings, bool(np.concatenate(decides)[item]), help_)
-         for item in chosen],
-        schema={**encoded.parts[0].items.schema, **COLUMNS},
-    )  # fmt: skip
-
-
-def _parts_of(encoded: Encoded, plausibility: FloatArray) -> tuple[FloatArray, ...]:
-    bounds = np.cumsum([block.n_facts for block in encoded.blocks])[:-1]
-    return tuple(np.split(plausibility, bounds))
+    chosen = _diverse(encoded, plausibility, (helps, decides), share, budget)
+    rows = [_row(result, item, first, readings, bool(decides[item]), helps) for item in chosen]
+    return pl.DataFrame(rows, schema={**encoded.parts[0].items.schema, **COLUMNS})
 
 
 def _share_of_cells(encoded: Encoded) -> FloatArray:

@@ -186,7 +186,7 @@ def _count_decided(block: Block, state: tuple[IntArray, Kind], turn: Turn) -> tu
     """How many items have another vote if each group has one; how often each group wins these."""
     group_of_source, kind = state
     n_groups = int(group_of_source.max()) + 1
-    item_of_voice = np.repeat(np.arange(block.n_items), block.n_voices_of_item)
+    item_of_voice = block.item_of_voice
     key_of_voice = item_of_voice * n_groups + group_of_source[block.source_of_voice]
     spoken, n_members = np.unique(key_of_voice, return_counts=True)
     fact = block.fact_of_support

@@ -81,7 +81,7 @@ def _parts(held: Held, survey: Survey) -> pl.DataFrame:
 
 def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
     """Each source of the block, and one of those it is joined with there."""
-    item = np.repeat(np.arange(block.n_items), block.n_voices_of_item)
+    item = block.item_of_voice
     part = joined(block.source_of_voice, n_sources + item, n_sources + block.n_items)
     sources = np.unique(block.source_of_voice)
     first = np.full(int(part.max()) + 1, -1, dtype=np.int64)

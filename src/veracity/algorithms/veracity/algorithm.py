@@ -302,16 +302,17 @@ class Veracity(Algorithm[Belief]):
     def tally_known(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """How likely the known truths are, for every intra-item correlation, as will be judged."""
         model = state.model.calibrated()
+        assert not isinstance(model, TwoCoin)
+        known = block.select(block.is_known)
+        found = self.derive(known, state) if known.n_items else None
 
-        def judge(known: Block, correlation: float) -> FloatArray:
-            found = self.derive(known, state)
+        def judge(correlation: float) -> FloatArray:
+            assert found is not None
             if isinstance(model, OneCoin):
                 return plausibilities(known, model.weights(known, found, correlation, told=True))
-            assert isinstance(model, Confusions)
             return plausibilities(known, model.weights(known, found, correlation))
 
-        assert not isinstance(model, TwoCoin)
-        return (log_known(block, judge, model.usual_correlation(state.claims)),)
+        return (log_known(known, judge, model.usual_correlation(state.claims)),)
 
     def learn_known(self, state: Belief, total: Tally) -> Belief:
         """How alike voices err."""

@@ -119,17 +119,12 @@ def design_effect(block: Block, found: Derived, correlation: float) -> FloatArra
     return np.asarray(1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
 
 
-def log_known(
-    block: Block, judge: Callable[[Block, float], FloatArray], usual: float
-) -> FloatArray:
+def log_known(known: Block, judge: Callable[[float], FloatArray], usual: float) -> FloatArray:
     """How likely the known truths are, in logs, if sources err as much alike as they may."""
-    if not (block.known_of_fact == 1).any():
-        return np.zeros(len(CORRELATIONS))
-    known = block.select(block.is_known)
     is_true = known.known_of_fact == 1
-    logs = [
-        np.log(np.maximum(judge(known, x)[is_true], SUREST)).sum() for x in _correlations(usual)
-    ]
+    if not is_true.any():
+        return np.zeros(len(CORRELATIONS))
+    logs = [np.log(np.maximum(judge(x)[is_true], SUREST)).sum() for x in _correlations(usual)]
     return np.array(logs)
 
 
