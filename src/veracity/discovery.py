@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm, algorithm_named
-from veracity.claims.encode import Encoded, encode
+from veracity.claims.encode import Encoded
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
@@ -135,7 +135,7 @@ def prepare(
     tell("reading", 0, 1)
     table = _as_table(claims, columns, kind, normalise)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
-    encoded = encode(table, tell, (engine or Local()).claims_per_block)
+    encoded = (engine or Local()).encode(table, tell)
     known_notes: list[str] = []
     if known is not None:
         truths, read_notes = read_truths_beside(table, known)
@@ -274,8 +274,8 @@ def _told(
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
     told = (algorithm, fitted.state)
-    tables = replace(
-        tabulate(encoded, judged, told, learned.prior, min_plausibility), changes=table.changes
+    tables = tabulate(
+        encoded, judged, told, learned.prior, min_plausibility, changes=table.changes
     )
     clock.lap("tabulate")
     run = _run_of(prepared, fitted, judged, learned)

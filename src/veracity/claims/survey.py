@@ -90,7 +90,7 @@ class Survey(NamedTuple):
     @property
     def n_labels(self) -> int:
         """How many different values are claimed; two at least, since who errs names another."""
-        return max(len(self.names.labels), 2)
+        return max(len(self.names.labels), self.names.n_open, 2)
 
     @property
     def n_attributes(self) -> int:

@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 
-from veracity.errors import TooLarge
+from veracity.errors import ParameterError, TooLarge
 
-__all__ = ["BYTES_PER_CLAIM", "free_memory", "require_room"]
+__all__ = ["BYTES_PER_CLAIM", "as_bytes", "free_memory", "require_room"]
 
-BYTES_PER_CLAIM = 40
-"""What encoding needs at the very least: numbers of source, item and value, twice, and keys."""
+BYTES_PER_CLAIM = 100
+"""What a run needs in memory for each claim, from reading to tables: see the docs on performance."""
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+UNITS |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+LEAST = 10**3
+"""Less memory than this is surely a unit forgotten."""
 
 MEMINFO = Path("/proc/meminfo")
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 GROUP_USE = Path("/sys/fs/cgroup/memory.current")
+
+
+def as_bytes(memory: str | int) -> int:
+    """An amount of memory, such as ``"8GB"``, in bytes.
+
+    >>> as_bytes("1.5 GB"), as_bytes(4_000_000)
+    (1500000000, 4000000)
+    """
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(memory))
+    if found is None or found[2].upper() not in UNITS:
+        raise ParameterError(f"memory must be an amount such as '8GB', got {memory!r}")
+    n_bytes = int(float(found[1]) * UNITS[found[2].upper()])
+    if n_bytes < LEAST:
+        raise ParameterError(f"memory must be at least 1KB, got {memory!r}; give it a unit: '8GB'")
+    return n_bytes
 
 
 def require_room(n_bytes: int, what: str) -> None:

@@ -19,12 +19,13 @@ from veracity._version import __version__
 from veracity.claims.block import Names
 from veracity.claims.encode import Encoded
 from veracity.claims.schema import Kind
-from veracity.errors import UnreadableFile
+from veracity.errors import ParameterError, UnreadableFile
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
 from veracity.io.folders import check_target, finished_folder
 from veracity.io.frames import FrameKind, hand_back
-from veracity.result.layout import claims_table, encoded_from, layout_table
+from veracity.io.pieces import PieceTable
+from veracity.result.layout import encoded_from, saved_tables
 from veracity.result.run import Run
 from veracity.result.tables import Rightness, Tables, rightness, sources_by_attribute
 
@@ -190,12 +191,22 @@ class Result:
             )
         return target
 
-    def frames(self) -> dict[str, pl.DataFrame | None]:
+    def scan(self, name: str) -> pl.LazyFrame:
+        """A table that `save` writes, such as ``"facts"``, as a lazy polars frame.
+
+        Where the claims are on disk, nothing of it is in memory until the query asks for it.
+        """
+        table = self.frames().get(name)
+        if table is None:
+            known = ", ".join(name for name, table in self.frames().items() if table is not None)
+            raise ParameterError(f"scan: no table {name!r}; there are {known}")
+        return table.scan() if isinstance(table, PieceTable) else table.lazy()
+
+    def frames(self) -> dict[str, pl.DataFrame | PieceTable | None]:
         """All that a folder has: the tables, and the claims they were made from."""
-        frames: dict[str, pl.DataFrame | None] = dict(vars(self.tables))
+        frames: dict[str, pl.DataFrame | PieceTable | None] = dict(vars(self.tables))
         if self.encoded is not None:
-            frames["claims"] = claims_table(self.encoded)
-            frames["layout"] = layout_table(self.encoded)
+            frames["claims"], frames["layout"] = saved_tables(self.encoded)
             frames["labels"] = self.encoded.names.labels.to_frame("label")
             frames["attributes"] = self.encoded.names.attributes.to_frame("attribute")
         return frames

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from veracity.claims.block import NO_NUMBERS, UNKNOWN, Block, IntArray, Names
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encode import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind, keys_of
 from veracity.result.tables import Tables
 
-__all__ = ["claims_table", "encoded_from", "layout_table"]
+__all__ = ["SavedOfPart", "claims_of_block", "encoded_from", "layout_of_block", "saved_tables"]
 
 
-def claims_table(encoded: Encoded) -> pl.DataFrame:
+def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
+    """The claims as they are saved: those of `claims_of_block`, and those of `layout_of_block`."""
+    first = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
+    n_rows = {"claims": encoded.n_claims, "layout": int(first[-1])}
+    claims, layout = encoded.parts.tables(SavedOfPart(encoded.kind), first[:-1].tolist(), n_rows)
+    return claims, layout
+
+
+@dataclass(frozen=True)
+class SavedOfPart:
+    """Makes the claims and the layout of a part, of which it is told the row of the first fact."""
+
+    kind: Kind
+
+    def __call__(self, part: Part, first_fact: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        return claims_of_block(part.block, first_fact, self.kind), layout_of_block(part.block)
+
+
+def claims_of_block(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
     """One row per claim: the row of its fact in the facts, and of its source in the sources.
 
     Sorted by fact. Binary claims say whether the fact is called true.
     """
-    tables, first = [], 0
-    for block in encoded.blocks:
-        tables.append(_claims_of(block, first, encoded.kind))
-        first += block.n_facts
-    return pl.concat(tables)
-
-
-def _claims_of(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
     if kind != "binary":
         fact = _repeated(block.n_supports_of_fact, first_fact)
         return pl.DataFrame({"fact": fact, "source": block.source_of_support.astype(np.uint32)})
@@ -40,21 +51,17 @@ def _repeated(counts: np.ndarray[Any, Any], first: int) -> np.ndarray[Any, Any]:
     return np.repeat(np.arange(first, first + len(counts), dtype=np.uint32), counts)
 
 
-def layout_table(encoded: Encoded) -> pl.DataFrame:
+def layout_of_block(block: Block) -> pl.DataFrame:
     """One row per fact: the number of its value, and what is known of it, or of its item."""
-    return pl.concat(
-        [
-            pl.DataFrame(
-                {
-                    "label": block.label_of_fact.astype(np.int32),
-                    "known": block.known_of_fact.astype(np.int8),
-                    "known_number": block.known_number_of_item[block.item_of_fact]
-                    if block.is_numeric
-                    else np.full(block.n_facts, np.nan),
-                }
-            )
-            for block in encoded.blocks
-        ]
+    known_number = np.full(block.n_facts, np.nan)
+    if block.is_numeric:
+        known_number = block.known_number_of_item[block.item_of_fact]
+    return pl.DataFrame(
+        {
+            "label": block.label_of_fact.astype(np.int32),
+            "known": block.known_of_fact.astype(np.int8),
+            "known_number": known_number,
+        }
     )
 
 
@@ -88,7 +95,7 @@ def encoded_from(
             known_number_of_item=layout["known_number"].to_numpy()[first_fact[:-1]],
         )
     values = facts["value"] if "value" in facts.columns else None
-    return Encoded(kind, names, (Part(block, items, values),))
+    return Encoded(kind, names, PartsInMemory((Part(block, items, values),)))
 
 
 def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -> Block:

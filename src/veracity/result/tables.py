@@ -14,10 +14,27 @@ from veracity.claims.block import SAME, Block, FloatArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind
 from veracity.fit.judging import Judged, Met
+from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels
 from veracity.result.intervals import ranges_of
 
-__all__ = ["Rightness", "Tables", "rightness", "sources_by_attribute", "tabulate"]
+__all__ = ["Rightness", "Tables", "TablesOfPart", "rightness", "sources_by_attribute", "tabulate"]
+
+
+class _Table:
+    """A field of a table that may be made piece by piece: it is collected when it is asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tables: Any, owner: type) -> pl.DataFrame:  # noqa: ANN401
+        if tables is None:
+            raise AttributeError(self._name)  # so the field has no default
+        table = vars(tables)[self._name]
+        return table.collect() if isinstance(table, PieceTable) else table
+
+    def __set__(self, tables: Any, table: pl.DataFrame | PieceTable) -> None:  # noqa: ANN401
+        vars(tables)[self._name] = table
 
 
 @dataclass(frozen=True)
@@ -27,8 +44,8 @@ class Tables:
     There are copies if the algorithm looks for them, and changes if values were normalised.
     """
 
-    truths: pl.DataFrame
-    facts: pl.DataFrame
+    truths: _Table = _Table()
+    facts: _Table = _Table()
     sources: pl.DataFrame
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
@@ -40,16 +57,19 @@ def tabulate(
     told: tuple[Algorithm[Any], Any],
     prior: PriorRates,
     min_plausibility: float | None,
+    *,
+    changes: pl.DataFrame | None = None,
 ) -> Tables:
     """Put the names back on what an algorithm, with its state, says of the claims."""
     algorithm, state = told
     trust = algorithm.trust(state)
+    n_rows = {"truths": encoded.n_items, "facts": encoded.n_facts}
+    make = TablesOfPart(encoded.kind, min_plausibility)
     if encoded.kind == "numeric":
-        return _number_tables(encoded, judged, trust)
+        truths, facts = encoded.parts.tables(make, judged.estimate, n_rows)
+        return Tables(truths, facts, _number_sources(encoded, judged, trust), None, changes)
     assert judged.met is not None  # claims that are no numbers have plausibilities
-    pairs = zip(encoded.parts, judged.plausibility, strict=True)
-    tables = [_tables_of(part, p, encoded.kind, min_plausibility) for part, p in pairs]
-    truths, facts = (pl.concat(frames) for frames in zip(*tables, strict=True))
+    truths, facts = encoded.parts.tables(make, judged.plausibility, n_rows)
     rates = algorithm.rates(state, judged.met.counts)
     sources = _sources_table(encoded, judged.met, rates)
     if trust is not None:
@@ -57,18 +77,28 @@ def tabulate(
     sources = _with_intervals(sources, judged.met, encoded.kind, (rates, prior))
     copies = algorithm.copies(state)
     told_copies = None if copies is None else _copies_table(encoded.names, copies)
-    return Tables(truths, facts, sources, told_copies)
+    return Tables(truths, facts, sources, told_copies, changes)
 
 
-def _tables_of(
-    part: Part, plausibility: FloatArray, kind: Kind, min_plausibility: float | None
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    facts = _facts_table(part, plausibility)
-    if kind == "categorical":
-        return _single_truths(part, facts, min_plausibility), facts
-    if kind == "multiple":
-        return _multiple_truths(part, facts, min_plausibility), facts
-    return _binary_truths(facts, min_plausibility), facts
+@dataclass(frozen=True)
+class TablesOfPart:
+    """Makes the truths and the facts of a part from the answer to it, wherever the part is.
+
+    The answer has plausibilities of facts; or, for numbers, estimates of items and their errors.
+    """
+
+    kind: Kind
+    min_plausibility: float | None = None
+
+    def __call__(self, part: Part, answer: Any) -> tuple[pl.DataFrame, pl.DataFrame]:  # noqa: ANN401
+        if self.kind == "numeric":
+            return _number_tables_of(part, *answer)
+        facts = _facts_table(part, answer)
+        if self.kind == "categorical":
+            return _single_truths(part, facts, self.min_plausibility), facts
+        if self.kind == "multiple":
+            return _multiple_truths(part, facts, self.min_plausibility), facts
+        return _binary_truths(facts, self.min_plausibility), facts
 
 
 def _facts_table(part: Part, plausibility: FloatArray) -> pl.DataFrame:
@@ -257,11 +287,8 @@ def sources_by_attribute(encoded: Encoded, found: Rightness) -> pl.DataFrame | N
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _number_tables(encoded: Encoded, judged: Judged, trust: FloatArray | None) -> Tables:
+def _number_sources(encoded: Encoded, judged: Judged, trust: FloatArray | None) -> pl.DataFrame:
     assert judged.distances is not None  # numbers have estimates
-    pairs = zip(encoded.parts, judged.estimate, strict=True)
-    tables = [_number_tables_of(part, *estimate) for part, estimate in pairs]
-    truths, facts = (pl.concat(frames) for frames in zip(*tables, strict=True))
     n_claims = judged.distances.n_claims
     sources = pl.DataFrame(
         {
@@ -271,7 +298,7 @@ def _number_tables(encoded: Encoded, judged: Judged, trust: FloatArray | None) -
             "items": _items_of_source(encoded),
         }
     )
-    return Tables(truths, facts, sources if trust is None else sources.with_columns(trust=trust))
+    return sources if trust is None else sources.with_columns(trust=trust)
 
 
 def _number_tables_of(

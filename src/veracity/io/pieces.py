@@ -1,0 +1,99 @@
+"""Tables that are made piece by piece, when they are asked for: never all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from veracity.errors import TooLarge
+
+__all__ = ["PieceTable"]
+
+
+class PieceTable:
+    """A table in pieces. It can be scanned, written and, if there is room, collected.
+
+    Parameters
+    ----------
+    name
+        What the table is of, for messages.
+    make
+        Makes the piece of a number.
+    n_pieces
+        How many pieces there are.
+    n_rows
+        About how many rows they have in all.
+    memory
+        How many bytes the whole table may take when it is collected; None if that is no matter.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[int], pl.DataFrame],
+        n_pieces: int,
+        *,
+        n_rows: int,
+        memory: int | None = None,
+    ) -> None:
+        self.name, self._make, self.n_pieces = name, make, n_pieces
+        self._n_rows, self._memory = n_rows, memory
+
+    def __len__(self) -> int:
+        """About how many rows there are."""
+        return self._n_rows
+
+    @cached_property
+    def _first(self) -> tuple[pl.DataFrame, int]:
+        """A row of the first piece, to know columns by, and how many bytes a row takes."""
+        first = self._make(0)
+        return first.head(1), first.estimated_size() // max(len(first), 1) + 1
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The columns and their types."""
+        return self._first[0].schema
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """The pieces, in order."""
+        return map(self._make, range(self.n_pieces))
+
+    def collect(self) -> pl.DataFrame:
+        """All rows, if there is room for them."""
+        n_bytes = self._first[1] * self._n_rows
+        if self._memory is not None and n_bytes > self._memory:
+            raise TooLarge(
+                f"the {self.name} are about {self._n_rows:,} rows and need {n_bytes / 1e9:,.1f} GB "
+                f"of memory, and {self._memory / 1e9:,.1f} GB may be used; write them, or take what "
+                f"is wanted of result.scan({self.name!r})"
+            )
+        return pl.concat(list(self.pieces()))
+
+    def scan(self) -> pl.LazyFrame:
+        """The rows as a lazy frame: pieces are made as the query comes to them."""
+        from polars.io.plugins import register_io_source  # noqa: PLC0415 - seldom needed
+
+        return register_io_source(self._source, schema=self.schema, is_pure=True)
+
+    def _source(
+        self,
+        columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,  # noqa: ARG002 - pieces have the size they have
+    ) -> Iterator[pl.DataFrame]:
+        for piece in self.pieces():
+            rows = piece if n_rows is None else piece.head(n_rows)
+            n_rows = None if n_rows is None else n_rows - len(rows)
+            rows = rows if predicate is None else rows.filter(predicate)
+            yield rows if columns is None else rows.select(columns)
+            if n_rows == 0:
+                return
+
+    def write_parquet(self, path: Path, **options: Any) -> None:  # noqa: ANN401 - Polars' own
+        """Write the rows to one file, piece by piece."""
+        self.scan().sink_parquet(path, maintain_order=True, engine="streaming", **options)
