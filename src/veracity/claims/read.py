@@ -33,6 +33,8 @@ from veracity.io.frames import FrameKind
 __all__ = [
     "TRUE_WORDS",
     "ClaimsStream",
+    "checked_rows",
+    "lacking_notes",
     "open_claims",
     "open_claims_like",
     "read_claims",
@@ -74,7 +76,7 @@ class ClaimsStream:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was noticed on the way."""
-        return (*dict.fromkeys(self._notes), *itertools.starmap(_lacking, self._n_lacking.items()))
+        return (*dict.fromkeys(self._notes), *lacking_notes(self._n_lacking))
 
     @cached_property
     def n_rows(self) -> int:
@@ -396,6 +398,22 @@ def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     return rows, n_lacking
 
 
+def checked_rows(
+    rows: pl.DataFrame, kind: Kind, origin: str
+) -> tuple[pl.DataFrame, Counter[str]]:
+    """Rows that stand in no order, as claims; and how many lack what."""
+    rows = rows.select(_plain(name, dtype) for name, dtype in rows.schema.items())
+    if "claim" in rows.columns:
+        rows = rows.with_columns(claim=_as_claims(rows["claim"], origin))
+    rows, n_lacking = _complete(rows)
+    return (_with_numbers(rows, origin) if kind == "numeric" else rows), n_lacking
+
+
+def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:
+    """How many rows were left out, and why."""
+    return tuple(itertools.starmap(_lacking, n_lacking.items()))
+
+
 def _lacking(name: str, count: int) -> str:
     lacking = f"without {'an' if name == 'entity' else 'a'} {name}"
     return (
@@ -416,7 +434,7 @@ def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
     return rows.with_columns(value=numbers + 0.0)
 
 
-def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
+def _as_claims(column: pl.Series, origin: str, first_row: int | None = None) -> pl.Series:
     """True and false, from the usual words and numbers for them."""
     if column.dtype == pl.Boolean:
         return column
@@ -428,8 +446,9 @@ def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
     is_bad = ~(is_true | is_false)
     if is_bad.any():
         row = is_bad.arg_true()[0]
+        which = "a row" if first_row is None else f"row {first_row + row + 1}"
         raise BadValue(
-            f"{origin}: row {first_row + row + 1} claims {str(column[row])!r}, which is neither "
+            f"{origin}: {which} claims {str(column[row])!r}, which is neither "
             "true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims name "
             "values"
         )

@@ -1,7 +1,7 @@
 """What is done where Spark's tasks run: parts are made, kept in a local folder, and looked at.
 
-A part is made from rows that Spark can make again at any time, and what is kept beside its block
-from the looks that changed it, which the driver remembers. What was made lies in a folder of the
+A part comes from rows that Spark can make again at any time, and what is kept beside its block from
+the looks that changed it, which the driver remembers. What was made lies in a folder of the
 executor, which Spark removes with it: a shortcut, and nothing else. So a task that runs twice, or
 an executor that is lost, changes nothing.
 """
@@ -18,27 +18,66 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from veracity.claims.block import Block
 from veracity.engines.merging import merged
 from veracity.engines.packing import packed, read_packed, unpacked, write_packed
 
-__all__ = ["FOUND", "MADE", "Leading", "Looking", "Made", "Making", "Work", "merge_found"]
+__all__ = [
+    "FETCHED",
+    "FOUND",
+    "MADE",
+    "Fetching",
+    "Held",
+    "Leading",
+    "Looking",
+    "Made",
+    "Making",
+    "Sent",
+    "Tabling",
+    "batch_of",
+    "merge_found",
+]
 
-MADE = "part long, told binary"
-"""One row per part that was made, with what is told of it."""
+MADE = "part long, told binary, names binary, data binary"
+"""One row per part: what is told of it, its names, and all of it."""
 
 FOUND = "part long, found binary, changed boolean"
 """One row per part that was looked at: what was found, and whether what is kept beside it changed.
-Nothing was found where it is not in the folder of the executor that looked."""
+Nothing was found where the executor that looked does not have it."""
+
+FETCHED = "part long, data binary"
+"""One row per part that goes to the driver, as far as it was chosen."""
+
+ROWS_PER_BATCH = 100_000
+"""So many rows of a table are handed over at a time."""
 
 Batches = Iterable[Any]
 """Arrow record batches."""
 
 
 class Made(NamedTuple):
-    """A part, and what the driver is told of it."""
+    """A block, what else belongs to its part, and what the driver is told of both."""
 
-    part: Any
+    block: Block | None
+    """None if there is nothing in it."""
+    rest: Any = None
     told: Any = None
+    names: Any = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Something that was sent to all executors: a broadcast, which is unpacked when needed."""
+
+    broadcast: Any
+
+    @cached_property
+    def content(self) -> Any:  # noqa: ANN401 - whatever was sent
+        """What was sent."""
+        return unpacked(bytearray(self.broadcast.value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sent, (self.broadcast,)
 
 
 class Store:
@@ -56,6 +95,10 @@ class Store:
     def read(self, part: int, what: str) -> Any:  # noqa: ANN401 - whatever was put there
         """Take it; a `FileNotFoundError` if it is not there."""
         return read_packed(self._folder / f"{part}.{what}")
+
+    def has(self, part: int, what: str) -> bool:
+        """Whether it is there."""
+        return (self._folder / f"{part}.{what}").exists()
 
     def drop(self, part: int, what: str) -> None:
         """Remove something, if it is there."""
@@ -80,86 +123,146 @@ class Making:
         """Make the part of this partition, and tell of it."""
         for name in self.gone:
             Store(name).remove()
-        made = self.put(partition(), batches)
-        if made is not None:
-            yield _batch(part=[partition()], told=[packed(made.told)])
-
-    def put(self, number: int, batches: Batches) -> Made | None:
-        """Make the part, and put it into the store; None if there is nothing in it."""
-        made = self.make(batches)
-        if made is not None:
-            Store(self.store).write(number, "part", made.part)
-        return made
+        number, made = _partition(), self.make(batches)
+        if made is None:
+            return
+        if made.block is None:
+            yield batch_of(part=[number], told=[packed(made.told)], names=[None], data=[None])
+            return
+        block, store = made.block._replace(number=number), Store(self.store)
+        store.write(number, "rest", made.rest)
+        store.write(number, "block", block)
+        yield batch_of(
+            part=[number],
+            told=[packed(made.told)],
+            names=[packed(made.names)],
+            data=[packed((block, made.rest))],
+        )
 
 
 @dataclass(frozen=True)
-class Work:
-    """A function that looks at blocks, with its state and turn: `sent` is a broadcast of them."""
+class Held:
+    """Parts in a store, with what was done to their blocks, and what is kept beside them."""
 
-    sent: Any
+    store: str
+    name: str
+    """Whose memory it is."""
+    steps: tuple[tuple[str, Sent], ...] = ()
+    """Functions that change blocks, such as giving other numbers to sources, each with a name."""
+    versions: Mapping[int, int] | None = None
+    """How often what is kept beside the block of a part has changed."""
+    journal: Mapping[int, Sequence[Sent]] | None = None
+    """For each part, the looks that changed it; known where it may have to be made again."""
 
-    @cached_property
-    def _told(self) -> Any:  # noqa: ANN401
-        return unpacked(bytearray(self.sent.value))
+    def take_in(self, number: int, data: bytes) -> None:
+        """Put a part into the store, with what is kept beside it, if it is not there."""
+        store = Store(self.store)
+        if not (store.has(number, "block") and store.has(number, "rest")):
+            block, rest = unpacked(data)
+            store.write(number, "rest", rest)
+            store.write(number, "block", block)
+        assert self.versions is not None
+        assert self.journal is not None
+        if self.versions.get(number, 0) and not store.has(number, self._kept(number)):
+            for version, work in enumerate(self.journal[number]):
+                replace(self, versions={number: version}).look(number, work)
 
-    def __call__(self, block: Any, memory: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        """What is found in a block, and what is to be kept beside it."""
-        look, state, turn = self._told
-        found, kept = look(block, state, turn._replace(memory=memory))
-        return found, kept
+    def block(self, number: int, n_steps: int | None = None) -> Block:
+        """The block of a part, after all steps."""
+        store, n_steps = Store(self.store), len(self.steps) if n_steps is None else n_steps
+        if n_steps == 0:
+            taken: Block = store.read(number, "block")
+            return taken
+        name, step = self.steps[n_steps - 1]
+        with contextlib.suppress(FileNotFoundError):
+            taken = store.read(number, f"block-{name}")
+            return taken
+        block: Block = step.content(self.block(number, n_steps - 1), store.read(number, "rest"))
+        store.write(number, f"block-{name}", block)
+        return block
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Work, (self.sent,)
+    def rest(self, number: int) -> Any:  # noqa: ANN401 - as it was made
+        """What else belongs to a part."""
+        return Store(self.store).read(number, "rest")
+
+    def look(self, number: int, work: Sent) -> tuple[Any, bool]:
+        """What is found in a part, and whether what is kept beside it changed."""
+        look, state, turn = work.content
+        store = Store(self.store)
+        version = (self.versions or {}).get(number, 0)
+        before = store.read(number, self._kept(number)) if version else None
+        found, kept = look(self.block(number), state, turn._replace(memory=before))
+        if kept is before:
+            return found, False
+        store.write(number, replace(self, versions={number: version + 1})._kept(number), kept)
+        if version > 1:
+            store.drop(number, replace(self, versions={number: version - 1})._kept(number))
+        return found, True
+
+    def _kept(self, number: int) -> str:
+        return f"kept-{self.name}-{(self.versions or {}).get(number, 0)}"
 
 
 @dataclass(frozen=True)
 class Looking:
-    """The parts that come in, by number, are looked at."""
+    """The parts that come in are looked at: by their numbers, or with all that is in them."""
 
-    store: str
-    work: Work
-    versions: Mapping[int, int]
-    """How often what is kept beside the block of a part has changed."""
+    held: Held
+    work: Sent
 
     def __call__(self, batches: Batches) -> Iterator[Any]:
-        """Look at parts in the store; tell of those that are not there, too."""
+        """What is found; nothing where a part came as a number, and is not in the store."""
         for batch in batches:
-            for number in batch.column(0).to_pylist():
+            for number, *data in zip(*(column.to_pylist() for column in batch.columns)):
+                if data:
+                    self.held.take_in(number, data[0])
                 try:
-                    yield self.at(number)
+                    found, changed = self.held.look(number, self.work)
                 except FileNotFoundError:
-                    yield _batch(part=[number], found=[None], changed=[None])
-
-    def at(self, number: int) -> Any:  # noqa: ANN401 - a record batch
-        """Look at one part; a `FileNotFoundError` if something of it is not there."""
-        store, version = Store(self.store), self.versions.get(number, 0)
-        block = store.read(number, "part").block
-        before = store.read(number, f"kept-{version}") if version else None
-        found, kept = self.work(block, before)
-        changed = kept is not before
-        if changed:
-            store.write(number, f"kept-{version + 1}", kept)
-            store.drop(number, f"kept-{version - 1}")
-        return _batch(part=[number], found=[packed(found)], changed=[changed])
+                    yield batch_of(part=[number], found=[None], changed=[None])
+                else:
+                    yield batch_of(part=[number], found=[packed(found)], changed=[changed])
 
 
 @dataclass(frozen=True)
-class MakingAgain:
-    """As `Looking`, where what comes in are the rows of parts that are in no store."""
+class Tabling:
+    """The parts that come in, with all that is in them, become rows of a table."""
 
-    making: Making
-    looking: Looking
-    journal: Mapping[int, Sequence[Work]]
-    """For each part, the looks that changed what is kept beside its block, in order."""
+    held: Held
+    make: Sent
+    """Makes the table from a part's number, block and rest, and from what the work finds in it."""
+    work: Sent | None
+    schema: Any
+    """That of the table, as Arrow has it."""
 
     def __call__(self, batches: Batches) -> Iterator[Any]:
-        """Make the part of this partition, all that is kept beside it, and look."""
-        number = partition()
-        if self.making.put(number, batches) is None:
-            return
-        for version, work in enumerate(self.journal.get(number, ())):
-            replace(self.looking, work=work, versions={number: version}).at(number)
-        yield self.looking.at(number)
+        """The rows."""
+        for batch in batches:
+            for number, data in zip(*(column.to_pylist() for column in batch.columns)):
+                self.held.take_in(number, data)
+                found = None if self.work is None else self.held.look(number, self.work)[0]
+                block, rest = self.held.block(number), self.held.rest(number)
+                table = self.make.content(number, block, rest, found).to_arrow().cast(self.schema)
+                yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
+
+
+@dataclass(frozen=True)
+class Fetching:
+    """What is chosen of the parts that come in, with all that is in them, goes to the driver."""
+
+    held: Held
+    choose: Sent
+    """Chooses from a block, the rest of its part, and what the work finds in it."""
+    work: Sent | None
+
+    def __call__(self, batches: Batches) -> Iterator[Any]:
+        """What was chosen, by part."""
+        for batch in batches:
+            for number, data in zip(*(column.to_pylist() for column in batch.columns)):
+                self.held.take_in(number, data)
+                found = None if self.work is None else self.held.look(number, self.work)[0]
+                block, rest = self.held.block(number), self.held.rest(number)
+                yield batch_of(part=[number], data=[packed(self.choose.content(block, rest, found))])
 
 
 @dataclass(frozen=True)
@@ -185,19 +288,19 @@ def merge_found(batches: Batches) -> Iterator[Any]:
     rows = sorted(
         (row for batch in batches for row in batch.to_pylist()), key=lambda row: int(row["part"])
     )
-    total, parts = None, []
+    total, seen = None, []
     for row in rows:
         if row["found"] is None:
-            yield _batch(part=[row["part"]], found=[None], changed=[None])
+            yield batch_of(part=[row["part"]], found=[None], changed=[None])
         else:
             total = merged(total, unpacked(bytearray(row["found"])))
-            parts.append(row)
-    if parts:
-        changed = any(row["changed"] for row in parts)
-        yield _batch(part=[parts[0]["part"]], found=[packed(total)], changed=[changed])
+            seen.append(row)
+    if seen:
+        changed = any(row["changed"] for row in seen)
+        yield batch_of(part=[seen[0]["part"]], found=[packed(total)], changed=[changed])
 
 
-def partition() -> int:
+def _partition() -> int:
     """The number of the partition that a task works on."""
     from pyspark import TaskContext  # noqa: PLC0415 - an extra, there where this runs
 
@@ -206,9 +309,10 @@ def partition() -> int:
     return int(context.partitionId())
 
 
-def _batch(**columns: list[Any]) -> Any:  # noqa: ANN401 - a record batch
+def batch_of(**columns: list[Any]) -> Any:  # noqa: ANN401
+    """A record batch."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, there where this runs
 
-    types = {"part": pa.int64(), "told": pa.binary(), "found": pa.binary(), "changed": pa.bool_()}
-    arrays = [pa.array(values, types[name]) for name, values in columns.items()]
+    types = {"part": pa.int64(), "changed": pa.bool_()}
+    arrays = [pa.array(values, types.get(name, pa.binary())) for name, values in columns.items()]
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))

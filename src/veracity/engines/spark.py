@@ -13,28 +13,30 @@ import os
 import sys
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
 from veracity import errors
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK
+from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded
 from veracity.engines.executors import (
     FOUND,
     MADE,
+    Held,
     Leading,
     Looking,
     Made,
     Making,
-    MakingAgain,
-    Work,
+    Sent,
     merge_found,
 )
 from veracity.engines.merging import merged
 from veracity.engines.packing import packed, unpacked
 from veracity.errors import EngineError, ParameterError, VeracityError, first_line
+from veracity.progress import Progress
 
 if TYPE_CHECKING:
     from veracity.engines.local import Look
@@ -53,8 +55,13 @@ OWN_SETTINGS = {
 }
 """How a session is set up that is started here."""
 
-GONE: list[str] = []
-"""Stores on executors that nobody needs any more; they are removed with the next work there."""
+MOST_AT_ONCE = 1 << 26
+"""Bytes of names that come to the driver at a time."""
+
+UNUSED: list[tuple[str, Any, Any]] = []
+GONE: deque[str] = deque(maxlen=100)
+"""Parts that nobody knows any more, and the stores they lay in: these are removed by the next work
+on executors, since nothing may be asked of Spark while Python tidies up."""
 
 Frame = Any
 """A Spark DataFrame."""
@@ -101,30 +108,32 @@ class Spark:
             )
         return session
 
+    def encode(self, table: Any, tell: Progress) -> Encoded:  # noqa: ANN401 - any claims
+        """Turn claims into blocks where the executors are."""
+        from veracity.engines.spark_parts import encode_on_spark  # noqa: PLC0415 - it looks here
+
+        return encode_on_spark(self, table, tell)
+
     def hold(self, blocks: Iterable[Block]) -> HeldOnSpark:
-        """Hand blocks that were cut on this machine to the executors."""
+        """Look at blocks where they are; those of this machine are handed to the executors."""
+        if isinstance(blocks, BlocksOnSpark):
+            return HeldOnSpark(blocks.made, blocks.steps)
         session = self.started()
         rows = [(bytearray(packed(one)),) for one in sorted(blocks, key=lambda one: one.number)]
         spread = session.sparkContext.parallelize(rows, max(len(rows), 1))
-        return HeldOnSpark(session.createDataFrame(spread, "block binary"), _taken_in)
-
-
-class _OnlyBlock(NamedTuple):
-    """A part without names."""
-
-    block: Block
+        return HeldOnSpark(MadeParts(session.createDataFrame(spread, "block binary"), _taken_in))
 
 
 def _taken_in(batches: Iterable[Any]) -> Made | None:
     """The block that the only row of a partition holds."""
     for batch in batches:
         for data in batch.column(0).to_pylist():
-            return Made(_OnlyBlock(unpacked(bytearray(data))))
+            return Made(unpacked(bytearray(data)))
     return None
 
 
-class HeldOnSpark:
-    """Parts that lie where the executors are.
+class MadeParts:
+    """Parts that were made where the executors are, and can be made again.
 
     `source` has all rows of a part in one partition; `make` makes the part of them.
     """
@@ -132,18 +141,78 @@ class HeldOnSpark:
     def __init__(self, source: Frame, make: Callable[[Iterable[Any]], Made | None]) -> None:
         from pyspark import StorageLevel  # noqa: PLC0415 - an extra
 
-        self._source, self._making = source, Making(uuid4().hex, make, tuple(GONE))
-        self._journal: dict[int, list[Work]] = {}
-        self.frame = mapped(source, self._making, MADE).persist(StorageLevel.MEMORY_AND_DISK)
-        weakref.finalize(self, GONE.append, self._making.store)
+        _clear()
+        self.session = source.sparkSession
+        making = Making(uuid4().hex, make, tuple(GONE))
+        self.store = making.store
+        self.whole = mapped(source, making, MADE).persist(StorageLevel.DISK_ONLY)
+        filled = self.whole.filter(self.whole.names.isNotNull())
+        self.numbers = filled.select("part").persist(StorageLevel.MEMORY_AND_DISK)
+        weakref.finalize(self, UNUSED.append, (self.store, self.whole, self.numbers))
         with explained():
-            rows = self.frame.select("part").collect()
-        self.parts = sorted(int(row.part) for row in rows)
+            rows = self.whole.selectExpr("part", "told", "length(names)").collect()
+            self.numbers.count()  # where the parts are, so that tasks go there
+        rows.sort(key=lambda row: int(row[0]))
+        self.told = [unpacked(told) for _, told, _ in rows]
+        self._sizes = {int(part): int(size) for part, _, size in rows if size is not None}
+        self.parts = list(self._sizes)
+
+    def names(self) -> Iterator[Any]:
+        """The names of the parts, in their order; not all of them are here at once."""
+        for group in _groups(self._sizes):
+            some = self.whole.filter(self.whole.part.isin(group)).select("part", "names")
+            with explained():
+                rows = sorted(some.collect(), key=lambda row: int(row.part))
+            yield from (unpacked(names) for _, names in rows)
+
+    def send(self, content: object) -> Sent:
+        """Send something to all executors."""
+        from pyspark import cloudpickle  # noqa: PLC0415 - an extra
+
+        return Sent(self.session.sparkContext.broadcast(packed(content, cloudpickle.dumps)))
+
+
+def _groups(sizes: dict[int, int]) -> Iterator[list[int]]:
+    """Neighbouring parts that are together no larger than may be here at once."""
+    group: list[int] = []
+    room = MOST_AT_ONCE
+    for part, size in sizes.items():
+        if group and size > room:
+            yield group
+            group, room = [], MOST_AT_ONCE
+        group.append(part)
+        room -= size
+    if group:
+        yield group
+
+
+@dataclass(frozen=True)
+class BlocksOnSpark:
+    """Blocks where the executors are, after some steps that changed them."""
+
+    made: MadeParts
+    steps: tuple[tuple[str, Sent], ...] = ()
+
+
+class AnswersOnSpark(NamedTuple):
+    """Answers that are where the blocks are: what finds them."""
+
+    held: Held
+    work: Sent
+
+
+class HeldOnSpark:
+    """Parts that lie where the executors are, and what is kept beside them."""
+
+    def __init__(self, made: MadeParts, steps: tuple[tuple[str, Sent], ...] = ()) -> None:
+        self._made = made
+        self._held = Held(made.store, uuid4().hex, steps)
+        self._journal: dict[int, list[Sent]] = {}
 
     def sweep(self, look: Look, state: Any, turn: Any) -> Any:  # noqa: ANN401
         """Look at every part, and merge the tallies in the order of the parts."""
         total = None
-        for tally in self._found(look, state, turn, merge=len(self.parts) > MOST_COLLECTED):
+        for tally in self._found(look, state, turn, merge=len(self._made.parts) > MOST_COLLECTED):
             total = merged(total, tally)
         return total
 
@@ -151,9 +220,15 @@ class HeldOnSpark:
         """What is found in each part, in the order of the parts."""
         yield from self._found(look, state, turn)
 
+    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        """Where a look finds an answer and a tally: what finds the answers, the tallies merged."""
+        total = self.sweep(_TallyAlone(look), state, turn)
+        answer = self._made.send((_AnswerAlone(look), state, turn))
+        return AnswersOnSpark(self._with_journal(), answer), total
+
     def walk(self, go: Look, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, ...]:  # noqa: ANN401
         """Lead all lanes through one part after the other: each part is a job of its own."""
-        for part in self.parts:
+        for part in self._made.parts:
             (lanes,) = self._found(Leading(go), lanes, turn, only=part)
         return lanes
 
@@ -167,60 +242,82 @@ class HeldOnSpark:
         merge: bool = False,
     ) -> list[Any]:
         """What is found in the parts, in their order."""
-        work = self._sent((look, state, turn))
-        versions = {part: len(works) for part, works in self._journal.items()}
-        looking = Looking(self._making.store, work, versions)
-        rows = self._rows(looking, only, merge=merge)
+        work = self._made.send((look, state, turn))
+        rows = self._rows(work, only, merge=merge)
         missing = [int(row.part) for row in rows if row.found is None]
         if missing:
-            rows = [row for row in rows if row.found is not None]
-            rows += self._rows_made_again(looking, missing)
+            whole = self._made.whole
+            again = Looking(self._with_journal(), work)
+            some = whole.filter(whole.part.isin(missing)).select("part", "data")
+            with explained():
+                made_again = mapped(some, again, FOUND).collect()
+            rows = [row for row in rows if row.found is not None] + made_again
         if any(row.changed for row in rows):
-            for part in self.parts if only is None else [only]:
+            for part in self._made.parts if only is None else [only]:
                 self._journal.setdefault(part, []).append(work)
         else:
-            work.sent.unpersist()
+            work.broadcast.unpersist()
         rows.sort(key=lambda row: int(row.part))
         return [unpacked(row.found) for row in rows]
 
-    def _rows(self, looking: Looking, only: int | None, *, merge: bool) -> list[Any]:
-        parts = self.frame.select("part")
+    def _rows(self, work: Sent, only: int | None, *, merge: bool) -> list[Any]:
+        """What is found in the stores of executors."""
+        versions = {part: len(works) for part, works in self._journal.items()}
+        looking = Looking(replace(self._held, versions=versions), work)
+        parts, n_parts = self._made.numbers, len(self._made.parts)
         if only is not None:
             parts = parts.filter(parts.part == only)
         found = mapped(parts, looking, FOUND)
         if merge:
-            n_groups = math.isqrt(len(self.parts))
-            group = (found.part / (len(self.parts) // n_groups + 1)).cast("long")
+            n_groups = math.isqrt(n_parts)
+            group = (found.part / (n_parts // n_groups + 1)).cast("long")
             found = mapped(found.repartition(n_groups, group), merge_found, FOUND)
         with explained():
             rows: list[Any] = found.collect()
         return rows
 
-    def _rows_made_again(self, looking: Looking, missing: list[int]) -> list[Any]:
-        """Parts that are not where they were looked for are made again from their rows."""
-        from pyspark.sql.functions import spark_partition_id  # noqa: PLC0415 - an extra
-
-        journal = {part: self._journal.get(part, []) for part in missing}
-        again = MakingAgain(self._making, looking, journal)
-        source = self._source.filter(spark_partition_id().isin(missing))
-        with explained():
-            rows: list[Any] = mapped(source, again, FOUND).collect()
-        return rows
-
-    def _sent(self, content: object) -> Work:
-        from pyspark import cloudpickle  # noqa: PLC0415 - an extra
-
-        data = packed(content, cloudpickle.dumps)
-        return Work(self._source.sparkSession.sparkContext.broadcast(data))
+    def _with_journal(self) -> Held:
+        """All that it takes to make again what is kept beside parts."""
+        versions = {part: len(works) for part, works in self._journal.items()}
+        journal = {part: tuple(works) for part, works in self._journal.items()}
+        return replace(self._held, versions=versions, journal=journal)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.frame.unpersist()
+        """Parts stay as long as someone knows them."""
 
 
-def mapped(frame: Frame, work: Callable[[Iterable[Any]], Iterator[Any]], schema: str) -> Frame:
+@dataclass(frozen=True)
+class _TallyAlone:
+    look: Look
+
+    def __call__(self, block: Block, state: Any, turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        (_, tally), memory = self.look(block, state, turn)
+        return tally, memory
+
+
+@dataclass(frozen=True)
+class _AnswerAlone:
+    look: Look
+
+    def __call__(self, block: Block, state: Any, turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        (answer, _), memory = self.look(block, state, turn)
+        return answer, memory
+
+
+def _clear() -> None:
+    """Let go of parts that nobody knows any more."""
+    while UNUSED:
+        store, *frames = UNUSED.pop()
+        GONE.append(store)
+        for frame in frames:
+            with contextlib.suppress(Exception):  # the session may be gone, too
+                frame.unpersist()
+
+
+def mapped(frame: Frame, work: Callable[[Iterable[Any]], Iterator[Any]], schema: Any) -> Frame:
     """The frame that work makes of the record batches of each partition."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:

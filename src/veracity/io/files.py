@@ -16,6 +16,7 @@ from veracity.io.frames import ROWS_PER_BATCH, FrameKind
 from veracity.io.memory import require_room
 
 __all__ = [
+    "TEXT_SUFFIXES",
     "Part",
     "as_polars",
     "batches_of",

@@ -29,6 +29,8 @@ class PieceTable:
         About how many rows they have in all.
     memory
         How many bytes the whole table may take when it is collected; None if that is no matter.
+    frame
+        The table as a frame of the engine that has it, not yet made; None if it has none.
     """
 
     def __init__(
@@ -39,7 +41,9 @@ class PieceTable:
         *,
         n_rows: int,
         memory: int | None = None,
+        frame: Any = None,  # noqa: ANN401 - the engine's own kind
     ) -> None:
+        self.frame = frame
         self.name, self._make, self.n_pieces = name, make, n_pieces
         self._n_rows, self._memory = n_rows, memory
 

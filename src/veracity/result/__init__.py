@@ -67,12 +67,19 @@ class Result:
     @property
     def truths(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
         """One row per item: the value settled on, its plausibility, runner-up and margin."""
-        return hand_back(self.tables.truths, self.frame_kind)
+        return self._handed("truths")
 
     @property
     def facts(self) -> Any:  # noqa: ANN401
         """One row per fact: its plausibility, how many sources support and oppose it."""
-        return hand_back(self.tables.facts, self.frame_kind)
+        return self._handed("facts")
+
+    def _handed(self, name: str) -> Any:  # noqa: ANN401
+        """A table with one row per item or fact: a frame of the engine's own, if it has one."""
+        table = vars(self.tables)[name]
+        if isinstance(table, PieceTable) and table.frame is not None:
+            return table.frame
+        return hand_back(getattr(self.tables, name), self.frame_kind)
 
     @property
     def sources(self) -> Any:  # noqa: ANN401
@@ -223,7 +230,7 @@ class Result:
     def lines(self) -> list[str]:
         """What it was made from, how it went, and the notes: one line each."""
         given, rounds = self.run.input, self.run.rounds
-        contested = int(self.tables.truths["contested"].sum())
+        contested = self._n_contested
         how = (
             f"{'converged' if self.converged else 'NOT converged'} after {counted(rounds, 'round')}"
         )
@@ -236,6 +243,13 @@ class Result:
             f"{how}; {counted(contested, 'item')} {'is' if contested == 1 else 'are'} contested",
             *(f"note: {note}" for note in self.notes),
         ]
+
+    @cached_property
+    def _n_contested(self) -> int:
+        table = vars(self.tables)["truths"]
+        if isinstance(table, PieceTable) and table.frame is not None:
+            return int(table.frame.filter("contested").count())
+        return int(self.tables.truths["contested"].sum())
 
     @property
     def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow

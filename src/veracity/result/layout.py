@@ -18,7 +18,7 @@ __all__ = ["SavedOfPart", "claims_of_block", "encoded_from", "layout_of_block", 
 
 def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
     """The claims as they are saved: those of `claims_of_block`, and those of `layout_of_block`."""
-    first = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
+    first = np.cumsum([0, *encoded.n_facts_of_block])
     n_rows = {"claims": encoded.n_claims, "layout": int(first[-1])}
     claims, layout = encoded.parts.tables(SavedOfPart(encoded.kind), first[:-1].tolist(), n_rows)
     return claims, layout

@@ -195,15 +195,9 @@ def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
             "fpr": rates.fpr,
             "accuracy": accuracy,
             "claims": made.astype(np.int64),
-            "items": _items_of_source(encoded),
+            "items": encoded.items_of_source,
         }
     ).with_columns(pl.col("tpr", "fpr", "accuracy").fill_nan(None))
-
-
-def _items_of_source(encoded: Encoded) -> np.ndarray[Any, Any]:
-    n_sources = encoded.names.n_sources
-    counts = [np.bincount(block.source_of_voice, minlength=n_sources) for block in encoded.blocks]
-    return np.asarray(np.sum(counts, axis=0))
 
 
 def _with_intervals(
@@ -295,7 +289,7 @@ def _number_sources(encoded: Encoded, judged: Judged, trust: FloatArray | None) 
             "source": encoded.names.sources,
             "deviation": np.sqrt(judged.distances.square / np.maximum(n_claims, 1.0)),
             "claims": n_claims.astype(np.int64),
-            "items": _items_of_source(encoded),
+            "items": encoded.items_of_source,
         }
     )
     return sources if trust is None else sources.with_columns(trust=trust)

@@ -1,0 +1,489 @@
+"""Claims as parts where Spark's executors are: encoded there, and made into tables there.
+
+The road is that of claims on one machine: rows are parted by item, each part is encoded by itself,
+names are brought together, and parts are numbered by them. Only names come to the driver.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.block import Block, BoolArray, IntArray, Places
+from veracity.claims.encode import (
+    Encoded,
+    Make,
+    Part,
+    PartsInMemory,
+    check_some,
+    encode_part,
+    notes_of,
+)
+from veracity.claims.parting import AllNames, LocalNames, places_among
+from veracity.claims.read import ClaimsStream, checked_rows, lacking_notes
+from veracity.claims.schema import ClaimsTable, Kind, numbers_in
+from veracity.claims.spark_rows import SparkClaims
+from veracity.engines.executors import FETCHED, Fetching, Held, Made, Tabling
+from veracity.engines.packing import unpacked
+from veracity.engines.spark import (
+    AnswersOnSpark,
+    BlocksOnSpark,
+    HeldOnSpark,
+    MadeParts,
+    Spark,
+    explained,
+    mapped,
+)
+from veracity.errors import NoClaims, TooLarge
+from veracity.io.frames import spark_table
+from veracity.io.memory import free_memory
+from veracity.io.pieces import PieceTable
+from veracity.progress import Progress
+
+__all__ = ["EncodedOnSpark", "PartsOnSpark", "encode_on_spark"]
+
+BYTES_PER_PART = 1 << 24
+"""Bytes of a frame, as Spark guesses them, from which a part is made: about a million claims."""
+
+MOST_PARTS = 10_000
+
+BYTES_PER_CLAIM = 200
+"""What a claim takes on one machine, with its share of names and tables."""
+
+SHARE_OF_MEMORY = 0.5
+"""What share of the memory that is free here may be used for what comes from executors."""
+
+
+class Rest(NamedTuple):
+    """What belongs to a part beside its block: names of items, spellings of values, all names."""
+
+    items: pl.DataFrame
+    values: pl.Series | None
+    names: LocalNames
+
+
+class Told(NamedTuple):
+    """What the driver is told of a part."""
+
+    n_rows: int
+    n_lacking: Counter[str]
+    n_self_contradicting: int
+    are_numbers: bool
+    n_merged: int
+    counts: Counts
+    example: Part | None
+    """One item, to know the columns of tables by."""
+
+
+class Counts(NamedTuple):
+    """How many there are of what; of all parts, one number each, or one for each part."""
+
+    items: int = 0
+    facts: int = 0
+    claims: int = 0
+
+
+# --- from rows to parts ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EncodingRows:
+    """Makes a part of the rows of a partition, in which all that is said of their items is."""
+
+    kind: Kind
+    origin: str
+    are_numbers: bool | None
+
+    def __call__(self, batches: Iterable[Any]) -> Made | None:
+        """Check and encode the rows."""
+        frames = [pl.DataFrame(pl.from_arrow(batch)) for batch in batches if batch.num_rows]
+        if not frames:
+            return None
+        rows, n_lacking = checked_rows(pl.concat(frames), self.kind, self.origin)
+        n_rows = sum(map(len, frames))
+        found = encode_part(
+            [rows], self.kind, len(rows), 1 << 60, are_numbers=self.are_numbers, threads=1
+        )
+        told = Told(
+            n_rows,
+            n_lacking,
+            found.n_self_contradicting,
+            numbers_in(found.names.spellings) is not None,
+            found.names.n_merged,
+            Counts(),
+            None,
+        )
+        if not found.parts:
+            return Made(None, None, told)
+        (part,) = found.parts
+        block = part.block
+        n_claims = block.source_of_voice if self.kind == "binary" else block.source_of_support
+        counts = Counts(block.n_items, block.n_facts, len(n_claims))
+        told = told._replace(counts=counts, example=_one_item(part))
+        return Made(block, Rest(part.items, part.values, found.names), told, found.names)
+
+
+def _one_item(part: Part) -> Part:
+    """The item of a part of which least is said."""
+    is_meant = np.zeros(part.block.n_items, dtype=np.bool_)
+    is_meant[np.argmin(part.block.n_voices_of_item + part.block.n_facts_of_item)] = True
+    return _some_items(part, is_meant)
+
+
+def _some_items(part: Part, is_meant: BoolArray) -> Part:
+    facts = np.repeat(is_meant, part.block.n_facts_of_item)
+    values = None if part.values is None else part.values.filter(facts)
+    return Part(part.block.select(is_meant), part.items.filter(is_meant), values)
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """A step that gives names of a part the numbers they have among all."""
+
+    names: LocalNames
+    is_open: bool
+
+    def __call__(self, block: Block, rest: Rest) -> Block:
+        """The block, with other numbers."""
+        return block.renumbered(*places_among(rest.names, self.names, is_open=self.is_open))
+
+
+@dataclass(frozen=True)
+class NumberingAgain:
+    """A step that gives other numbers to what is numbered across blocks."""
+
+    places: Places
+
+    def __call__(self, block: Block, rest: Rest) -> Block:
+        """The block, with other numbers."""
+        return block.renumbered(*self.places)
+
+
+def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # noqa: ANN401
+    """Encode claims where the executors are; those of this machine are handed over first."""
+    claims = table if isinstance(table, SparkClaims) else _handed_over(engine, table)
+    tell("encoding", 0, 1)
+    made = _made(engine, claims, None)
+    told: list[Told] = made.told
+    numbers = {one.are_numbers for one in told if one.counts.claims}
+    if len(numbers) > 1 and any(one.n_merged for one in told):  # numbers in some parts only
+        made = _made(engine, claims, are_numbers=False)
+        told = made.told
+    names = AllNames(numbers == {True})
+    for own in made.names():
+        names.add(own)
+    together, is_open = names.together(), names.n_open > 0
+    n_self_contradicting = sum(one.n_self_contradicting for one in told)
+    n_lacking = sum((one.n_lacking for one in told), Counter[str]())
+    table.rows_read = claims.rows_read = sum(one.n_rows for one in told)
+    if not made.parts and not n_self_contradicting:
+        reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
+        raise NoClaims(
+            f"{claims.origin}: no claims in it ({reason}); check the data and --columns"
+        )
+    check_some(made.parts, n_self_contradicting, claims.origin)
+    step = made.send(Numbering(together, is_open))
+    blocks = BlocksOnSpark(made, (("numbered", step),))
+    counts = tuple(one.counts for one in told if one.counts.claims)
+    return EncodedOnSpark(
+        kind=claims.kind,
+        names=together.names._replace(n_open=names.n_open),
+        parts=PartsOnSpark(blocks, claims.kind, counts),
+        notes=(*lacking_notes(n_lacking), *notes_of(together, n_self_contradicting)),
+    )
+
+
+def _made(engine: Spark, claims: SparkClaims, are_numbers: bool | None) -> MadeParts:
+    """Rows parted by item, each part encoded by itself."""
+    frame = claims.frame
+    keys = [name for name in ("entity", "attribute", "fact") if name in frame.columns]
+    parted = frame.repartition(engine.partitions or _n_parts(frame), *keys)
+    return MadeParts(parted, EncodingRows(claims.kind, claims.origin, are_numbers))
+
+
+def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame
+    """As many parts as a frame is large, by Spark's own guess, and as many as work at once."""
+    at_once = frame.sparkSession.sparkContext.defaultParallelism
+    size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
+    if size > 1 << 50:  # it cannot tell
+        size = frame.count() * 16
+    return min(max(math.ceil(size / BYTES_PER_PART), at_once), MOST_PARTS)
+
+
+def _handed_over(engine: Spark, table: ClaimsTable | ClaimsStream) -> SparkClaims:
+    """Rows of this machine as a Spark frame."""
+    rows = pl.concat(list(table.batches()))
+    frame = engine.started().createDataFrame(spark_table(rows))
+    return SparkClaims(frame, table.kind, table.origin, table.columns)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+Choose = Callable[[Part], BoolArray]
+"""Which items of a part are meant."""
+
+
+@dataclass(frozen=True)
+class PartsOnSpark:
+    """Parts where the executors are."""
+
+    blocks: BlocksOnSpark
+    kind: Kind
+    counts: tuple[Counts, ...]
+    """Of each part, in order."""
+
+    def __len__(self) -> int:
+        return len(self._made.parts)
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self._all)
+
+    def __getitem__(self, number: int) -> Part:
+        return self._all[number]
+
+    @property
+    def _made(self) -> MadeParts:
+        return self.blocks.made
+
+    @property
+    def _held(self) -> Held:
+        """As if nothing were kept beside blocks."""
+        return Held(self._made.store, "", self.blocks.steps, {}, {})
+
+    @cached_property
+    def _all(self) -> PartsInMemory:
+        """All parts, on this machine."""
+        return self.here()[0]
+
+    def renumbered(self, places: Places) -> PartsOnSpark:
+        """The same parts, with other numbers for what is numbered across blocks."""
+        return self.with_step(NumberingAgain(places))
+
+    def with_blocks(self, blocks: Iterable[Block]) -> PartsInMemory:
+        """The same parts, on this machine, with blocks to which what is known was added."""
+        return self._all.with_blocks(blocks)
+
+    def with_step(self, step: Callable[[Block, Rest], Block]) -> PartsOnSpark:
+        """The same parts, with blocks that a step has changed."""
+        sent = self._made.send(step)
+        steps = (*self.blocks.steps, (uuid4().hex, sent))
+        return replace(self, blocks=replace(self.blocks, steps=steps))
+
+    def tables(
+        self,
+        make: Make,
+        answers: Any,  # noqa: ANN401 - `AnswersOnSpark`, or one answer for each part
+        names: Mapping[str, int],
+    ) -> list[PieceTable]:
+        """The tables that are made of all parts, where these are, when they are asked for."""
+        held, work, given = self._held, None, None
+        if isinstance(answers, AnswersOnSpark):
+            held, work = answers
+        else:
+            given = dict(zip(self._made.parts, answers, strict=True))
+        tables = []
+        for place, (name, n_rows) in enumerate(names.items()):
+            sent = self._made.send(_OneTable(make, place, given))
+            schema = self._schema(make, place, has_answer=work is not None)
+            table = _Rows(self._made, Tabling(held, sent, work, schema))
+            tables.append(_piece_table(name, table, n_rows))
+        return tables
+
+    def _schema(self, make: Make, place: int, *, has_answer: bool) -> Any:  # noqa: ANN401
+        """The columns of a table, as Spark has them: those of one item's."""
+        part = next(told.example for told in self._made.told if told.example is not None)
+        answer: Any = 0
+        if has_answer and self.kind == "numeric":
+            answer = (np.zeros(part.block.n_items), np.zeros(part.block.n_items))
+        elif has_answer:
+            answer = np.zeros(part.block.n_facts)
+        return spark_table(make(part, answer)[place]).schema
+
+    def here(
+        self, choose: Choose | None = None, answers: AnswersOnSpark | None = None
+    ) -> tuple[PartsInMemory, list[Any]]:
+        """Items that are chosen, or all, on this machine, with the answers to them."""
+        if choose is None:
+            _require_room(sum(counts.claims for counts in self.counts))
+        held, work = (self._held, None) if answers is None else answers
+        fetching = Fetching(held, self._made.send(_Chosen(choose)), work)
+        whole = self._made.whole
+        some = whole.filter(whole.names.isNotNull()).select("part", "data")
+        with explained():
+            rows = sorted(mapped(some, fetching, FETCHED).collect(), key=lambda row: int(row.part))
+        found = [unpacked(bytearray(data)) for _, data in rows]
+        kept = [(Part(*part), answer) for part, answer in found if part is not None]
+        return PartsInMemory(part for part, _ in kept), [answer for _, answer in kept]
+
+
+def _require_room(n_claims: int) -> None:
+    """Refuse what does not fit on this machine."""
+    free = free_memory()
+    if free is not None and n_claims * BYTES_PER_CLAIM > SHARE_OF_MEMORY * free:
+        raise TooLarge(
+            f"this needs all {n_claims:,} claims on one machine, about "
+            f"{n_claims * BYTES_PER_CLAIM / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free here; "
+            "take a sample of the items, or what it tells from result.truths and result.facts"
+        )
+
+
+@dataclass(frozen=True)
+class _OneTable:
+    """Makes one of several tables, from a part and the answer to it."""
+
+    make: Make
+    place: int
+    given: Mapping[int, Any] | None
+
+    def __call__(self, number: int, block: Block, rest: Rest, found: Any) -> pl.DataFrame:  # noqa: ANN401
+        answer = found if self.given is None else self.given[number]
+        return self.make(Part(block, rest.items, rest.values), answer)[self.place]
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Some items of a part, with the answer to them."""
+
+    choose: Choose | None
+
+    def __call__(self, block: Block, rest: Rest, answer: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        part = Part(block, rest.items, rest.values)
+        if self.choose is None:
+            return (part.block, part.items, part.values), answer
+        is_meant = self.choose(part)
+        if not is_meant.any():
+            return None, None
+        some = _some_items(part, is_meant)
+        if isinstance(answer, tuple):
+            answer = tuple(of_item[is_meant] for of_item in answer)
+        elif answer is not None:
+            answer = answer[np.repeat(is_meant, block.n_facts_of_item)]
+        return (some.block, some.items, some.values), answer
+
+
+class _Rows:
+    """The rows of a table that executors make: of all parts, or of one."""
+
+    def __init__(self, made: MadeParts, tabling: Tabling) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
+
+        self._made, self._tabling = made, tabling
+        self._columns = from_arrow_schema(tabling.schema)
+
+    @property
+    def frame(self) -> Any:  # noqa: ANN401 - a Spark frame
+        """All rows, as a frame that is not yet made."""
+        whole = self._made.whole
+        return self._of(whole.filter(whole.names.isNotNull()))
+
+    def of_part(self, place: int) -> pl.DataFrame:
+        """The rows of the part at a place."""
+        whole = self._made.whole
+        with explained():
+            table = self._of(whole.filter(whole.part == self._made.parts[place])).toArrow()
+        return pl.DataFrame(pl.from_arrow(table))
+
+    def _of(self, parts: Any) -> Any:  # noqa: ANN401
+        return mapped(parts.select("part", "data"), self._tabling, self._columns)
+
+
+def _piece_table(name: str, rows: _Rows, n_rows: int) -> PieceTable:
+    free = free_memory()
+    return PieceTable(
+        name,
+        rows.of_part,
+        len(rows._made.parts),
+        n_rows=n_rows,
+        memory=None if free is None else int(SHARE_OF_MEMORY * free),
+        frame=rows.frame,
+    )
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EncodedOnSpark(Encoded):
+    """Claims as blocks where the executors are: what is counted was counted there."""
+
+    parts: PartsOnSpark
+    n_known_items: int = 0
+
+    @property
+    def n_items(self) -> int:
+        """How many items are described."""
+        return sum(counts.items for counts in self.parts.counts)
+
+    @property
+    def n_facts(self) -> int:
+        """How many facts are claimed."""
+        return sum(counts.facts for counts in self.parts.counts)
+
+    @property
+    def n_claims(self) -> int:
+        """How many claims were made, as a user would count them."""
+        return sum(counts.claims for counts in self.parts.counts)
+
+    @property
+    def n_facts_of_block(self) -> list[int]:
+        """How many facts each block has."""
+        return [counts.facts for counts in self.parts.counts]
+
+    @cached_property
+    def items_of_source(self) -> IntArray:
+        """Of how many items each source speaks."""
+        return np.asarray(self._sweep(_items_of_source, self.names.n_sources))
+
+    @property
+    def n_known(self) -> int:
+        """Of how many items the truth is known."""
+        return self.n_known_items
+
+    def drawn(self, most_claims: int) -> Encoded:
+        """Items with about so many claims, and as many with known truth, on this machine."""
+        parts, _ = self.parts.here(_Draw(most_claims / self.n_claims, self._share_known(most_claims)))
+        return Encoded(self.kind, self.names, parts)
+
+    def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, list[Any]]:  # noqa: ANN401
+        """Items with about so many claims, on this machine, and the answers to them."""
+        parts, found = self.parts.here(_Draw(most_claims / self.n_claims, 0.0), answers)
+        return Encoded(self.kind, self.names, parts), found
+
+    def _share_known(self, most_claims: int) -> float:
+        claims_per_item = self.n_claims / self.n_items
+        return most_claims / max(self.n_known * claims_per_item, 1.0)
+
+    def _sweep(self, look: Callable[..., Any], state: Any) -> Any:  # noqa: ANN401
+        with HeldOnSpark(self.parts.blocks.made, self.parts.blocks.steps) as held:
+            return held.sweep(look, state, _NoTurn())
+
+
+class _NoTurn(NamedTuple):
+    """A turn of no algorithm."""
+
+    memory: Any = None
+
+
+def _items_of_source(block: Block, n_sources: int, turn: _NoTurn) -> tuple[IntArray, Any]:
+    return np.bincount(block.source_of_voice, minlength=n_sources), turn.memory
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Items drawn at random, always the same ones: a share of all, and of those that are known."""
+
+    share: float
+    share_known: float
+
+    def __call__(self, part: Part) -> BoolArray:
+        drawn = np.random.default_rng(part.block.number).random(part.block.n_items)
+        share = np.where(part.block.is_known, max(self.share, self.share_known), self.share)
+        return np.asarray(drawn < share)
