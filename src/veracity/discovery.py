@@ -281,7 +281,10 @@ def _told(
     run = _run_of(prepared, fitted, judged, learned)
     seconds = {**prepared.seconds, **clock.laps}
     run = replace(run, min_plausibility=min_plausibility, seconds=seconds)
-    return Result(tables, run, table.frame_kind, fitted=fitted, encoded=encoded)
+    return Result(
+        tables, run, table.frame_kind, fitted=fitted, encoded=encoded,
+        plausibility=judged.plausibility if table.kind != "numeric" else None,
+    )  # fmt: skip
 
 
 def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned) -> Run:

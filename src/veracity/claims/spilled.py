@@ -300,7 +300,7 @@ class SpilledParts(Sequence[Part]):
             return make(self[number], answers[number])[place]
 
         return [
-            PieceTable(name, partial(piece, place), len(self), n_rows=n, memory=self.blocks.memory)
+            PieceTable(name, partial(piece, place), len(self), n)
             for place, (name, n) in enumerate(names.items())
         ]
 

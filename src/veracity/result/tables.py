@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +19,11 @@ from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels
 from veracity.result.intervals import ranges_of
 
-__all__ = ["Rightness", "Tables", "TablesOfPart", "rightness", "sources_by_attribute", "tabulate"]
+__all__ = ["Rightness", "Short", "Tables", "TablesOfPart", "rightness", "sources_by_attribute", "tabulate"]
+
+
+SHOWN = 8
+"""So many truths are shown of a result."""
 
 
 class _Table:
@@ -49,6 +54,33 @@ class Tables:
     sources: pl.DataFrame
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
+
+
+class Short(NamedTuple):
+    """Truths in short: how many there are, how many are contested, and some to be shown."""
+
+    n_truths: int
+    n_contested: int
+    closest: pl.DataFrame
+
+    @classmethod
+    def of(cls, truths: pl.DataFrame | PieceTable) -> Short:
+        """One look at the truths, piece by piece."""
+        n_truths = n_contested = 0
+        closest: list[pl.DataFrame] = []
+        for piece in truths.pieces() if isinstance(truths, PieceTable) else [truths]:
+            n_truths += len(piece)
+            n_contested += int(piece["contested"].sum())
+            closest.append(_closest(piece))
+        return cls(n_truths, n_contested, _closest(pl.concat(closest)))
+
+
+def _closest(truths: pl.DataFrame) -> pl.DataFrame:
+    """The truths that are least sure against others; the first where that is not told."""
+    if "margin" in truths.columns:
+        margin = pl.col("margin").round(SAME)
+        truths = truths.sort(~pl.col("contested"), margin, maintain_order=True)
+    return truths.head(SHOWN)
 
 
 def tabulate(
@@ -202,8 +234,10 @@ def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
 
 def _items_of_source(encoded: Encoded) -> np.ndarray[Any, Any]:
     n_sources = encoded.names.n_sources
-    counts = [np.bincount(block.source_of_voice, minlength=n_sources) for block in encoded.blocks]
-    return np.asarray(np.sum(counts, axis=0))
+    count = np.zeros(n_sources, dtype=np.int64)
+    for block in encoded.blocks:
+        count += np.bincount(block.source_of_voice, minlength=n_sources)
+    return count
 
 
 def _with_intervals(
@@ -252,11 +286,11 @@ class Rightness(NamedTuple):
         return float(self.right[sources, attribute].sum()) / claims if claims else 0.0
 
 
-def rightness(encoded: Encoded, plausibility: FloatArray) -> Rightness:
-    """How often each source is right on each attribute, by the plausibilities of all facts."""
+def rightness(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Rightness:
+    """How often each source is right on each attribute, by the plausibilities of each block."""
     shape = (encoded.names.n_sources, max(len(encoded.names.attributes), 1))
     right, claims = np.zeros(shape), np.zeros(shape)
-    for block, own in zip(encoded.blocks, encoded.by_block(plausibility), strict=True):
+    for block, own in zip(encoded.blocks, plausibility, strict=True):
         one = np.ones(block.n_facts)
         right += kernels.sum_by_source(block, own, block.attribute_of_item, *shape)
         claims += kernels.sum_by_source(block, one, block.attribute_of_item, *shape)
