@@ -16,7 +16,7 @@ from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.claims.spark_rows import SparkClaims, is_spark_frame, open_on_spark
+from veracity.claims.spark_rows import SparkClaims, open_on_spark
 from veracity.engines import Engine, Local
 from veracity.engines.spark import Spark
 from veracity.errors import ParameterError
@@ -24,6 +24,7 @@ from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
 from veracity.fit.readings import MOST_CLAIMS, decided, find_readings
+from veracity.io.frames import is_spark_frame
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.result.readings import with_readings
@@ -303,7 +304,10 @@ def _told(
     run = _run_of(prepared, fitted, judged, learned)
     seconds = {**prepared.seconds, **clock.laps}
     run = replace(run, min_plausibility=min_plausibility, seconds=seconds)
-    return Result(tables, run, table.frame_kind, fitted=fitted, encoded=encoded)
+    return Result(
+        tables, run, table.frame_kind, fitted=fitted, encoded=encoded,
+        plausibility=judged.plausibility if table.kind != "numeric" else None,
+    )  # fmt: skip
 
 
 def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned) -> Run:

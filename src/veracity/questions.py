@@ -7,6 +7,7 @@ less sure their word is here. And it settles the item itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
         raise ParameterError(f"questions: the budget must be at least 1, got {budget}")
     if encoded is None or fitted is None or result.kind == "numeric":
         raise ParameterError("questions: they need the claims of values or facts, and a kept fit")
-    plausibility = tuple(encoded.by_block(result.tables.facts["plausibility"].to_numpy()))
+    plausibility = result.plausibility_by_block
     judged = Judged(plausibility=plausibility)
     readings = find_readings(encoded, fitted.algorithm, fitted.state, judged)
     of_block = _deciding(encoded, readings)
@@ -108,7 +109,7 @@ def _candidates(
 
 def _diverse(
     encoded: Encoded,
-    plausibility: tuple[FloatArray, ...],
+    plausibility: Sequence[FloatArray],
     found: tuple[FloatArray, np.ndarray[Any, Any]],
     share: FloatArray,
     budget: int,
@@ -132,7 +133,7 @@ def _diverse(
 
 
 def _taught(
-    encoded: Encoded, plausibility: tuple[FloatArray, ...], first: IntArray, item: int
+    encoded: Encoded, plausibility: Sequence[FloatArray], first: IntArray, item: int
 ) -> tuple[Any, FloatArray]:
     """The cells (source and attribute) that speak of an item, and how unsure each word is."""
     part = int(np.searchsorted(first, item, side="right")) - 1
@@ -157,10 +158,12 @@ def _row(
     encoded = result.encoded
     assert encoded is not None
     part = int(np.searchsorted(first, item, side="right")) - 1
-    own, block = item - int(first[part]), encoded.parts[part].block
-    names = encoded.parts[part].items.row(own, named=True)
-    start = sum(b.n_facts for b in encoded.blocks[:part]) + int(block.first_fact_of_item[own])
-    facts = result.tables.facts.slice(start, int(block.n_facts_of_item[own]))
+    of_part = encoded.parts[part]
+    own, block = item - int(first[part]), of_part.block
+    names = of_part.items.row(own, named=True)
+    start, n_facts = int(block.first_fact_of_item[own]), int(block.n_facts_of_item[own])
+    plausibility = result.plausibility_by_block[part][start : start + n_facts]
+    facts = of_part.facts.slice(start, n_facts).with_columns(plausibility=plausibility)
     facts = facts.sort(pl.col("plausibility").round(SAME), descending=True, maintain_order=True)
     values = ["true", "false"]
     if "value" in facts.columns:

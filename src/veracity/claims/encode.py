@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import UNKNOWN, Block, IntArray, Names, Places
+from veracity.claims.block import UNKNOWN, Block, BoolArray, IntArray, Names, Places
 from veracity.claims.numbering import Numbered, places
 from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable, Kind
+from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.errors import NoClaims
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels
@@ -41,6 +41,8 @@ __all__ = [
     "encode_part",
     "notes_of",
 ]
+
+Counted = TypeVar("Counted")
 
 CLAIMS_PER_BLOCK = 1 << 20
 """Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
@@ -190,6 +192,19 @@ class Encoded:
         """One row per fact, in the order of the blocks."""
         return _together([part.facts for part in self.parts])
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the parts are where this machine cannot reach them one by one."""
+        return False
+
+    def here(
+        self,
+        choose: Callable[[Part], BoolArray] | None = None,
+        answers: Any = None,  # noqa: ANN401 - as the engine keeps them
+    ) -> tuple[Encoded, Any]:
+        """The same on this machine, of all items or of those that are chosen, with the answers."""
+        return self, answers
+
     def drawn(self, most_claims: int) -> Encoded:
         """Items with about so many claims at most, those with known truth among them, or more."""
         return self
@@ -197,6 +212,34 @@ class Encoded:
     def drawn_with(self, answers: Sequence[Any], most_claims: int) -> tuple[Encoded, Sequence[Any]]:
         """Items with about so many claims at most, or more, and the answers to them."""
         return self, answers
+
+    @property
+    def example(self) -> Part:
+        """A part, to know types and columns by."""
+        return self.parts[0]
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all values are plain numbers, which are compared as such."""
+        if self.kind == "binary":
+            return False
+        if len(self.names.labels):
+            return numbers_in(self.names.labels) is not None
+        return all(numbers_in(part.facts["value"]) is not None for part in self.parts)
+
+    def knowing(
+        self, look: Callable[[Part], tuple[Block, Counted]]
+    ) -> tuple[Encoded, list[Counted]]:
+        """The same, with blocks in which a look has marked what is known; and what it counted."""
+        counts: list[Counted] = []
+
+        def blocks() -> Iterator[Block]:
+            for part in self.parts:
+                block, count = look(part)
+                counts.append(count)
+                yield block
+
+        return self.with_known(blocks()), counts
 
     def with_known(self, known: Iterable[Block]) -> Encoded:
         """The same, with blocks to which what is known was added."""

@@ -12,9 +12,9 @@ import polars as pl
 from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind, find_columns
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES, name_of
-from veracity.io.frames import FrameKind
+from veracity.io.frames import FrameKind, is_spark_frame
 
-__all__ = ["SparkClaims", "is_spark_frame", "open_on_spark"]
+__all__ = ["SparkClaims", "open_on_spark"]
 
 NESTED = ("array", "map", "struct", "variant")
 
@@ -40,12 +40,6 @@ class SparkClaims:
     frame_kind: FrameKind = "spark"
     normalisation: Mapping[str, Any] | None = None
     changes: pl.DataFrame | None = field(default=None)
-
-
-def is_spark_frame(data: object) -> bool:
-    """Whether it is a frame of Spark; Spark is not loaded to find out."""
-    kind = type(data)
-    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
 def open_on_spark(

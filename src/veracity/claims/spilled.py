@@ -10,9 +10,10 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, overload
+from typing import IO, Any, NamedTuple, overload
 
 import numpy as np
 import polars as pl
@@ -31,8 +32,10 @@ from veracity.claims.encode import (
 from veracity.claims.parting import AllNames, Decided, part_of_row, places_among
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
+from veracity.io.memory import BYTES_PER_CLAIM
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Shelf, Spill, spilling
+from veracity.workers import in_order
 
 __all__ = ["SpilledBlocks", "SpilledParts", "encode_spilled"]
 
@@ -41,9 +44,10 @@ Tell = Callable[[str, int, int], None]
 BYTES_PER_ROW = 250
 """What a part needs for each of its rows while it is encoded, its strings among them."""
 
-SHARE_OF_PART = 0.25
-SHARE_OF_ROWS = 0.1
-"""What share of the memory a part may take, and the rows that wait to be written to theirs."""
+SHARE_OF_PARTS = 0.3
+SHARE_OF_ROWS = 0.06
+"""What share of the memory parts may take while they are encoded, and rows that are gathered to be
+written to theirs: of these there are several at a time, and copies of them."""
 
 BYTES_ON_DISK = 120
 """What a claim takes on disk: its row until its part is encoded, then its share of a block."""
@@ -56,41 +60,68 @@ MOST_PARTS = 1 << 12
 """Into how many parts rows are written at most: more would be slow, however little memory."""
 
 
+class Room(NamedTuple):
+    """What there is to work with: a place on disk, bytes of memory, and threads."""
+
+    spill: Spill
+    memory: int
+    threads: int
+
+    def n_parts(self, n_rows: int) -> int:
+        """Into how many parts so many rows have to go, so that each thread can encode one."""
+        fitting = int(self.memory * SHARE_OF_PARTS / BYTES_PER_ROW / self.threads)
+        n_parts = math.ceil(n_rows / min(max(fitting, FEWEST_ROWS), MOST_ROWS))
+        return min(max(n_parts, 1), MOST_PARTS)
+
+
 def encode_spilled(
     table: ClaimsTable | ClaimsStream,
-    spill: Spill,
-    memory: int,
+    room: Room,
     tell: Tell,
     claims_per_block: int = CLAIMS_PER_BLOCK,
 ) -> Encoded:
-    """Encode claims part by part, with so many bytes of memory."""
+    """Encode claims part by part, with the room there is."""
     n_rows = table.n_rows
-    spill.require_room(BYTES_ON_DISK * n_rows, f"{table.origin}: {n_rows:,} claims")
-    rows_per_part = min(max(int(memory * SHARE_OF_PART / BYTES_PER_ROW), FEWEST_ROWS), MOST_ROWS)
-    rows = _Rows(spill, min(max(1, math.ceil(n_rows / rows_per_part)), MOST_PARTS))
-    decided = rows.fill(table, int(memory * SHARE_OF_ROWS), tell)
-    names, shelf = AllNames(decided.are_numbers), _PartsWriter(spill, memory)
-    n_self_contradicting = 0
-    for number in range(rows.n_parts):
-        tell("encoding", number, rows.n_parts)
-        found = encode_part(
+    room.spill.require_room(BYTES_ON_DISK * n_rows, f"{table.origin}: {n_rows:,} claims")
+    rows = _Rows(room.spill, room.n_parts(n_rows))
+    decided = rows.fill(table, int(room.memory * SHARE_OF_ROWS), tell)
+
+    def encoded(number: int) -> PartOfRows:
+        return encode_part(
             rows.take(number), table.kind, rows.n_rows[number], claims_per_block,
-            are_numbers=decided.are_numbers,
+            are_numbers=decided.are_numbers, threads=1,
         )  # fmt: skip
-        names.add(found.names)
-        n_self_contradicting += found.n_self_contradicting
-        shelf.add(found)
-    all_names, parts = names.together(), shelf.finish()
+
+    names, writer, n_self_contradicting = AllNames(decided.are_numbers), _PartsWriter(room), 0
+    with ThreadPoolExecutor(room.threads) as pool:
+        parts_found = in_order(encoded, range(rows.n_parts), pool, room.threads - 1)
+        for number, found in enumerate(parts_found):
+            tell("encoding", number, rows.n_parts)
+            names.add(found.names)
+            n_self_contradicting += found.n_self_contradicting
+            writer.add(found)
+    rows.remove()
+    all_names, parts = names.together(), writer.finish()
     check_some(parts, n_self_contradicting, table.origin)
-    shelf.renumber(lambda own: places_among(own, all_names, is_open=names.n_open > 0))
-    note = (
-        f"the claims are kept on disk, in {len(parts):,} blocks: {memory / 1e9:,.1f} GB of memory "
-        "are too few for all of them"
+    writer.renumber(lambda own: places_among(own, all_names, is_open=names.n_open > 0))
+    notes = (*notes_of(all_names, n_self_contradicting), _note(n_rows, room.memory))
+    return Encoded(table.kind, all_names.names._replace(n_open=names.n_open), parts, notes)
+
+
+def _note(n_rows: int, memory: int) -> str:
+    return (
+        f"the claims are kept on disk: {n_rows:,} of them need about "
+        f"{_amount(BYTES_PER_CLAIM * n_rows)} of memory, and {_amount(memory)} may be used"
     )
-    notes = (*notes_of(all_names, n_self_contradicting), note)
-    return Encoded(
-        table.kind, all_names.names._replace(n_open=names.n_open), parts, notes
-    )
+
+
+def _amount(n_bytes: int) -> str:
+    """Bytes in words.
+
+    >>> _amount(4_000_000_000), _amount(120_000)
+    ('4.0 GB', '0.1 MB')
+    """
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**8 else f"{n_bytes / 1e6:,.1f} MB"
 
 
 class _Rows:
@@ -104,34 +135,29 @@ class _Rows:
         self._places: list[list[tuple[int, int]]] = [[] for _ in range(n_parts)]
 
     def fill(self, table: ClaimsTable | ClaimsStream, most_bytes: int, tell: Tell) -> Decided:
-        """Write all rows of a table to their parts; also say what is decided over all of them."""
-        decided, waiting, n_bytes = Decided(), list[pl.DataFrame](), 0
+        """Write all rows of a table to their parts; also say what is decided over all of them.
+
+        While some rows are parted and written, the next are read.
+        """
+        decided = Decided()
         with spilling(self._spill.place), self._path.open("wb") as file:
-            for batch in table.batches():
-                tell("parting", decided.n_rows, table.n_rows)
-                decided += Decided.of(batch, decided.are_numbers)
-                waiting.append(batch)
-                n_bytes += batch.estimated_size()
-                if n_bytes > most_bytes:
-                    self._write(pl.concat(waiting), file)
-                    waiting, n_bytes = [], 0
-            if waiting:
-                self._write(pl.concat(waiting), file)
+            with ThreadPoolExecutor(1) as pool:
+                write = partial(self._write, file=file)
+                for found in in_order(write, _gathered(table.batches(), most_bytes), pool, 1):
+                    decided += found
+                    tell("parting", decided.n_rows, table.n_rows)
         return decided
 
-    def _write(self, rows: pl.DataFrame, file: Any) -> None:  # noqa: ANN401 - a binary file
-        part = part_of_row(rows, self.n_parts)
-        order = np.argsort(part, kind="stable")
-        bounds = np.searchsorted(part[order], np.arange(self.n_parts + 1))
-        rows = rows[order]
-        for number in range(self.n_parts):
-            own = rows[int(bounds[number]) : int(bounds[number + 1])]
-            if len(own):
-                packed = io.BytesIO()
-                own.write_ipc(packed, compression="lz4")
-                self._places[number].append((file.tell(), packed.tell()))
-                self.n_rows[number] += len(own)
-                file.write(packed.getbuffer())
+    def _write(self, rows: pl.DataFrame, file: IO[bytes]) -> Decided:
+        numbered = rows.with_columns(part=part_of_row(rows, self.n_parts))
+        parts = numbered.partition_by("part", as_dict=True, include_key=False)
+        for (number,), own in parts.items():
+            packed = io.BytesIO()
+            own.write_ipc(packed, compression="lz4")
+            self._places[number].append((file.tell(), packed.tell()))
+            self.n_rows[number] += len(own)
+            file.write(packed.getbuffer())
+        return Decided.of(rows)
 
     def take(self, number: int) -> Iterator[pl.DataFrame]:
         """The rows of a part."""
@@ -140,13 +166,30 @@ class _Rows:
                 file.seek(start)
                 yield pl.read_ipc(file.read(length))
 
+    def remove(self) -> None:
+        """Make room on the disk: all parts are encoded."""
+        self._path.unlink()
+
+
+def _gathered(batches: Iterator[pl.DataFrame], most_bytes: int) -> Iterator[pl.DataFrame]:
+    """Batches brought together until they have so many bytes: rows of a part stand in few places."""
+    waiting, n_bytes = list[pl.DataFrame](), 0
+    for batch in batches:
+        waiting.append(batch)
+        n_bytes += batch.estimated_size()
+        if n_bytes > most_bytes:
+            yield pl.concat(waiting)
+            waiting, n_bytes = [], 0
+    if waiting:
+        yield pl.concat(waiting)
+
 
 class _PartsWriter:
     """Puts encoded parts on disk; the numbers of names are those of each part until all are in."""
 
-    def __init__(self, spill: Spill, memory: int) -> None:
-        self._spill, self._memory = spill, memory
-        self._blocks = Shelf(spill, "blocks")
+    def __init__(self, room: Room) -> None:
+        self._spill, self._memory = room.spill, room.memory
+        self._blocks = Shelf(room.spill, "blocks")
         self._is_one: list[bool] = []
         self._names: list[Any] = []
         self._has_values = True
@@ -257,7 +300,7 @@ class SpilledParts(Sequence[Part]):
             return make(self[number], answers[number])[place]
 
         return [
-            PieceTable(name, partial(piece, place), len(self), n_rows=n, memory=self.blocks.memory)
+            PieceTable(name, partial(piece, place), len(self), n)
             for place, (name, n) in enumerate(names.items())
         ]
 

@@ -34,6 +34,7 @@ __all__ = [
     "Making",
     "Sent",
     "Tabling",
+    "Telling",
     "batch_of",
     "merge_found",
 ]
@@ -212,16 +213,15 @@ class Looking:
 
     def __call__(self, batches: Batches) -> Iterator[Any]:
         """What is found; nothing where a part came as a number, and is not in the store."""
-        for batch in batches:
-            for number, *data in zip(*(column.to_pylist() for column in batch.columns)):
-                if data:
-                    self.held.take_in(number, data[0])
-                try:
-                    found, changed = self.held.look(number, self.work)
-                except FileNotFoundError:
-                    yield batch_of(part=[number], found=[None], changed=[None])
-                else:
-                    yield batch_of(part=[number], found=[packed(found)], changed=[changed])
+        for number, *data in _rows(batches):
+            if data:
+                self.held.take_in(number, data[0])
+            try:
+                found, changed = self.held.look(number, self.work)
+            except FileNotFoundError:
+                yield batch_of(part=[number], found=[None], changed=[None])
+            else:
+                yield batch_of(part=[number], found=[packed(found)], changed=[changed])
 
 
 @dataclass(frozen=True)
@@ -237,13 +237,31 @@ class Tabling:
 
     def __call__(self, batches: Batches) -> Iterator[Any]:
         """The rows."""
-        for batch in batches:
-            for number, data in zip(*(column.to_pylist() for column in batch.columns)):
-                self.held.take_in(number, data)
-                found = None if self.work is None else self.held.look(number, self.work)[0]
-                block, rest = self.held.block(number), self.held.rest(number)
-                table = self.make.content(number, block, rest, found).to_arrow().cast(self.schema)
-                yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
+        for _, table in self.tables(batches):
+            rows = table.to_arrow().cast(self.schema)
+            yield from rows.to_batches(max_chunksize=ROWS_PER_BATCH)
+
+    def tables(self, batches: Batches) -> Iterator[tuple[int, Any]]:
+        """The rows of each part, as polars has them."""
+        for number, data in _rows(batches):
+            self.held.take_in(number, data)
+            found = None if self.work is None else self.held.look(number, self.work)[0]
+            yield number, self.make.content(
+                number, self.held.block(number), self.held.rest(number), found
+            )
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Something is told of the rows of each part."""
+
+    tabling: Tabling
+    work: Sent
+
+    def __call__(self, batches: Batches) -> Iterator[Any]:
+        """What is told, by part."""
+        for number, table in self.tabling.tables(batches):
+            yield batch_of(part=[number], data=[packed(self.work.content(table))])
 
 
 @dataclass(frozen=True)
@@ -257,12 +275,11 @@ class Fetching:
 
     def __call__(self, batches: Batches) -> Iterator[Any]:
         """What was chosen, by part."""
-        for batch in batches:
-            for number, data in zip(*(column.to_pylist() for column in batch.columns)):
-                self.held.take_in(number, data)
-                found = None if self.work is None else self.held.look(number, self.work)[0]
-                block, rest = self.held.block(number), self.held.rest(number)
-                yield batch_of(part=[number], data=[packed(self.choose.content(block, rest, found))])
+        for number, data in _rows(batches):
+            self.held.take_in(number, data)
+            found = None if self.work is None else self.held.look(number, self.work)[0]
+            chosen = self.choose.content(self.held.block(number), self.held.rest(number), found)
+            yield batch_of(part=[number], data=[packed(chosen)])
 
 
 @dataclass(frozen=True)
@@ -298,6 +315,12 @@ def merge_found(batches: Batches) -> Iterator[Any]:
     if seen:
         changed = any(row["changed"] for row in seen)
         yield batch_of(part=[seen[0]["part"]], found=[packed(total)], changed=[changed])
+
+
+def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
+    """The rows of record batches."""
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _partition() -> int:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -13,13 +12,14 @@ from veracity.claims.block import Block
 from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded, encode
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
-from veracity.claims.spilled import SpilledBlocks, encode_spilled
+from veracity.claims.spilled import Room, SpilledBlocks, encode_spilled
 from veracity.engines.beside import Answers, Beside
 from veracity.engines.merging import merged
 from veracity.errors import ParameterError
 from veracity.io.memory import BYTES_PER_CLAIM, as_bytes, free_memory
 from veracity.io.spill import Spill
 from veracity.progress import Progress
+from veracity.workers import in_order
 
 __all__ = ["Engine", "Held", "Local"]
 
@@ -115,7 +115,8 @@ class Local:
         memory = free_memory() if self.memory is None else as_bytes(self.memory)
         if memory is None or BYTES_PER_CLAIM * table.n_rows <= memory:
             return encode(table, tell, self.claims_per_block)
-        return encode_spilled(table, Spill(self.spill), memory, tell, self.claims_per_block)
+        room = Room(Spill(self.spill), memory, self.threads or os.cpu_count() or 1)
+        return encode_spilled(table, room, tell, self.claims_per_block)
 
     def hold(self, blocks: Iterable[Block]) -> HeldLocally:
         """Keep the blocks in memory, or look at them where they are on disk."""
@@ -183,13 +184,7 @@ class HeldLocally:
         if self._pool is None or len(numbers) == 1:
             yield from map(work, numbers)
             return
-        waiting: deque[Future[Answer]] = deque()
-        for number in numbers:
-            waiting.append(self._pool.submit(work, number))
-            if len(waiting) > self._threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from in_order(work, numbers, self._pool, self._threads)
 
     def __enter__(self) -> Self:
         return self

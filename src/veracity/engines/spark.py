@@ -146,8 +146,8 @@ class MadeParts:
         making = Making(uuid4().hex, make, tuple(GONE))
         self.store = making.store
         self.whole = mapped(source, making, MADE).persist(StorageLevel.DISK_ONLY)
-        filled = self.whole.filter(self.whole.names.isNotNull())
-        self.numbers = filled.select("part").persist(StorageLevel.MEMORY_AND_DISK)
+        self.filled = self.whole.filter(self.whole.names.isNotNull())
+        self.numbers = self.filled.select("part").persist(StorageLevel.MEMORY_AND_DISK)
         weakref.finalize(self, UNUSED.append, (self.store, self.whole, self.numbers))
         with explained():
             rows = self.whole.selectExpr("part", "told", "length(names)").collect()

@@ -31,7 +31,7 @@ from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream, checked_rows, lacking_notes
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.claims.spark_rows import SparkClaims
-from veracity.engines.executors import FETCHED, Fetching, Held, Made, Tabling
+from veracity.engines.executors import FETCHED, Fetching, Held, Made, Tabling, Telling
 from veracity.engines.packing import unpacked
 from veracity.engines.spark import (
     AnswersOnSpark,
@@ -167,6 +167,28 @@ class NumberingAgain:
         return block.renumbered(*self.places)
 
 
+@dataclass(frozen=True)
+class Knowing:
+    """A step that marks what is known; or what it counts when it does."""
+
+    look: Callable[[Part], tuple[Block, Any]]
+
+    def __call__(self, block: Block, rest: Rest) -> Block:
+        """The block, with what is known."""
+        return self.look(Part(block, rest.items, rest.values))[0]
+
+
+@dataclass(frozen=True)
+class CountingKnown:
+    """How much is known of a part."""
+
+    look: Callable[[Part], tuple[Block, Any]]
+
+    def __call__(self, block: Block, rest: Rest, answer: None) -> Any:  # noqa: ANN401
+        """What is counted when it is marked."""
+        return self.look(Part(block, rest.items, rest.values))[1]
+
+
 def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # noqa: ANN401
     """Encode claims where the executors are; those of this machine are handed over first."""
     claims = table if isinstance(table, SparkClaims) else _handed_over(engine, table)
@@ -198,6 +220,7 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
         names=together.names._replace(n_open=names.n_open),
         parts=PartsOnSpark(blocks, claims.kind, counts),
         notes=(*lacking_notes(n_lacking), *notes_of(together, n_self_contradicting)),
+        has_numbers=numbers == {True},
     )
 
 
@@ -263,6 +286,12 @@ class PartsOnSpark:
         """All parts, on this machine."""
         return self.here()[0]
 
+    @property
+    def example(self) -> Part:
+        """A part of one item, to know types and columns by."""
+        told: list[Told] = self._made.told
+        return next(one.example for one in told if one.example is not None)
+
     def renumbered(self, places: Places) -> PartsOnSpark:
         """The same parts, with other numbers for what is numbered across blocks."""
         return self.with_step(NumberingAgain(places))
@@ -293,13 +322,13 @@ class PartsOnSpark:
         for place, (name, n_rows) in enumerate(names.items()):
             sent = self._made.send(_OneTable(make, place, given))
             schema = self._schema(make, place, has_answer=work is not None)
-            table = _Rows(self._made, Tabling(held, sent, work, schema))
-            tables.append(_piece_table(name, table, n_rows))
+            tabling = Tabling(held, sent, work, schema)
+            tables.append(TableOnSpark(name, self._made, tabling, n_rows, answers))
         return tables
 
     def _schema(self, make: Make, place: int, *, has_answer: bool) -> Any:  # noqa: ANN401
         """The columns of a table, as Spark has them: those of one item's."""
-        part = next(told.example for told in self._made.told if told.example is not None)
+        part = self.example
         answer: Any = 0
         if has_answer and self.kind == "numeric":
             answer = (np.zeros(part.block.n_items), np.zeros(part.block.n_items))
@@ -313,15 +342,20 @@ class PartsOnSpark:
         """Items that are chosen, or all, on this machine, with the answers to them."""
         if choose is None:
             _require_room(sum(counts.claims for counts in self.counts))
-        held, work = (self._held, None) if answers is None else answers
-        fetching = Fetching(held, self._made.send(_Chosen(choose)), work)
-        whole = self._made.whole
-        some = whole.filter(whole.names.isNotNull()).select("part", "data")
-        with explained():
-            rows = sorted(mapped(some, fetching, FETCHED).collect(), key=lambda row: int(row.part))
-        found = [unpacked(bytearray(data)) for _, data in rows]
+        found = self.fetched(_Chosen(choose), answers)
         kept = [(Part(*part), answer) for part, answer in found if part is not None]
         return PartsInMemory(part for part, _ in kept), [answer for _, answer in kept]
+
+    def fetched(
+        self, choose: Callable[[Block, Rest, Any], Any], answers: AnswersOnSpark | None = None
+    ) -> list[Any]:
+        """What is chosen from each part and the answer to it, in order."""
+        held, work = (self._held, None) if answers is None else answers
+        fetching = Fetching(held, self._made.send(choose), work)
+        with explained():
+            rows = mapped(self._made.filled.select("part", "data"), fetching, FETCHED).collect()
+        rows.sort(key=lambda row: int(row.part))
+        return [unpacked(bytearray(row.data)) for row in rows]
 
 
 def _require_room(n_claims: int) -> None:
@@ -369,42 +403,39 @@ class _Chosen:
         return (some.block, some.items, some.values), answer
 
 
-class _Rows:
-    """The rows of a table that executors make: of all parts, or of one."""
+class TableOnSpark(PieceTable):
+    """A table that executors make, piece by piece: a piece has the rows of a part."""
 
-    def __init__(self, made: MadeParts, tabling: Tabling) -> None:
+    def __init__(
+        self, name: str, made: MadeParts, tabling: Tabling, n_rows: int, answers: Any  # noqa: ANN401
+    ) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
 
-        self._made, self._tabling = made, tabling
+        super().__init__(name, self._piece, len(made.parts), n_rows)
+        self._made, self._tabling, self.answers = made, tabling, answers
         self._columns = from_arrow_schema(tabling.schema)
 
     @property
-    def frame(self) -> Any:  # noqa: ANN401 - a Spark frame
-        """All rows, as a frame that is not yet made."""
-        whole = self._made.whole
-        return self._of(whole.filter(whole.names.isNotNull()))
+    def frame(self) -> Any:  # type: ignore[override] # noqa: ANN401 - a Spark frame
+        """All rows, as a Spark frame that is not yet made."""
+        return mapped(self._parts(), self._tabling, self._columns)
 
-    def of_part(self, place: int) -> pl.DataFrame:
-        """The rows of the part at a place."""
-        whole = self._made.whole
+    def each(self, work: Callable[[pl.DataFrame], Any]) -> Iterator[Any]:
+        """What some work makes of each piece, in order: done where the pieces are."""
+        telling = Telling(self._tabling, self._made.send(work))
         with explained():
-            table = self._of(whole.filter(whole.part == self._made.parts[place])).toArrow()
+            rows = mapped(self._parts(), telling, FETCHED).collect()
+        for row in sorted(rows, key=lambda row: int(row.part)):
+            yield unpacked(bytearray(row.data))
+
+    def _piece(self, place: int) -> pl.DataFrame:
+        part = self._parts().filter(self._made.whole.part == self._made.parts[place])
+        with explained():
+            table = mapped(part, self._tabling, self._columns).toArrow()
         return pl.DataFrame(pl.from_arrow(table))
 
-    def _of(self, parts: Any) -> Any:  # noqa: ANN401
-        return mapped(parts.select("part", "data"), self._tabling, self._columns)
-
-
-def _piece_table(name: str, rows: _Rows, n_rows: int) -> PieceTable:
-    free = free_memory()
-    return PieceTable(
-        name,
-        rows.of_part,
-        len(rows._made.parts),
-        n_rows=n_rows,
-        memory=None if free is None else int(SHARE_OF_MEMORY * free),
-        frame=rows.frame,
-    )
+    def _parts(self) -> Any:  # noqa: ANN401
+        return self._made.filled.select("part", "data")
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -415,7 +446,25 @@ class EncodedOnSpark(Encoded):
     """Claims as blocks where the executors are: what is counted was counted there."""
 
     parts: PartsOnSpark
+    has_numbers: bool = False
     n_known_items: int = 0
+
+    @property
+    def example(self) -> Part:
+        """A part, to know types and columns by."""
+        return self.parts.example
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all values are plain numbers, which are compared as such."""
+        return self.has_numbers
+
+    def knowing(self, look: Callable[[Part], Any]) -> tuple[Encoded, list[Any]]:
+        """The same, with blocks in which a look has marked what is known; and what it counted."""
+        counts = self.parts.fetched(CountingKnown(look))
+        parts = self.parts.with_step(Knowing(look))
+        n_known = sum(count.items for count in counts)
+        return replace(self, parts=parts, n_known_items=n_known), counts
 
     @property
     def n_items(self) -> int:
@@ -446,6 +495,18 @@ class EncodedOnSpark(Encoded):
     def n_known(self) -> int:
         """Of how many items the truth is known."""
         return self.n_known_items
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """The parts are on executors."""
+        return True
+
+    def here(
+        self, choose: Choose | None = None, answers: AnswersOnSpark | None = None
+    ) -> tuple[Encoded, Any]:
+        """The same on this machine, of all items or of those that are chosen, with the answers."""
+        parts, found = self.parts.here(choose, answers)
+        return Encoded(self.kind, self.names, parts, self.notes), found
 
     def drawn(self, most_claims: int) -> Encoded:
         """Items with about so many claims, and as many with known truth, on this machine."""

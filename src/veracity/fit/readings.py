@@ -8,7 +8,7 @@ otherwise on a good part of the items, the claims do not decide, and only known 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ class Reading:
     differs: float
     moved: FloatArray
     sample: Sample
-    other: tuple[FloatArray, ...]
+    other: Sequence[FloatArray]
 
 
 class Sample(NamedTuple):
@@ -61,7 +61,7 @@ class Sample(NamedTuple):
 
     blocks: tuple[Block, ...]
     chosen: tuple[BoolArray, ...]
-    answer: tuple[FloatArray, ...]
+    answer: Sequence[FloatArray]
 
 
 def find_readings(
@@ -128,7 +128,7 @@ def _log_known(
     return state, total
 
 
-def _sampled(encoded: Encoded, plausibility: tuple[FloatArray, ...]) -> Sample:
+def _sampled(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Sample:
     """Items drawn at random, always the same ones."""
     share = MOST_CLAIMS / max(encoded.n_claims, 1)
     blocks, chosen, answers = [], [], []
@@ -160,12 +160,12 @@ def differing(block: Block, one: FloatArray, other: FloatArray) -> BoolArray:
     return ~np.logical_or.reduceat(both, block.first_fact_of_item[:-1])
 
 
-def _share(sample: Sample, other: tuple[FloatArray, ...]) -> float:
+def _share(sample: Sample, other: Sequence[FloatArray]) -> float:
     pairs = zip(sample.blocks, sample.answer, other, strict=True)
     return float(np.concatenate([differing(*pair) for pair in pairs]).mean())
 
 
-def _accuracy(sample: Sample, answer: tuple[FloatArray, ...], n_sources: int) -> FloatArray:
+def _accuracy(sample: Sample, answer: Sequence[FloatArray], n_sources: int) -> FloatArray:
     """How often each source names what an answer takes for true."""
     right, n = np.zeros(n_sources), np.zeros(n_sources)
     for block, plausibility in zip(sample.blocks, answer, strict=True):

@@ -6,13 +6,19 @@ from typing import Any, Literal
 
 import polars as pl
 
-__all__ = ["ROWS_PER_BATCH", "FrameKind", "hand_back", "spark_table"]
+__all__ = ["ROWS_PER_BATCH", "FrameKind", "hand_back", "is_spark_frame", "spark_table"]
 
 FrameKind = Literal["polars", "pandas", "pyarrow", "spark"]
 """The kind of frame a user gave and gets back."""
 
 ROWS_PER_BATCH = 1 << 20
 """How many rows of a table are taken at a time."""
+
+
+def is_spark_frame(data: object) -> bool:
+    """Whether it is a frame of Spark; Spark is not loaded to find out."""
+    kind = type(data)
+    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
 def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:  # noqa: ANN401

@@ -40,13 +40,15 @@ def as_bytes(memory: str | int) -> int:
     return n_bytes
 
 
-def require_room(n_bytes: int, what: str) -> None:
+def require_room(
+    n_bytes: int, what: str, advice: str = "leave out rows, or use a machine with more memory"
+) -> None:
     """Refuse what surely does not fit; what may fit is tried."""
     free = free_memory()
     if free is not None and n_bytes > free:
         raise TooLarge(
             f"{what} need about {n_bytes / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are "
-            "free; leave out rows, or use a machine with more memory or a cluster engine"
+            f"free; {advice}"
         )
 
 

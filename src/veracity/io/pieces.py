@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from veracity.errors import TooLarge
+from veracity.io.memory import require_room
 
 __all__ = ["PieceTable"]
 
@@ -27,25 +27,19 @@ class PieceTable:
         How many pieces there are.
     n_rows
         About how many rows they have in all.
-    memory
-        How many bytes the whole table may take when it is collected; None if that is no matter.
-    frame
-        The table as a frame of the engine that has it, not yet made; None if it has none.
     """
+
+    frame: Any = None
+    """The table as a frame of the engine that makes it, not yet made; None if it has none."""
 
     def __init__(
         self,
         name: str,
         make: Callable[[int], pl.DataFrame],
         n_pieces: int,
-        *,
         n_rows: int,
-        memory: int | None = None,
-        frame: Any = None,  # noqa: ANN401 - the engine's own kind
     ) -> None:
-        self.frame = frame
-        self.name, self._make, self.n_pieces = name, make, n_pieces
-        self._n_rows, self._memory = n_rows, memory
+        self.name, self._make, self.n_pieces, self._n_rows = name, make, n_pieces, n_rows
 
     def __len__(self) -> int:
         """About how many rows there are."""
@@ -66,16 +60,20 @@ class PieceTable:
         """The pieces, in order."""
         return map(self._make, range(self.n_pieces))
 
+    def each(self, work: Callable[[pl.DataFrame], Any]) -> Iterator[Any]:
+        """What some work makes of each piece, in order: done where the pieces are."""
+        return map(work, self.pieces())
+
     def collect(self) -> pl.DataFrame:
         """All rows, if there is room for them."""
-        n_bytes = self._first[1] * self._n_rows
-        if self._memory is not None and n_bytes > self._memory:
-            raise TooLarge(
-                f"the {self.name} are about {self._n_rows:,} rows and need {n_bytes / 1e9:,.1f} GB "
-                f"of memory, and {self._memory / 1e9:,.1f} GB may be used; write them, or take what "
-                f"is wanted of result.scan({self.name!r})"
-            )
+        advice = f"write them, or take what is wanted from result.scan({self.name!r})"
+        what = f"the {self.name}, about {self._n_rows:,} rows,"
+        require_room(self._first[1] * self._n_rows, what, advice)
         return pl.concat(list(self.pieces()))
+
+    def fold(self, work: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+        """What some work, such as taking the largest, makes of all rows: first of each piece's."""
+        return work(pl.concat(list(self.each(work))))
 
     def scan(self) -> pl.LazyFrame:
         """The rows as a lazy frame: pieces are made as the query comes to them."""

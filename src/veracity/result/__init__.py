@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 
 from veracity._version import __version__
-from veracity.claims.block import Names
-from veracity.claims.encode import Encoded
+from veracity.claims.block import FloatArray, Names
+from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind
-from veracity.errors import ParameterError, UnreadableFile
+from veracity.errors import NoClaims, ParameterError, UnreadableFile
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
 from veracity.io.folders import check_target, finished_folder
@@ -27,7 +27,7 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.io.pieces import PieceTable
 from veracity.result.layout import encoded_from, saved_tables
 from veracity.result.run import Run
-from veracity.result.tables import Rightness, Tables, rightness, sources_by_attribute
+from veracity.result.tables import TablesOfPart, Rightness, Short, Tables, rightness, sources_by_attribute
 
 __all__ = ["RUN_FILE", "Result", "load"]
 
@@ -52,17 +52,27 @@ class Result:
         *,
         fitted: Fitted | None = None,
         encoded: Encoded | Callable[[], Encoded | None] | None = None,
+        plausibility: Sequence[FloatArray] | None = None,
     ) -> None:
         self.tables = tables
         self.run = run
         self.frame_kind = frame_kind
         self.fitted = fitted
         self._encoded = encoded
+        self._plausibility = plausibility
 
     @cached_property
     def encoded(self) -> Encoded | None:
         """The claims as they were judged; None if they were saved by an older version."""
         return self._encoded() if callable(self._encoded) else self._encoded
+
+    @property
+    def plausibility_by_block(self) -> Sequence[FloatArray]:
+        """The plausibilities of the facts of each block."""
+        if self._plausibility is not None:
+            return self._plausibility
+        assert self.encoded is not None  # without claims there are no blocks
+        return self.encoded.by_block(self.tables.facts["plausibility"].to_numpy())
 
     @property
     def truths(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
@@ -100,9 +110,9 @@ class Result:
     @cached_property
     def rightness(self) -> Rightness | None:
         """How often each source is right on each attribute, as arrays; None for numbers."""
-        if self.encoded is None or "plausibility" not in self.tables.facts.columns:
+        if self.encoded is None or self.kind == "numeric":
             return None
-        return rightness(self.encoded, self.tables.facts["plausibility"].to_numpy())
+        return rightness(self.encoded, self.plausibility_by_block)
 
     @property
     def copies(self) -> Any:  # noqa: ANN401
@@ -146,6 +156,24 @@ class Result:
     def notes(self) -> list[str]:
         """What a user should know: columns recognised, claims left out, limits of the data."""
         return list(self.run.notes)
+
+    def here(self, choose: Callable[[Part], BoolArray] | None = None) -> Result:
+        """The same on this machine, about all items or some, if it is elsewhere; else itself.
+
+        What does not fit is refused.
+        """
+        if self.encoded is None or not self.encoded.is_elsewhere:
+            return self
+        answers = vars(self.tables)["facts"].answers
+        encoded, found = self.encoded.here(choose, answers)
+        made = TablesOfPart(self.kind, self.run.min_plausibility)
+        n_rows = {"truths": 0, "facts": 0}
+        if not len(encoded.parts):
+            raise NoClaims("nobody speaks of this")
+        truths, facts = encoded.parts.tables(made, found, n_rows)
+        tables = replace(self.tables, truths=truths, facts=facts)
+        kept = None if self.kind == "numeric" else found
+        return Result(tables, self.run, fitted=self.fitted, encoded=encoded, plausibility=kept)
 
     def why(self, entity: object, attribute: object = None) -> Why:
         """Why an item has its value: who says what, how far they are believed, what that weighs.
@@ -230,7 +258,7 @@ class Result:
     def lines(self) -> list[str]:
         """What it was made from, how it went, and the notes: one line each."""
         given, rounds = self.run.input, self.run.rounds
-        contested = self._n_contested
+        contested = self.in_short.n_contested
         how = (
             f"{'converged' if self.converged else 'NOT converged'} after {counted(rounds, 'round')}"
         )
@@ -245,11 +273,9 @@ class Result:
         ]
 
     @cached_property
-    def _n_contested(self) -> int:
-        table = vars(self.tables)["truths"]
-        if isinstance(table, PieceTable) and table.frame is not None:
-            return int(table.frame.filter("contested").count())
-        return int(self.tables.truths["contested"].sum())
+    def in_short(self) -> Short:
+        """How many truths there are and are contested, and the closest calls: in one look."""
+        return Short.of(vars(self.tables)["truths"])
 
     @property
     def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow

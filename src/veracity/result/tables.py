@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +19,11 @@ from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels
 from veracity.result.intervals import ranges_of
 
-__all__ = ["Rightness", "Tables", "TablesOfPart", "rightness", "sources_by_attribute", "tabulate"]
+__all__ = ["Rightness", "Short", "Tables", "TablesOfPart", "rightness", "sources_by_attribute", "tabulate"]
+
+
+SHOWN = 8
+"""So many truths are shown of a result."""
 
 
 class _Table:
@@ -49,6 +54,34 @@ class Tables:
     sources: pl.DataFrame
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
+
+
+class Short(NamedTuple):
+    """Truths in short: how many there are, how many are contested, and some to be shown."""
+
+    n_truths: int
+    n_contested: int
+    closest: pl.DataFrame
+
+    @classmethod
+    def of(cls, truths: pl.DataFrame | PieceTable) -> Short:
+        """One look at the truths, piece by piece."""
+        if not isinstance(truths, PieceTable):
+            return _in_short(truths)
+        n_truths, n_contested, closest = zip(*truths.each(_in_short), strict=True)
+        return cls(sum(n_truths), sum(n_contested), _closest(pl.concat(closest)))
+
+
+def _in_short(truths: pl.DataFrame) -> Short:
+    return Short(len(truths), int(truths["contested"].sum()), _closest(truths))
+
+
+def _closest(truths: pl.DataFrame) -> pl.DataFrame:
+    """The truths that are least sure against others; the first where that is not told."""
+    if "margin" in truths.columns:
+        margin = pl.col("margin").round(SAME)
+        truths = truths.sort(~pl.col("contested"), margin, maintain_order=True)
+    return truths.head(SHOWN)
 
 
 def tabulate(
@@ -246,11 +279,11 @@ class Rightness(NamedTuple):
         return float(self.right[sources, attribute].sum()) / claims if claims else 0.0
 
 
-def rightness(encoded: Encoded, plausibility: FloatArray) -> Rightness:
-    """How often each source is right on each attribute, by the plausibilities of all facts."""
+def rightness(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Rightness:
+    """How often each source is right on each attribute, by the plausibilities of each block."""
     shape = (encoded.names.n_sources, max(len(encoded.names.attributes), 1))
     right, claims = np.zeros(shape), np.zeros(shape)
-    for block, own in zip(encoded.blocks, encoded.by_block(plausibility), strict=True):
+    for block, own in zip(encoded.blocks, plausibility, strict=True):
         one = np.ones(block.n_facts)
         right += kernels.sum_by_source(block, own, block.attribute_of_item, *shape)
         claims += kernels.sum_by_source(block, one, block.attribute_of_item, *shape)
