@@ -8,13 +8,13 @@ help:            ## list the targets
 demo: .venv/core ## run on built-in data: truths, sources, how right they are, and a report to open
 	$(BIN)/veracity demo --out demo-run --force
 
-test: .venv/dev browser ## run every test and check
+test: .venv/dev browser java ## run every test and check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell src tests docs benchmarks *.md
-	$(BIN)/pytest -q -n auto
+	$(BIN)/pytest -q -n auto --dist loadgroup
 	$(MAKE) test-plain
 
 test-plain: .venv/dev ## run pages, examples and golden numbers as on a plainer processor
@@ -33,6 +33,13 @@ browser:         ## install Debian's Chromium, in which pages are tested, where 
 	  for try in 1 2 3; do \
 	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
 	  chromium chromium-driver; } >/dev/null && break || echo "no Chromium yet: pages need it"; done; fi
+
+java:            ## install the system's Java, on which Spark runs, where there is none
+	@if ! command -v java >/dev/null && command -v apt-get >/dev/null; then \
+	  sudo=$$(test $$(id -u) = 0 || echo sudo -n); \
+	  for try in 1 2 3; do \
+	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
+	  default-jre-headless; } >/dev/null && break || echo "no Java yet: Spark needs it"; done; fi
 
 docs: .venv/dev  ## build the site of the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
@@ -58,4 +65,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
 
-.PHONY: help demo test test-plain check bare browser docs format bench clean
+.PHONY: help demo test test-plain check bare browser java docs format bench clean

@@ -124,6 +124,8 @@ class Prepared:
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
+    engine: Engine
+    """Where they are held."""
 
 
 def prepare(
@@ -141,18 +143,19 @@ def prepare(
     tell("reading", 0, 1)
     table = _as_table(claims, columns, kind, normalise, engine)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
-    encoded = engine.encode(table, tell)
+    encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
     if known is not None:
         truths, read_notes = read_truths_beside(table, known)
-        encoded, notes = with_known(encoded, truths)
-        known_notes = [f"known: {note}" for note in (*read_notes, *notes)]
+        encoded, match_notes = with_known(encoded, truths)
+        known_notes = [f"known: {note}" for note in (*read_notes, *match_notes)]
     clock.lap("encode")
     clock.laps = {
         "read": round(table.seconds, 4),
         "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
     }
-    return Prepared(table, encoded, (*table.notes, *encoded.notes, *known_notes), clock.laps)
+    notes = (*table.notes, *encoded.notes, *known_notes)
+    return Prepared(table, encoded, notes, clock.laps, engine)
 
 
 def answer(
@@ -176,7 +179,7 @@ def answer(
         note = f"of two readings, known truths chose this one: {name}"
         prepared = replace(prepared, notes=(*prepared.notes, note))
     clock, names = _Clock(), encoded.names
-    with (engine or Local()).hold(encoded.blocks) as held:
+    with (engine or prepared.engine).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
         learned = learn(held, survey, algorithm, tell, kept)
         tell("judging", 0, 1)
@@ -228,7 +231,7 @@ def judge(
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     clock, encoded, algorithm = _Clock(), prepared.encoded, fitted.algorithm
     state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
-    with (engine or Local()).hold(encoded.blocks) as held:
+    with prepared.engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, state, encoded.kind, names.n_sources)
@@ -297,9 +300,7 @@ def _told(
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
     told = (algorithm, fitted.state)
-    tables = tabulate(
-        encoded, judged, told, learned.prior, min_plausibility, changes=table.changes
-    )
+    tables = tabulate(encoded, judged, told, learned.prior, min_plausibility, changes=table.changes)
     clock.lap("tabulate")
     run = _run_of(prepared, fitted, judged, learned)
     seconds = {**prepared.seconds, **clock.laps}

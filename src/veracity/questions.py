@@ -45,9 +45,10 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     Items of one batch are to tell of different sources: what an answer would teach of a source
     counts less once another item of the batch does.
     """
-    encoded, fitted = result.encoded, result.fitted
     if budget < 1:
         raise ParameterError(f"questions: the budget must be at least 1, got {budget}")
+    result = result.here()
+    encoded, fitted = result.encoded, result.fitted
     if encoded is None or fitted is None or result.kind == "numeric":
         raise ParameterError("questions: they need the claims of values or facts, and a kept fit")
     plausibility = result.plausibility_by_block

@@ -16,6 +16,7 @@ import polars as pl
 from veracity.claims.normalise import Normalisation, Normalise
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, Kind, find_columns
+from veracity.claims.spark_rows import SparkClaims
 from veracity.errors import BadValue, MissingColumn, NoClaims, ParameterError
 from veracity.io.files import (
     Part,
@@ -265,7 +266,7 @@ def read_truth(
 
 
 def read_truths_beside(
-    claims: ClaimsTable | ClaimsStream, data: object
+    claims: ClaimsTable | ClaimsStream | SparkClaims, data: object
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read truths that come with claims, and are likely to be written as these are.
 
@@ -398,9 +399,7 @@ def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     return rows, n_lacking
 
 
-def checked_rows(
-    rows: pl.DataFrame, kind: Kind, origin: str
-) -> tuple[pl.DataFrame, Counter[str]]:
+def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFrame, Counter[str]]:
     """Rows that stand in no order, as claims; and how many lack what."""
     rows = rows.select(_plain(name, dtype) for name, dtype in rows.schema.items())
     if "claim" in rows.columns:

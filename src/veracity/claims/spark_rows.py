@@ -91,7 +91,7 @@ def _chosen(
     return (found, {part: chosen[part] for part in chosen}), notes
 
 
-def _with_attributes(frame: Frame, is_text: bool) -> Frame:  # noqa: FBT001
+def _with_attributes(frame: Frame, is_text: bool) -> Frame:
     """With the empty attribute where one is missing; then all attributes are text."""
     if not is_text and frame.filter(frame.attribute.isNull()).isEmpty():
         return frame

@@ -171,14 +171,15 @@ class Held:
     def block(self, number: int, n_steps: int | None = None) -> Block:
         """The block of a part, after all steps."""
         store, n_steps = Store(self.store), len(self.steps) if n_steps is None else n_steps
+        block: Block
         if n_steps == 0:
-            taken: Block = store.read(number, "block")
-            return taken
+            block = store.read(number, "block")
+            return block
         name, step = self.steps[n_steps - 1]
-        with contextlib.suppress(FileNotFoundError):
-            taken = store.read(number, f"block-{name}")
-            return taken
-        block: Block = step.content(self.block(number, n_steps - 1), store.read(number, "rest"))
+        if store.has(number, f"block-{name}"):
+            block = store.read(number, f"block-{name}")
+            return block
+        block = step.content(self.block(number, n_steps - 1), store.read(number, "rest"))
         store.write(number, f"block-{name}", block)
         return block
 
@@ -246,8 +247,9 @@ class Tabling:
         for number, data in _rows(batches):
             self.held.take_in(number, data)
             found = None if self.work is None else self.held.look(number, self.work)[0]
-            yield number, self.make.content(
-                number, self.held.block(number), self.held.rest(number), found
+            yield (
+                number,
+                self.make.content(number, self.held.block(number), self.held.rest(number), found),
             )
 
 

@@ -66,6 +66,9 @@ on executors, since nothing may be asked of Spark while Python tidies up."""
 Frame = Any
 """A Spark DataFrame."""
 
+Schema = Any
+"""The columns of one."""
+
 
 @dataclass(frozen=True)
 class Spark:
@@ -191,7 +194,7 @@ class BlocksOnSpark:
     """Blocks where the executors are, after some steps that changed them."""
 
     made: MadeParts
-    steps: tuple[tuple[str, Sent], ...] = ()
+    steps: tuple[tuple[str, Sent], ...]
 
 
 class AnswersOnSpark(NamedTuple):
@@ -317,7 +320,9 @@ def _clear() -> None:
                 frame.unpersist()
 
 
-def mapped(frame: Frame, work: Callable[[Iterable[Any]], Iterator[Any]], schema: Any) -> Frame:
+def mapped(
+    frame: Frame, work: Callable[[Iterable[Any]], Iterator[Any]], schema: str | Schema
+) -> Frame:
     """The frame that work makes of the record batches of each partition."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream, checked_rows, lacking_notes
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.claims.spark_rows import SparkClaims
-from veracity.engines.executors import FETCHED, Fetching, Held, Made, Tabling, Telling
+from veracity.engines.executors import FETCHED, Fetching, Held, Made, Sent, Tabling, Telling
 from veracity.engines.packing import unpacked
 from veracity.engines.spark import (
     AnswersOnSpark,
@@ -205,20 +205,17 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
     together, is_open = names.together(), names.n_open > 0
     n_self_contradicting = sum(one.n_self_contradicting for one in told)
     n_lacking = sum((one.n_lacking for one in told), Counter[str]())
-    table.rows_read = claims.rows_read = sum(one.n_rows for one in told)
+    claims.rows_read = sum(one.n_rows for one in told)
     if not made.parts and not n_self_contradicting:
         reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
-        raise NoClaims(
-            f"{claims.origin}: no claims in it ({reason}); check the data and --columns"
-        )
+        raise NoClaims(f"{claims.origin}: no claims in it ({reason}); check the data and --columns")
     check_some(made.parts, n_self_contradicting, claims.origin)
     step = made.send(Numbering(together, is_open))
-    blocks = BlocksOnSpark(made, (("numbered", step),))
     counts = tuple(one.counts for one in told if one.counts.claims)
     return EncodedOnSpark(
         kind=claims.kind,
         names=together.names._replace(n_open=names.n_open),
-        parts=PartsOnSpark(blocks, claims.kind, counts),
+        parts=PartsOnSpark(made, (("numbered", step),), claims.kind, counts),
         notes=(*lacking_notes(n_lacking), *notes_of(together, n_self_contradicting)),
         has_numbers=numbers == {True},
     )
@@ -234,11 +231,12 @@ def _made(engine: Spark, claims: SparkClaims, are_numbers: bool | None) -> MadeP
 
 def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame
     """As many parts as a frame is large, by Spark's own guess, and as many as work at once."""
-    at_once = frame.sparkSession.sparkContext.defaultParallelism
+    at_once = int(frame.sparkSession.sparkContext.defaultParallelism)
     size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
     if size > 1 << 50:  # it cannot tell
         size = frame.count() * 16
-    return min(max(math.ceil(size / BYTES_PER_PART), at_once), MOST_PARTS)
+    in_turn = math.ceil(size / BYTES_PER_PART / at_once)  # so that all are at work till the end
+    return min(max(in_turn, 1) * at_once, MOST_PARTS)
 
 
 def _handed_over(engine: Spark, table: ClaimsTable | ClaimsStream) -> SparkClaims:
@@ -258,13 +256,19 @@ Choose = Callable[[Part], BoolArray]
 class PartsOnSpark:
     """Parts where the executors are."""
 
-    blocks: BlocksOnSpark
+    made: MadeParts
+    steps: tuple[tuple[str, Sent], ...]
     kind: Kind
     counts: tuple[Counts, ...]
     """Of each part, in order."""
 
+    @property
+    def blocks(self) -> Any:  # noqa: ANN401 - a `Sequence[Block]` that an engine knows
+        """What Spark holds; taken one by one, they all come to this machine."""
+        return _Blocks(self.made, self.steps, self)
+
     def __len__(self) -> int:
-        return len(self._made.parts)
+        return len(self.made.parts)
 
     def __iter__(self) -> Iterator[Part]:
         return iter(self._all)
@@ -273,13 +277,9 @@ class PartsOnSpark:
         return self._all[number]
 
     @property
-    def _made(self) -> MadeParts:
-        return self.blocks.made
-
-    @property
     def _held(self) -> Held:
         """As if nothing were kept beside blocks."""
-        return Held(self._made.store, "", self.blocks.steps, {}, {})
+        return Held(self.made.store, "", self.steps, {}, {})
 
     @cached_property
     def _all(self) -> PartsInMemory:
@@ -289,7 +289,7 @@ class PartsOnSpark:
     @property
     def example(self) -> Part:
         """A part of one item, to know types and columns by."""
-        told: list[Told] = self._made.told
+        told: list[Told] = self.made.told
         return next(one.example for one in told if one.example is not None)
 
     def renumbered(self, places: Places) -> PartsOnSpark:
@@ -302,9 +302,7 @@ class PartsOnSpark:
 
     def with_step(self, step: Callable[[Block, Rest], Block]) -> PartsOnSpark:
         """The same parts, with blocks that a step has changed."""
-        sent = self._made.send(step)
-        steps = (*self.blocks.steps, (uuid4().hex, sent))
-        return replace(self, blocks=replace(self.blocks, steps=steps))
+        return replace(self, steps=(*self.steps, (uuid4().hex, self.made.send(step))))
 
     def tables(
         self,
@@ -317,13 +315,13 @@ class PartsOnSpark:
         if isinstance(answers, AnswersOnSpark):
             held, work = answers
         else:
-            given = dict(zip(self._made.parts, answers, strict=True))
-        tables = []
+            given = dict(zip(self.made.parts, answers, strict=True))
+        tables: list[PieceTable] = []
         for place, (name, n_rows) in enumerate(names.items()):
-            sent = self._made.send(_OneTable(make, place, given))
+            sent = self.made.send(_OneTable(make, place, given))
             schema = self._schema(make, place, has_answer=work is not None)
             tabling = Tabling(held, sent, work, schema)
-            tables.append(TableOnSpark(name, self._made, tabling, n_rows, answers))
+            tables.append(TableOnSpark(name, self.made, tabling, n_rows, answers))
         return tables
 
     def _schema(self, make: Make, place: int, *, has_answer: bool) -> Any:  # noqa: ANN401
@@ -351,9 +349,9 @@ class PartsOnSpark:
     ) -> list[Any]:
         """What is chosen from each part and the answer to it, in order."""
         held, work = (self._held, None) if answers is None else answers
-        fetching = Fetching(held, self._made.send(choose), work)
+        fetching = Fetching(held, self.made.send(choose), work)
         with explained():
-            rows = mapped(self._made.filled.select("part", "data"), fetching, FETCHED).collect()
+            rows = mapped(self.made.filled.select("part", "data"), fetching, FETCHED).collect()
         rows.sort(key=lambda row: int(row.part))
         return [unpacked(bytearray(row.data)) for row in rows]
 
@@ -367,6 +365,22 @@ def _require_room(n_claims: int) -> None:
             f"{n_claims * BYTES_PER_CLAIM / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free here; "
             "take a sample of the items, or what it tells from result.truths and result.facts"
         )
+
+
+@dataclass(frozen=True)
+class _Blocks(BlocksOnSpark, Sequence[Block]):
+    """The blocks of parts where the executors are."""
+
+    parts: PartsOnSpark
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, number: Any) -> Any:  # noqa: ANN401 - an int or a slice
+        return [part.block for part in self.parts][number]
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter([part.block for part in self.parts])
 
 
 @dataclass(frozen=True)
@@ -407,7 +421,12 @@ class TableOnSpark(PieceTable):
     """A table that executors make, piece by piece: a piece has the rows of a part."""
 
     def __init__(
-        self, name: str, made: MadeParts, tabling: Tabling, n_rows: int, answers: Any  # noqa: ANN401
+        self,
+        name: str,
+        made: MadeParts,
+        tabling: Tabling,
+        n_rows: int,
+        answers: Any,  # noqa: ANN401
     ) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
 
@@ -416,7 +435,7 @@ class TableOnSpark(PieceTable):
         self._columns = from_arrow_schema(tabling.schema)
 
     @property
-    def frame(self) -> Any:  # type: ignore[override] # noqa: ANN401 - a Spark frame
+    def frame(self) -> Any:  # noqa: ANN401 - a Spark frame
         """All rows, as a Spark frame that is not yet made."""
         return mapped(self._parts(), self._tabling, self._columns)
 
@@ -510,7 +529,9 @@ class EncodedOnSpark(Encoded):
 
     def drawn(self, most_claims: int) -> Encoded:
         """Items with about so many claims, and as many with known truth, on this machine."""
-        parts, _ = self.parts.here(_Draw(most_claims / self.n_claims, self._share_known(most_claims)))
+        parts, _ = self.parts.here(
+            _Draw(most_claims / self.n_claims, self._share_known(most_claims))
+        )
         return Encoded(self.kind, self.names, parts)
 
     def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, list[Any]]:  # noqa: ANN401
@@ -523,7 +544,7 @@ class EncodedOnSpark(Encoded):
         return most_claims / max(self.n_known * claims_per_item, 1.0)
 
     def _sweep(self, look: Callable[..., Any], state: Any) -> Any:  # noqa: ANN401
-        with HeldOnSpark(self.parts.blocks.made, self.parts.blocks.steps) as held:
+        with HeldOnSpark(self.parts.made, self.parts.steps) as held:
             return held.sweep(look, state, _NoTurn())
 
 

@@ -178,7 +178,12 @@ def check(
         raise ParameterError("check: this run was saved without its claims; discover again")
     tell("checking", 0, 1)
     frame_kind = result.frame_kind if prepared is None else prepared.table.frame_kind
-    return _checked(result, result.encoded if prepared is None else prepared.encoded, frame_kind)
+    encoded = result.encoded if prepared is None else prepared.encoded
+    if encoded.is_elsewhere:
+        result = result.here()
+        assert result.encoded is not None
+        encoded = result.encoded
+    return _checked(result, encoded, frame_kind)
 
 
 def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:

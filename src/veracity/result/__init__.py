@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from veracity._version import __version__
-from veracity.claims.block import FloatArray, Names
+from veracity.claims.block import BoolArray, FloatArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind
 from veracity.errors import NoClaims, ParameterError, UnreadableFile
@@ -27,7 +27,14 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.io.pieces import PieceTable
 from veracity.result.layout import encoded_from, saved_tables
 from veracity.result.run import Run
-from veracity.result.tables import TablesOfPart, Rightness, Short, Tables, rightness, sources_by_attribute
+from veracity.result.tables import (
+    Rightness,
+    Short,
+    Tables,
+    TablesOfPart,
+    rightness,
+    sources_by_attribute,
+)
 
 __all__ = ["RUN_FILE", "Result", "load"]
 
@@ -69,6 +76,8 @@ class Result:
     @property
     def plausibility_by_block(self) -> Sequence[FloatArray]:
         """The plausibilities of the facts of each block."""
+        if self.encoded is not None and self.encoded.is_elsewhere:
+            return self.here().plausibility_by_block
         if self._plausibility is not None:
             return self._plausibility
         assert self.encoded is not None  # without claims there are no blocks
@@ -87,7 +96,7 @@ class Result:
     def _handed(self, name: str) -> Any:  # noqa: ANN401
         """A table with one row per item or fact: a frame of the engine's own, if it has one."""
         table = vars(self.tables)[name]
-        if isinstance(table, PieceTable) and table.frame is not None:
+        if self.frame_kind == "spark" and isinstance(table, PieceTable):
             return table.frame
         return hand_back(getattr(self.tables, name), self.frame_kind)
 
@@ -157,20 +166,21 @@ class Result:
         """What a user should know: columns recognised, claims left out, limits of the data."""
         return list(self.run.notes)
 
-    def here(self, choose: Callable[[Part], BoolArray] | None = None) -> Result:
+    def here(
+        self, choose: Callable[[Part], BoolArray] | None = None, nothing: str = "no item is meant"
+    ) -> Result:
         """The same on this machine, about all items or some, if it is elsewhere; else itself.
 
-        What does not fit is refused.
+        What does not fit is refused; where no item is chosen, `nothing` says so.
         """
         if self.encoded is None or not self.encoded.is_elsewhere:
             return self
         answers = vars(self.tables)["facts"].answers
         encoded, found = self.encoded.here(choose, answers)
-        made = TablesOfPart(self.kind, self.run.min_plausibility)
-        n_rows = {"truths": 0, "facts": 0}
         if not len(encoded.parts):
-            raise NoClaims("nobody speaks of this")
-        truths, facts = encoded.parts.tables(made, found, n_rows)
+            raise NoClaims(nothing)
+        make = TablesOfPart(self.kind, self.run.min_plausibility)
+        truths, facts = encoded.parts.tables(make, found, {"truths": 0, "facts": 0})
         tables = replace(self.tables, truths=truths, facts=facts)
         kept = None if self.kind == "numeric" else found
         return Result(tables, self.run, fitted=self.fitted, encoded=encoded, plausibility=kept)

@@ -19,7 +19,15 @@ from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels
 from veracity.result.intervals import ranges_of
 
-__all__ = ["Rightness", "Short", "Tables", "TablesOfPart", "rightness", "sources_by_attribute", "tabulate"]
+__all__ = [
+    "Rightness",
+    "Short",
+    "Tables",
+    "TablesOfPart",
+    "rightness",
+    "sources_by_attribute",
+    "tabulate",
+]
 
 
 SHOWN = 8
