@@ -211,7 +211,7 @@ class _PartsWriter:
             self._has_values = part.values is not None
 
     def finish(self) -> SpilledParts:
-        blocks = SpilledBlocks(self._spill, self._memory, self._blocks.finish(), tuple(self._is_one))
+        blocks = SpilledBlocks(self._spill, self._memory, self._blocks, tuple(self._is_one))
         return SpilledParts(blocks, has_values=self._has_values)
 
     def renumber(self, places: Callable[[Any], tuple[IntArray, ...]]) -> None:
@@ -309,7 +309,7 @@ class SpilledParts(Sequence[Part]):
         known = Shelf(self.blocks.spill, f"known-{id(blocks):x}")
         for block in blocks:
             known.add([block.known_of_fact, block.known_number_of_item])
-        return replace(self, blocks=replace(self.blocks, known=known.finish()))
+        return replace(self, blocks=replace(self.blocks, known=known))
 
     def renumbered(self, places: Places) -> SpilledParts:
         """The same parts, with other numbers for what is numbered across blocks."""

@@ -102,11 +102,6 @@ class Answers(Sequence[Any]):
         self._is_tuple = isinstance(answer, tuple)
         self._shelf.add(answer if self._is_tuple else (answer,))
 
-    def finish(self) -> Answers:
-        """Nothing more is to come."""
-        self._shelf.finish()
-        return self
-
     def __len__(self) -> int:
         return len(self._shelf)
 
