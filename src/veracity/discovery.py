@@ -256,8 +256,9 @@ def _prepare_for(
     prepared = prepare(claims, tell=tell, engine=engine)
     if prepared.encoded.names.n_open and not fitted.names.n_open:
         raise TooLarge(
-            f"{prepared.table.origin}: the fit knows {len(fitted.names.labels):,} values, and these "
-            f"claims name more than {prepared.encoded.names.n_open:,}; hand them over in portions"
+            f"{prepared.table.origin}: the fit knows {len(fitted.names.labels):,} values, and "
+            f"these claims name more than {prepared.encoded.names.n_open:,}; hand them over in "
+            "portions"
         )
     encoded = prepared.encoded.numbered_as(fitted.names)
     n_met, n_all = len(fitted.names.sources), len(encoded.names.sources)
@@ -279,9 +280,7 @@ def _told(
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
     told = (algorithm, fitted.state)
-    tables = tabulate(
-        encoded, judged, told, learned.prior, min_plausibility, changes=table.changes
-    )
+    tables = tabulate(encoded, judged, told, learned.prior, min_plausibility, changes=table.changes)
     clock.lap("tabulate")
     run = _run_of(prepared, fitted, judged, learned)
     seconds = {**prepared.seconds, **clock.laps}

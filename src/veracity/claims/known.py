@@ -36,7 +36,9 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
     """
     facts, truths, n_contradicting = _alike(facts, truths, kind)
     spoken = _spoken_of(facts, truths)
-    return Matched(facts, spoken, keys_of(facts), _notes(kind, n_contradicting, truths, len(spoken)))
+    return Matched(
+        facts, spoken, keys_of(facts), _notes(kind, n_contradicting, truths, len(spoken))
+    )
 
 
 def _alike(

@@ -297,6 +297,4 @@ def _discover(
         claims = open_claims(
             path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
         )
-        return discover_truths(
-            claims, algorithm, engine=engine, progress=progress, **options
-        )
+        return discover_truths(claims, algorithm, engine=engine, progress=progress, **options)

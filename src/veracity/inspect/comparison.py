@@ -147,9 +147,7 @@ def _chosen(
     return chosen
 
 
-def _answer_quietly(
-    prepared: Prepared, algorithm: Algorithm[Any], engine: Engine | None
-) -> Result:
+def _answer_quietly(prepared: Prepared, algorithm: Algorithm[Any], engine: Engine | None) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the table says it
         return answer(prepared, algorithm, engine)

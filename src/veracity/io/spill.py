@@ -74,7 +74,7 @@ class Spill:
 
 def _usual_place() -> Path:
     """Where temporary files are, if that is on a disk and not in memory itself."""
-    places = [Path(tempfile.gettempdir()), Path("/var/tmp")]  # noqa: S108 - made by mkdtemp
+    places = [Path(tempfile.gettempdir()), Path("/var/tmp")]
     in_memory = _mounted_in_memory()
     on_disk = [p for p in places if p.is_dir() and _mount_of(p, in_memory) not in in_memory]
     return (on_disk or places)[0]
@@ -146,7 +146,7 @@ def spilling(place: Path) -> Iterator[None]:
 
 
 class _Entry(NamedTuple):
-    """Where some arrays stand in the file of a shelf: from where, how long, and what each one is."""
+    """Where some arrays are in the file of a shelf: from where, how long, and what each one is."""
 
     start: int
     length: int

@@ -19,7 +19,15 @@ from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels
 from veracity.result.intervals import ranges_of
 
-__all__ = ["Rightness", "Short", "Tables", "TablesOfPart", "rightness", "sources_by_attribute", "tabulate"]
+__all__ = [
+    "Rightness",
+    "Short",
+    "Tables",
+    "TablesOfPart",
+    "rightness",
+    "sources_by_attribute",
+    "tabulate",
+]
 
 
 SHOWN = 8
@@ -51,7 +59,7 @@ class Tables:
 
     truths: _Table = _Table()
     facts: _Table = _Table()
-    sources: pl.DataFrame
+    sources: _Table = _Table()
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
 
@@ -123,6 +131,7 @@ class TablesOfPart:
     min_plausibility: float | None = None
 
     def __call__(self, part: Part, answer: Any) -> tuple[pl.DataFrame, pl.DataFrame]:  # noqa: ANN401
+        """The truths and the facts of a part."""
         if self.kind == "numeric":
             return _number_tables_of(part, *answer)
         facts = _facts_table(part, answer)
