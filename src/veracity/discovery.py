@@ -19,7 +19,7 @@ from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.spark_rows import SparkClaims, open_on_spark
 from veracity.engines import Engine, Local
 from veracity.engines.spark import Spark
-from veracity.errors import ParameterError
+from veracity.errors import ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
@@ -280,6 +280,12 @@ def _prepare_for(
     elif claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
     prepared = prepare(claims, tell=tell, engine=engine)
+    if prepared.encoded.names.n_open and not fitted.names.n_open:
+        raise TooLarge(
+            f"{prepared.table.origin}: the fit knows {len(fitted.names.labels):,} values, and "
+            f"these claims name more than {prepared.encoded.names.n_open:,}; hand them over in "
+            "portions"
+        )
     encoded = prepared.encoded.numbered_as(fitted.names)
     n_met, n_all = len(fitted.names.sources), len(encoded.names.sources)
     notes = prepared.notes

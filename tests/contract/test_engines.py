@@ -133,9 +133,7 @@ def test_known_truths_are_known_in_every_part(engine, kind):
         known = known.drop("source").with_columns(pl.col("value").cast(pl.String))
         nobody = pl.DataFrame({"entity": ["e9999"], "attribute": ["size"], "value": ["3"]})
         known = pl.concat([known, nobody])
-    found, expected = (
-        discover(claims, kind=kind, known=known, engine=e) for e in (engine, None)
-    )
+    found, expected = (discover(claims, kind=kind, known=known, engine=e) for e in (engine, None))
     assert_same_answers(found, expected)
     assert found.run.input.known == expected.run.input.known > 0
     told = [note for note in found.notes if note.startswith("known:")]
@@ -166,8 +164,10 @@ def test_questions_checks_and_evaluation_are_the_same(engine):
     one, other = (veracity.evaluate(result, truth).measures() for result in (found, expected))
     assert one == pytest.approx(other)
     asked, expected_questions = found.questions(5), expected.questions(5)
-    assert asked.sort("entity", "attribute").drop("gain", "plausibility").equals(
-        expected_questions.sort("entity", "attribute").drop("gain", "plausibility")
+    assert (
+        asked.sort("entity", "attribute")
+        .drop("gain", "plausibility")
+        .equals(expected_questions.sort("entity", "attribute").drop("gain", "plausibility"))
     )
     one, other = (veracity.check(result) for result in (found, expected))
     assert [w.sentence for w in one.warnings] == [w.sentence for w in other.warnings]

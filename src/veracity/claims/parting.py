@@ -1,4 +1,4 @@
-"""Rows in parts, by their items: each part is encoded by itself, and only names are brought together.
+"""Rows in parts, by their items: each part is encoded by itself, only names are brought together.
 
 All that is said of an item is in one part, so a part becomes complete blocks without a look at any
 other. What has to be the same in all parts is small, and merges: whether values are numbers
@@ -7,7 +7,6 @@ other. What has to be the same in all parts is small, and merges: whether values
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from veracity.claims.schema import keys_of, numbers_in
 __all__ = ["MOST_LABELS", "AllNames", "Decided", "LocalNames", "part_of_row", "values_of"]
 
 MOST_LABELS = 1 << 22
-"""So many different values are numbered for all parts; more of them are open, and stay in theirs."""
+"""So many different values are numbered for all parts; if there are more, each stays in its own."""
 
 HALF = np.uint64(32)
 
@@ -47,7 +46,7 @@ class Decided(NamedTuple):
     """Whether all values are plain numbers, so that spellings of one number are one value."""
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, so_far: bool = True) -> Decided:  # noqa: FBT001, FBT002
+    def of(cls, rows: pl.DataFrame, so_far: bool = True) -> Decided:
         """What rows say to it; they need no look where others have decided."""
         if not so_far or "value" not in rows.columns:
             return cls(len(rows), are_numbers=False)
@@ -99,7 +98,7 @@ class AllNames:
     that learns from so many needs them, and values are compared within an item only.
     """
 
-    def __init__(self, are_numbers: bool, most_labels: int = MOST_LABELS) -> None:  # noqa: FBT001
+    def __init__(self, are_numbers: bool, most_labels: int = MOST_LABELS) -> None:
         self._are_numbers, self._most = are_numbers, most_labels
         self._sources, self._spellings, self._attributes = _Union(), _Union(), _Union()
         self._n_open = 0

@@ -29,7 +29,7 @@ from veracity.claims.encode import (
     encode_part,
     notes_of,
 )
-from veracity.claims.parting import AllNames, Decided, part_of_row, places_among
+from veracity.claims.parting import AllNames, Decided, LocalNames, part_of_row, places_among
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
 from veracity.io.memory import BYTES_PER_CLAIM
@@ -140,12 +140,15 @@ class _Rows:
         While some rows are parted and written, the next are read.
         """
         decided = Decided()
-        with spilling(self._spill.place), self._path.open("wb") as file:
-            with ThreadPoolExecutor(1) as pool:
-                write = partial(self._write, file=file)
-                for found in in_order(write, _gathered(table.batches(), most_bytes), pool, 1):
-                    decided += found
-                    tell("parting", decided.n_rows, table.n_rows)
+        rows = _gathered(table.batches(), most_bytes)
+        with (
+            spilling(self._spill.place),
+            self._path.open("wb") as file,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            for found in in_order(partial(self._write, file=file), rows, pool, 1):
+                decided += found
+                tell("parting", decided.n_rows, table.n_rows)
         return decided
 
     def _write(self, rows: pl.DataFrame, file: IO[bytes]) -> Decided:
@@ -172,11 +175,11 @@ class _Rows:
 
 
 def _gathered(batches: Iterator[pl.DataFrame], most_bytes: int) -> Iterator[pl.DataFrame]:
-    """Batches brought together until they have so many bytes: rows of a part stand in few places."""
+    """Batches brought together until they have so many bytes: so rows of a part lie together."""
     waiting, n_bytes = list[pl.DataFrame](), 0
     for batch in batches:
         waiting.append(batch)
-        n_bytes += batch.estimated_size()
+        n_bytes += int(batch.estimated_size())
         if n_bytes > most_bytes:
             yield pl.concat(waiting)
             waiting, n_bytes = [], 0
@@ -191,7 +194,7 @@ class _PartsWriter:
         self._spill, self._memory = room.spill, room.memory
         self._blocks = Shelf(room.spill, "blocks")
         self._is_one: list[bool] = []
-        self._names: list[Any] = []
+        self._names: list[LocalNames] = []
         self._has_values = True
 
     def add(self, found: PartOfRows) -> None:
@@ -211,17 +214,16 @@ class _PartsWriter:
             self._has_values = part.values is not None
 
     def finish(self) -> SpilledParts:
-        blocks = SpilledBlocks(self._spill, self._memory, self._blocks.finish(), tuple(self._is_one))
+        blocks = SpilledBlocks(self._spill, self._memory, self._blocks, tuple(self._is_one))
         return SpilledParts(blocks, has_values=self._has_values)
 
-    def renumber(self, places: Callable[[Any], tuple[IntArray, ...]]) -> None:
+    def renumber(self, places: Callable[[LocalNames], tuple[IntArray, ...]]) -> None:
         """Give sources, values and attributes the numbers they have among all."""
-        own, found = None, ()
+        own, (source, label, attribute) = self._names[0], places(self._names[0])
         for number, names in enumerate(self._names):
             if names is not own:  # blocks of a part have names in common
-                own, found = names, places(names)
+                own, (source, label, attribute) = names, places(names)
             _, _, supports, _, voices, _, labels, attributes, *_ = self._blocks[number]
-            source, label, attribute = found
             changed = {2: source[supports], 6: label[labels], 7: attribute[attributes]}
             if not self._is_one[number]:
                 changed[4] = source[voices]
@@ -309,7 +311,7 @@ class SpilledParts(Sequence[Part]):
         known = Shelf(self.blocks.spill, f"known-{id(blocks):x}")
         for block in blocks:
             known.add([block.known_of_fact, block.known_number_of_item])
-        return replace(self, blocks=replace(self.blocks, known=known.finish()))
+        return replace(self, blocks=replace(self.blocks, known=known))
 
     def renumbered(self, places: Places) -> SpilledParts:
         """The same parts, with other numbers for what is numbered across blocks."""

@@ -38,11 +38,11 @@ class Beside:
         key = (block, lane)
         if key in self._on_disk:
             with self._path(key).open("rb") as file:
-                return pickle.load(file)  # noqa: S301 - our own, in a folder of our own
+                return pickle.load(file)
         return self._in_memory.get(key)
 
     def put(self, block: int, kept: Any, before: Any, lane: int = NO_LANE) -> None:  # noqa: ANN401
-        """Keep something in the place of what was there before; if it is the same, nothing is done."""
+        """Keep something in the place of what was there before, unless it is the same."""
         if kept is before or (lane == NO_LANE and self._n_lanes):
             return
         key = (block, lane)
@@ -102,16 +102,11 @@ class Answers(Sequence[Any]):
         self._is_tuple = isinstance(answer, tuple)
         self._shelf.add(answer if self._is_tuple else (answer,))
 
-    def finish(self) -> Answers:
-        """Nothing more is to come."""
-        self._shelf.finish()
-        return self
-
     def __len__(self) -> int:
         return len(self._shelf)
 
     @overload
-    def __getitem__(self, number: int) -> Any: ...
+    def __getitem__(self, number: int) -> Any: ...  # noqa: ANN401
     @overload
     def __getitem__(self, number: slice) -> list[Any]: ...
     def __getitem__(self, number: int | slice) -> Any:

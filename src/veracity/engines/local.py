@@ -163,7 +163,7 @@ class HeldLocally:
         for answer, tally in self.collect(look, state, turn):
             answers.append(answer)
             total = merged(total, tally)
-        return tuple(answers) if self._spill is None else answers.finish(), total
+        return tuple(answers) if self._spill is None else answers, total
 
     def walk(self, go: Look, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, ...]:  # noqa: ANN401
         """Lead every lane through all blocks; lanes are independent, and go side by side."""

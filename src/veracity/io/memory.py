@@ -11,7 +11,7 @@ from veracity.errors import ParameterError, TooLarge
 __all__ = ["BYTES_PER_CLAIM", "as_bytes", "free_memory", "require_room"]
 
 BYTES_PER_CLAIM = 100
-"""What a run needs in memory for each claim, from reading to tables: see the docs on performance."""
+"""What a run in memory needs for each claim, from reading to tables: see docs/performance.md."""
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}

@@ -49,7 +49,7 @@ class PieceTable:
     def _first(self) -> tuple[pl.DataFrame, int]:
         """A row of the first piece, to know columns by, and how many bytes a row takes."""
         first = self._make(0)
-        return first.head(1), first.estimated_size() // max(len(first), 1) + 1
+        return first.head(1), int(first.estimated_size()) // max(len(first), 1) + 1
 
     @property
     def schema(self) -> pl.Schema:
@@ -86,7 +86,7 @@ class PieceTable:
         columns: list[str] | None,
         predicate: pl.Expr | None,
         n_rows: int | None,
-        batch_size: int | None,  # noqa: ARG002 - pieces have the size they have
+        batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
         for piece in self.pieces():
             rows = piece if n_rows is None else piece.head(n_rows)

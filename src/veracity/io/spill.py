@@ -74,7 +74,7 @@ class Spill:
 
 def _usual_place() -> Path:
     """Where temporary files are, if that is on a disk and not in memory itself."""
-    places = [Path(tempfile.gettempdir()), Path("/var/tmp")]  # noqa: S108 - made by mkdtemp
+    places = [Path(tempfile.gettempdir()), Path("/var/tmp")]
     in_memory = _mounted_in_memory()
     on_disk = [p for p in places if p.is_dir() and _mount_of(p, in_memory) not in in_memory]
     return (on_disk or places)[0]
@@ -146,11 +146,17 @@ def spilling(place: Path) -> Iterator[None]:
 
 
 class _Entry(NamedTuple):
-    """Where some arrays stand in the file of a shelf: from where, how long, and what each one is."""
+    """Where some arrays are in the file of a shelf: from where, how long, and what each one is."""
 
     start: int
     length: int
     arrays: tuple[tuple[int, str, tuple[int, ...]], ...]
+
+
+def _padded(file: IO[bytes], multiple: int) -> int:
+    """Go to the next multiple of so many bytes; where that is."""
+    file.write(bytes(-file.tell() % multiple))
+    return file.tell()
 
 
 class Shelf(Sequence[tuple[NDArray[Any], ...]]):
@@ -164,34 +170,18 @@ class Shelf(Sequence[tuple[NDArray[Any], ...]]):
         self._spill = spill  # the folder lives as long as what is in it is used
         self._path = spill.folder / name
         self._entries: list[_Entry] = []
-        self._end = 0
-        with spilling(spill.place):
-            self._file = self._path.open("wb")
 
     def add(self, arrays: Sequence[NDArray[Any]]) -> None:
         """Put arrays at the end."""
-        start, told = self._end, []
-        with spilling(self._spill.place):
+        told = []
+        with spilling(self._spill.place), self._path.open("ab") as file:
+            start = _padded(file, PAGE)  # a mapping begins at a page
             for array in arrays:
-                self._pad(ALIGNED)
-                told.append((self._end - start, array.dtype.str, array.shape))
+                told.append((_padded(file, ALIGNED) - start, array.dtype.str, array.shape))
                 if array.size:
-                    self._file.write(np.ascontiguousarray(array).data)
-                self._end += array.nbytes
-            length = self._end - start
-            self._pad(PAGE)  # a mapping begins at a page
+                    file.write(np.ascontiguousarray(array).data)
+            length = file.tell() - start
         self._entries.append(_Entry(start, length, tuple(told)))
-
-    def _pad(self, multiple: int) -> None:
-        n_bytes = -self._end % multiple
-        self._file.write(bytes(n_bytes))
-        self._end += n_bytes
-
-    def finish(self) -> Shelf:
-        """Nothing more is to come."""
-        with spilling(self._spill.place):
-            self._file.close()
-        return self
 
     def __len__(self) -> int:
         return len(self._entries)

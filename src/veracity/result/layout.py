@@ -31,6 +31,7 @@ class SavedOfPart:
     kind: Kind
 
     def __call__(self, part: Part, first_fact: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The claims and the layout of a part."""
         return claims_of_block(part.block, first_fact, self.kind), layout_of_block(part.block)
 
 

@@ -59,7 +59,7 @@ class Tables:
 
     truths: _Table = _Table()
     facts: _Table = _Table()
-    sources: pl.DataFrame
+    sources: _Table = _Table()
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
 
@@ -132,6 +132,7 @@ class TablesOfPart:
     min_plausibility: float | None = None
 
     def __call__(self, part: Part, answer: Any) -> tuple[pl.DataFrame, pl.DataFrame]:  # noqa: ANN401
+        """The truths and the facts of a part."""
         if self.kind == "numeric":
             return _number_tables_of(part, *answer)
         facts = _facts_table(part, answer)
