@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
+import sys
 
 import polars as pl
 import pytest
 
 import veracity
+from veracity.engines.spark import OWN_SETTINGS
 from veracity.io.frames import spark_table
 
 __all__ = ["PARTS", "as_polars", "engine", "frame_of", "in_one_group"]
 
 PARTS = 3
+
+QUICK = {
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Java works on so little that compiling it well takes longer than the work."""
 
 in_one_group = pytest.mark.xdist_group("spark")
 """Tests that share a session, whose start takes as long as a dozen of them."""
@@ -25,8 +35,11 @@ def engine() -> veracity.Spark:
     pytest.importorskip("pyspark")
     if shutil.which("java") is None:
         pytest.skip("Java, on which Spark runs, is not here")
-    session = veracity.Spark(master="local[2]").started()
-    return veracity.Spark(session, partitions=PARTS)
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").config(map=OWN_SETTINGS | QUICK)
+    return veracity.Spark(builder.getOrCreate(), partitions=PARTS)
 
 
 def frame_of(rows: pl.DataFrame):

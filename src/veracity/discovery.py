@@ -32,7 +32,16 @@ from veracity.result.run import Input, Run, describe_parameters
 from veracity.result.tables import tabulate
 from veracity.result.warnings import notes_on_fit
 
-__all__ = ["Prepared", "answer", "chosen_algorithm", "discover", "judge", "prepare", "update"]
+__all__ = [
+    "Prepared",
+    "answer",
+    "chosen_algorithm",
+    "discover",
+    "judge",
+    "open_for_spark",
+    "prepare",
+    "update",
+]
 
 USUAL_ALGORITHM: dict[Kind, str] = {
     "categorical": "veracity",
@@ -173,7 +182,8 @@ def answer(
             f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
             "ones"
         )
-    other = decided(encoded.drawn(MOST_CLAIMS), algorithm) if kept is None else None
+    some = encoded.drawn(MOST_CLAIMS) if encoded.n_known else encoded
+    other = decided(some, algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
         note = f"of two readings, known truths chose this one: {name}"
@@ -268,7 +278,7 @@ def _prepare_for(
     """New claims, normalised as the old ones were, and numbered as they are."""
     if _is_for_spark(claims, engine):
         normalise = fitted.normalisation is not None
-        claims = _on_spark(claims, columns or fitted.columns, fitted.kind, normalise, engine)
+        claims = open_for_spark(claims, columns or fitted.columns, fitted.kind, normalise, engine)
     if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
         claims = open_claims_like(
             claims,
@@ -374,7 +384,7 @@ def _as_table(
 ) -> ClaimsTable | ClaimsStream | SparkClaims:
     usual: Kind = "categorical"
     if _is_for_spark(claims, engine):
-        return _on_spark(claims, columns, kind or usual, normalise, engine)
+        return open_for_spark(claims, columns, kind or usual, normalise, engine)
     if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
         return open_claims(claims, columns=columns, kind=kind or usual, normalise=normalise)
     if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
@@ -406,13 +416,15 @@ def _is_for_spark(claims: object, engine: Engine) -> bool:
     )
 
 
-def _on_spark(
+def open_for_spark(
     claims: object,
     columns: Mapping[str, str] | None,
     kind: Kind,
     normalise: Normalise,
     engine: Engine,
+    encoding: str = "utf-8",
 ) -> SparkClaims:
+    """Find claims that Spark is to read; they are not normalised there."""
     if normalise is not False:
         raise ParameterError(
             "normalising needs all values on one machine, and these are on Spark: give "
@@ -421,7 +433,7 @@ def _on_spark(
         )
     assert isinstance(engine, Spark)
     session = None if is_spark_frame(claims) else engine.started()
-    return open_on_spark(claims, session, columns=columns, kind=kind)
+    return open_on_spark(claims, session, columns=columns, kind=kind, encoding=encoding)
 
 
 def _check_min_plausibility(min_plausibility: float | None) -> None:

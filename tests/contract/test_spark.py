@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
+from test_engines import CLOSE, assert_same_answers, claims_of
 
 import spark
 import veracity
 from spark import as_polars, frame_of
-from test_engines import CLOSE, IN_ORDER, assert_same_answers, claims_of
 from veracity.algorithms import CATALOGUE
 from veracity.algorithms.base import Turn
 from veracity.discovery import answer, prepare
@@ -55,9 +55,10 @@ def few_rounds():
 def few_rounds_of(name):
     """An algorithm that is not waited for: what adds up does so in every round."""
     algorithm = CATALOGUE[name].make().by_sweeps()
-    if "max_rounds" in (field.name for field in dataclasses.fields(algorithm)):
-        return dataclasses.replace(algorithm, max_rounds=3)
-    return algorithm
+    if "max_rounds" not in (field.name for field in dataclasses.fields(algorithm)):
+        return algorithm
+    fewest = {"two-estimates": 11}
+    return dataclasses.replace(algorithm, max_rounds=fewest.get(name, 3))
 
 
 def on_this_machine(result):
@@ -186,8 +187,8 @@ def executors():
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = open(f"/proc/{pid}/cmdline").read()
-            if "CoarseGrainedExecutorBackend" in command and sys.argv[3] in open(f"/proc/{pid}/environ").read():
+            command, mine = (open(f"/proc/{pid}/{what}").read() for what in ("cmdline", "environ"))
+            if "CoarseGrainedExecutorBackend" in command and sys.argv[3] in mine:
                 found.append(int(pid))
         except OSError:
             pass
@@ -217,9 +218,9 @@ session.stop()
 def test_a_worker_of_a_cluster_that_is_killed_changes_nothing(engine, tmp_path):
     claims = claims_of("categorical")
     claims.write_parquet(tmp_path / "claims.parquet")
-    mark = f"mark-{tmp_path.name}"
+    arguments = [tmp_path / "claims.parquet", tmp_path, f"mark-{tmp_path.name}"]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CLUSTER, tmp_path / "claims.parquet", tmp_path, mark],
+        [sys.executable, "-W", "ignore", "-c", CLUSTER, *arguments],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

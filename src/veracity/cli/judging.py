@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from veracity.cli.options import (
+    chosen_engine,
     columns_option,
     encoding_option,
+    engine_options,
     example,
     force_option,
     json_option,
-    local_engine,
     memory_option,
     min_plausibility_option,
     out_option,
@@ -30,6 +31,8 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     use_threads(options["threads"])
     from veracity.claims.read import open_claims_like
     from veracity.cli.showing import tell_result
+    from veracity.discovery import open_for_spark
+    from veracity.engines import Local
     from veracity.errors import UnreadableFile
     from veracity.io.folders import check_target
     from veracity.result import RUN_FILE, load
@@ -41,19 +44,24 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     fitted = load(run).fitted
     if fitted is None:
         raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
+    engine, columns, encoding = chosen_engine(options), options["columns"], options["encoding"]
     with at_work() as progress:
-        claims = open_claims_like(
-            path,
-            columns=options["columns"],
-            kind=fitted.kind,
-            encoding=options["encoding"],
-            normalisation=fitted.normalisation,
-            like=fitted.values,
-        )
+        if isinstance(engine, Local):
+            claims: Any = open_claims_like(
+                path,
+                columns=columns,
+                kind=fitted.kind,
+                encoding=encoding,
+                normalisation=fitted.normalisation,
+                like=fitted.values,
+            )
+        else:
+            normalise = fitted.normalisation is not None
+            claims = open_for_spark(path, columns, fitted.kind, normalise, engine, encoding)
         result = getattr(fitted, name)(
             claims,
             min_plausibility=options["min_plausibility"],
-            engine=local_engine(options),
+            engine=engine,
             progress=progress,
         )
     tell_result(result, out, force=force, as_json=as_json)
@@ -65,7 +73,7 @@ def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
         min_plausibility_option, encoding_option, columns_option, out_option,
     ):  # fmt: skip
         command = option(command)
-    command = click.argument("path")(command)
+    command = click.argument("path")(engine_options(command))
     return click.argument("run", type=click.Path(path_type=Path))(command)
 
 

@@ -133,12 +133,9 @@ class Making:
         block, store = made.block._replace(number=number), Store(self.store)
         store.write(number, "rest", made.rest)
         store.write(number, "block", block)
-        yield batch_of(
-            part=[number],
-            told=[packed(made.told)],
-            names=[packed(made.names)],
-            data=[packed((block, made.rest))],
-        )
+        told, names = packed(made.told), packed(made.names)
+        data = packed((block, made.rest))
+        yield batch_of(part=[number], told=[told], names=[names], data=[data])
 
 
 @dataclass(frozen=True)

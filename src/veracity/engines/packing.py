@@ -39,7 +39,8 @@ def unpacked(data: Any) -> Any:  # noqa: ANN401 - any buffer in, whatever was pa
     whole = memoryview(data).cast("B")
     (n_bounds,) = struct.unpack_from("<q", whole)
     bounds = struct.unpack_from(f"<{n_bounds}q", whole, 8)
-    head, *arrays = (whole[first:last] for first, last in zip(bounds[::2], bounds[1::2], strict=True))
+    pairs = zip(bounds[::2], bounds[1::2], strict=True)
+    head, *arrays = (whole[first:last] for first, last in pairs)
     return pickle.loads(head, buffers=arrays)
 
 

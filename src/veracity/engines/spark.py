@@ -55,6 +55,9 @@ OWN_SETTINGS = {
 }
 """How a session is set up that is started here."""
 
+FEW_NAMES = 1 << 15
+"""Names of a part that take fewer bytes come to the driver with what is told of it."""
+
 MOST_AT_ONCE = 1 << 26
 """Bytes of names that come to the driver at a time."""
 
@@ -152,21 +155,26 @@ class MadeParts:
         self.filled = self.whole.filter(self.whole.names.isNotNull())
         self.numbers = self.filled.select("part").persist(StorageLevel.MEMORY_AND_DISK)
         weakref.finalize(self, UNUSED.append, (self.store, self.whole, self.numbers))
+        few = f"if(length(names) < {FEW_NAMES}, names, null)"
         with explained():
-            rows = self.whole.selectExpr("part", "told", "length(names)").collect()
+            rows = self.whole.selectExpr("part", "told", "length(names) size", few).collect()
             self.numbers.count()  # where the parts are, so that tasks go there
-        rows.sort(key=lambda row: int(row[0]))
-        self.told = [unpacked(told) for _, told, _ in rows]
-        self._sizes = {int(part): int(size) for part, _, size in rows if size is not None}
-        self.parts = list(self._sizes)
+        rows.sort(key=lambda row: int(row.part))
+        self.told = [unpacked(row.told) for row in rows]
+        filled = [row for row in rows if row.size is not None]
+        self.parts = [int(row.part) for row in filled]
+        self._names = {int(row.part): (int(row.size), row[3]) for row in filled}
 
     def names(self) -> Iterator[Any]:
-        """The names of the parts, in their order; not all of them are here at once."""
-        for group in _groups(self._sizes):
-            some = self.whole.filter(self.whole.part.isin(group)).select("part", "names")
+        """The names of the parts; not all of them are here at once."""
+        few = [names for _, names in self._names.values() if names is not None]
+        yield from map(unpacked, few)
+        many = {part: size for part, (size, names) in self._names.items() if names is None}
+        for group in _groups(many):
+            some = self.whole.filter(self.whole.part.isin(group)).select("names")
             with explained():
-                rows = sorted(some.collect(), key=lambda row: int(row.part))
-            yield from (unpacked(names) for _, names in rows)
+                rows = some.collect()
+            yield from (unpacked(row.names) for row in rows)
 
     def send(self, content: object) -> Sent:
         """Send something to all executors."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -17,7 +17,7 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, BoolArray, IntArray, Places
+from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
 from veracity.claims.encode import (
     Encoded,
     Make,
@@ -36,7 +36,6 @@ from veracity.engines.packing import unpacked
 from veracity.engines.spark import (
     AnswersOnSpark,
     BlocksOnSpark,
-    HeldOnSpark,
     MadeParts,
     Spark,
     explained,
@@ -128,7 +127,9 @@ class EncodingRows:
         n_claims = block.source_of_voice if self.kind == "binary" else block.source_of_support
         counts = Counts(block.n_items, block.n_facts, len(n_claims))
         told = told._replace(counts=counts, example=_one_item(part))
-        return Made(block, Rest(part.items, part.values, found.names), told, found.names)
+        n_items = np.bincount(block.source_of_voice, minlength=len(found.names.sources))
+        rest = Rest(part.items, part.values, found.names)
+        return Made(block, rest, told, (found.names, n_items))
 
 
 def _one_item(part: Part) -> Part:
@@ -199,9 +200,10 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
     if len(numbers) > 1 and any(one.n_merged for one in told):  # numbers in some parts only
         made = _made(engine, claims, are_numbers=False)
         told = made.told
-    names = AllNames(numbers == {True})
-    for own in made.names():
+    names, spoken = AllNames(numbers == {True}), _ItemsOfSource()
+    for own, n_items in made.names():
         names.add(own)
+        spoken.add(own.sources, n_items)
     together, is_open = names.together(), names.n_open > 0
     n_self_contradicting = sum(one.n_self_contradicting for one in told)
     n_lacking = sum((one.n_lacking for one in told), Counter[str]())
@@ -218,7 +220,31 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
         parts=PartsOnSpark(made, (("numbered", step),), claims.kind, counts),
         notes=(*lacking_notes(n_lacking), *notes_of(together, n_self_contradicting)),
         has_numbers=numbers == {True},
+        items_spoken=spoken.of(together.sources),
     )
+
+
+class _ItemsOfSource:
+    """Of how many items each source speaks: a part after the other."""
+
+    def __init__(self) -> None:
+        self._found: pl.DataFrame | None = None
+
+    def add(self, sources: pl.Series, n_items: IntArray) -> None:
+        """Take a part in."""
+        own = pl.DataFrame({"source": sources, "items": n_items})
+        if self._found is not None:
+            own = pl.concat([self._found, own]).group_by("source").agg(pl.col("items").sum())
+        self._found = own
+
+    def of(self, sources: pl.Series) -> IntArray:
+        """Those of these sources."""
+        if self._found is None:
+            return np.zeros(len(sources), dtype=np.int64)
+        found = sources.to_frame("source").join(
+            self._found, on="source", how="left", maintain_order="left"
+        )
+        return found["items"].fill_null(0).to_numpy()
 
 
 def _made(engine: Spark, claims: SparkClaims, are_numbers: bool | None) -> MadeParts:
@@ -339,7 +365,8 @@ class PartsOnSpark:
     ) -> tuple[PartsInMemory, list[Any]]:
         """Items that are chosen, or all, on this machine, with the answers to them."""
         if choose is None:
-            _require_room(sum(counts.claims for counts in self.counts))
+            n_claims = sum(counts.claims for counts in self.counts)
+            _require_room(n_claims, f"all {n_claims:,} claims")
         found = self.fetched(_Chosen(choose), answers)
         kept = [(Part(*part), answer) for part, answer in found if part is not None]
         return PartsInMemory(part for part, _ in kept), [answer for _, answer in kept]
@@ -356,15 +383,19 @@ class PartsOnSpark:
         return [unpacked(bytearray(row.data)) for row in rows]
 
 
-def _require_room(n_claims: int) -> None:
+def _require_room(n_rows: int, what: str) -> None:
     """Refuse what does not fit on this machine."""
-    free = free_memory()
-    if free is not None and n_claims * BYTES_PER_CLAIM > SHARE_OF_MEMORY * free:
+    free, n_bytes = free_memory(), n_rows * BYTES_PER_CLAIM
+    if free is not None and n_bytes > SHARE_OF_MEMORY * free:
         raise TooLarge(
-            f"this needs all {n_claims:,} claims on one machine, about "
-            f"{n_claims * BYTES_PER_CLAIM / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free here; "
-            "take a sample of the items, or what it tells from result.truths and result.facts"
+            f"this needs {what} on one machine, about {n_bytes / 1e9:,.1f} GB, and "
+            f"{free / 1e9:,.1f} GB are free here; take a sample of the items, or what is wanted "
+            "from result.truths and result.facts, which are Spark frames"
         )
+
+
+def _as_it_is(table: pl.DataFrame) -> pl.DataFrame:
+    return table
 
 
 @dataclass(frozen=True)
@@ -393,7 +424,8 @@ class _OneTable:
 
     def __call__(self, number: int, block: Block, rest: Rest, found: Any) -> pl.DataFrame:  # noqa: ANN401
         answer = found if self.given is None else self.given[number]
-        return self.make(Part(block, rest.items, rest.values), answer)[self.place]
+        tables: tuple[pl.DataFrame, ...] = self.make(Part(block, rest.items, rest.values), answer)
+        return tables[self.place]
 
 
 @dataclass(frozen=True)
@@ -447,6 +479,11 @@ class TableOnSpark(PieceTable):
         for row in sorted(rows, key=lambda row: int(row.part)):
             yield unpacked(bytearray(row.data))
 
+    def collect(self) -> pl.DataFrame:
+        """All rows, if there is room for them here."""
+        _require_room(len(self), f"the {self.name}, about {len(self):,} rows,")
+        return pl.concat(list(self.each(_as_it_is)))
+
     def _piece(self, place: int) -> pl.DataFrame:
         part = self._parts().filter(self._made.whole.part == self._made.parts[place])
         with explained():
@@ -467,6 +504,7 @@ class EncodedOnSpark(Encoded):
     parts: PartsOnSpark
     has_numbers: bool = False
     n_known_items: int = 0
+    items_spoken: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def example(self) -> Part:
@@ -505,10 +543,18 @@ class EncodedOnSpark(Encoded):
         """How many facts each block has."""
         return [counts.facts for counts in self.parts.counts]
 
-    @cached_property
+    @property
     def items_of_source(self) -> IntArray:
         """Of how many items each source speaks."""
-        return np.asarray(self._sweep(_items_of_source, self.names.n_sources))
+        return self.items_spoken
+
+    def numbered_as(self, names: Names) -> Encoded:
+        """The same, numbered as elsewhere; names that are new there come behind."""
+        grown, places = names.grown(self.names)
+        spoken = np.zeros(grown.n_sources, dtype=np.int64)
+        spoken[places[0][: len(self.items_spoken)]] = self.items_spoken
+        parts = self.parts.renumbered(places)
+        return replace(self, names=grown, parts=parts, items_spoken=spoken)
 
     @property
     def n_known(self) -> int:
@@ -542,20 +588,6 @@ class EncodedOnSpark(Encoded):
     def _share_known(self, most_claims: int) -> float:
         claims_per_item = self.n_claims / self.n_items
         return most_claims / max(self.n_known * claims_per_item, 1.0)
-
-    def _sweep(self, look: Callable[..., Any], state: Any) -> Any:  # noqa: ANN401
-        with HeldOnSpark(self.parts.made, self.parts.steps) as held:
-            return held.sweep(look, state, _NoTurn())
-
-
-class _NoTurn(NamedTuple):
-    """A turn of no algorithm."""
-
-    memory: Any = None
-
-
-def _items_of_source(block: Block, n_sources: int, turn: _NoTurn) -> tuple[IntArray, Any]:
-    return np.bincount(block.source_of_voice, minlength=n_sources), turn.memory
 
 
 @dataclass(frozen=True)
