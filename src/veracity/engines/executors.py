@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from veracity.claims.block import Block
 from veracity.engines.merging import merged
 from veracity.engines.packing import packed, read_packed, unpacked, write_packed
+from veracity.errors import EngineError
 
 __all__ = [
     "FETCHED",
@@ -48,6 +49,9 @@ Nothing was found where the executor that looked does not have it."""
 
 FETCHED = "part long, data binary"
 """One row per part that goes to the driver, as far as it was chosen."""
+
+MOST_BYTES = (1 << 31) - 1
+"""No cell of a frame may be larger."""
 
 ROWS_PER_BATCH = 100_000
 """So many rows of a table are handed over at a time."""
@@ -135,6 +139,11 @@ class Making:
         store.write(number, "block", block)
         told, names = packed(made.told), packed(made.names)
         data = packed((block, made.rest))
+        if len(data) > MOST_BYTES:
+            raise EngineError(
+                f"a part of {len(block.source_of_voice):,} claims is too large for Spark to hand "
+                "over; use more partitions, as in veracity.Spark(session, partitions=1000)"
+            )
         yield batch_of(part=[number], told=[told], names=[names], data=[data])
 
 

@@ -267,7 +267,7 @@ class HeldOnSpark:
             for part in self._made.parts if only is None else [only]:
                 self._journal.setdefault(part, []).append(work)
         else:
-            work.broadcast.unpersist()
+            work.broadcast.destroy()
         rows.sort(key=lambda row: int(row.part))
         return [unpacked(row.found) for row in rows]
 

@@ -376,9 +376,11 @@ class PartsOnSpark:
     ) -> list[Any]:
         """What is chosen from each part and the answer to it, in order."""
         held, work = (self._held, None) if answers is None else answers
-        fetching = Fetching(held, self.made.send(choose), work)
+        sent = self.made.send(choose)
+        fetching = Fetching(held, sent, work)
         with explained():
             rows = mapped(self.made.filled.select("part", "data"), fetching, FETCHED).collect()
+        sent.broadcast.destroy()
         rows.sort(key=lambda row: int(row.part))
         return [unpacked(bytearray(row.data)) for row in rows]
 
@@ -473,16 +475,18 @@ class TableOnSpark(PieceTable):
 
     def each(self, work: Callable[[pl.DataFrame], Any]) -> Iterator[Any]:
         """What some work makes of each piece, in order: done where the pieces are."""
-        telling = Telling(self._tabling, self._made.send(work))
+        sent = self._made.send(work)
         with explained():
-            rows = mapped(self._parts(), telling, FETCHED).collect()
+            rows = mapped(self._parts(), Telling(self._tabling, sent), FETCHED).collect()
+        sent.broadcast.destroy()
         for row in sorted(rows, key=lambda row: int(row.part)):
             yield unpacked(bytearray(row.data))
 
     def collect(self) -> pl.DataFrame:
         """All rows, if there is room for them here."""
         _require_room(len(self), f"the {self.name}, about {len(self):,} rows,")
-        return pl.concat(list(self.each(_as_it_is)))
+        tables: list[pl.DataFrame] = list(self.each(_as_it_is))
+        return pl.concat(tables)
 
     def _piece(self, place: int) -> pl.DataFrame:
         part = self._parts().filter(self._made.whole.part == self._made.parts[place])
