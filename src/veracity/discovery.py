@@ -133,7 +133,7 @@ def prepare(
     """Read and encode claims, once for any number of algorithms."""
     clock = _Clock()
     tell("reading", 0, 1)
-    table = _as_table(claims, columns, kind, normalise)
+    table = _as_table(claims, columns, kind, normalise, getattr(engine, "allowed", None))
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
     encoded = (engine or Local()).encode(table, tell)
     known_notes: list[str] = []
@@ -250,6 +250,7 @@ def _prepare_for(
             kind=fitted.kind,
             normalisation=fitted.normalisation,
             like=fitted.values,
+            memory=getattr(engine, "allowed", None),
         )
     elif claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
@@ -335,11 +336,17 @@ def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -
 
 
 def _as_table(
-    claims: object, columns: Mapping[str, str] | None, kind: Kind | None, normalise: Normalise
+    claims: object,
+    columns: Mapping[str, str] | None,
+    kind: Kind | None,
+    normalise: Normalise,
+    memory: int | None,
 ) -> ClaimsTable | ClaimsStream:
     if not isinstance(claims, ClaimsTable | ClaimsStream):
         usual: Kind = "categorical"
-        return open_claims(claims, columns=columns, kind=kind or usual, normalise=normalise)
+        return open_claims(
+            claims, columns=columns, kind=kind or usual, normalise=normalise, memory=memory
+        )
     if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims

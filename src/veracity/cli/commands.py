@@ -165,7 +165,12 @@ def compare(
     normalise, engine = chosen_normalise(options), local_engine(options)
     with at_work() as progress:
         claims = open_claims(
-            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
+            path,
+            columns=columns,
+            kind=kind,
+            encoding=encoding,
+            normalise=normalise,
+            memory=engine.allowed,
         )
         found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
@@ -295,6 +300,11 @@ def _discover(
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
     with at_work() as progress:
         claims = open_claims(
-            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
+            path,
+            columns=columns,
+            kind=kind,
+            encoding=encoding,
+            normalise=normalise,
+            memory=engine.allowed,
         )
         return discover_truths(claims, algorithm, engine=engine, progress=progress, **options)

@@ -38,6 +38,7 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     force, as_json = options.pop("force"), options.pop("as_json")
     if out is not None:
         check_target(out, force=force, marker=RUN_FILE)
+    engine = local_engine(options)
     fitted = load(run).fitted
     if fitted is None:
         raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
@@ -49,11 +50,12 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
             encoding=options["encoding"],
             normalisation=fitted.normalisation,
             like=fitted.values,
+            memory=engine.allowed,
         )
         result = getattr(fitted, name)(
             claims,
             min_plausibility=options["min_plausibility"],
-            engine=local_engine(options),
+            engine=engine,
             progress=progress,
         )
     tell_result(result, out, force=force, as_json=as_json)
