@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import gzip
 import shutil
 import signal
 import subprocess
@@ -349,3 +350,17 @@ def test_no_open_file_is_left_by_a_run(tmp_path):
     before = n_open()
     veracity.discover(CLAIMS, "majority-vote", engine=on_disk(tmp_path))
     assert n_open() == before
+
+
+@pytest.mark.parametrize("name", ["plain.csv", "tabs.tsv", "packed.csv.gz", "old.csv"])
+def test_text_that_is_too_large_is_read_in_portions_where_it_can_be(tmp_path, monkeypatch, name):
+    expected = veracity.discover(CLAIMS, "majority-vote").facts
+    path = tmp_path / name
+    text = CLAIMS.write_csv(separator="\t" if name.endswith("tsv") else ",")
+    if name == "packed.csv.gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text.replace("\n", "\r") if name == "old.csv" else text, newline="")
+    monkeypatch.setattr("veracity.io.files.LARGE_TEXT", 10)
+    found = veracity.discover(path, "majority-vote", engine=on_disk(tmp_path)).facts
+    assert found.sort("entity", "value").equals(expected.sort("entity", "value"))

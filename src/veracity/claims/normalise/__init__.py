@@ -220,7 +220,7 @@ def normalise(
 
 
 class Seen:
-    """The different values of each attribute, and in how many claims: all that normalising looks at.
+    """The different values of each attribute, and in how many claims: what normalising looks at.
 
     It is added up batch by batch, so claims need not be in memory at once; their values have to.
     """
