@@ -198,3 +198,24 @@ def test_values_are_normalised_as_if_all_were_in_memory(engine, kind):
     assert [note for note in found.notes if "on disk" not in note] == expected.notes
     judged, usual = (r.fitted.judge(claims, engine=engine) for r in (found, expected))
     assert_same_answers(judged, usual)
+
+
+@pytest.mark.parametrize("kind", ["categorical", "multiple", "binary", "numeric"])
+def test_a_saved_run_that_memory_does_not_hold_stays_on_disk(engine, kind, tmp_path, monkeypatch):
+    claims = claims_of(kind)
+    found = discover(claims, kind=kind, engine=engine)
+    found.save(tmp_path / "run")
+    monkeypatch.setattr("veracity.result.fits", lambda n_claims: False)
+    loaded = veracity.load(tmp_path / "run")
+    assert_same_answers(loaded, found)
+    assert repr(loaded) == repr(found)
+    assert len(loaded.encoded.blocks) == len(found.encoded.blocks)
+    for one, other in zip(loaded.encoded.blocks, found.encoded.blocks, strict=True):
+        assert one.number == other.number
+        for name in ("source_of_support", "source_of_voice", "label_of_fact", "attribute_of_item"):
+            assert getattr(one, name).tolist() == getattr(other, name).tolist()
+    assert_same_answers(loaded.fitted.judge(claims), found.fitted.judge(claims))
+    (tmp_path / "run" / "blocks.parquet").unlink()
+    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 10)
+    with pytest.raises(veracity.errors.TooLarge, match=r"claims need about .* GB of memory"):
+        veracity.load(tmp_path / "run")

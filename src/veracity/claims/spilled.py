@@ -37,7 +37,7 @@ from veracity.io.pieces import PieceTable
 from veracity.io.spill import Shelf, Spill, spilling
 from veracity.workers import in_order
 
-__all__ = ["SpilledBlocks", "SpilledParts", "encode_spilled"]
+__all__ = ["Room", "SpilledBlocks", "SpilledParts", "encode_spilled", "spilled_parts"]
 
 Tell = Callable[[str, int, int], None]
 
@@ -122,6 +122,14 @@ def _amount(n_bytes: int) -> str:
     ('4.0 GB', '0.1 MB')
     """
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**8 else f"{n_bytes / 1e6:,.1f} MB"
+
+
+def spilled_parts(parts: Iterable[Part], room: Room) -> SpilledParts:
+    """Parts that come one after the other, numbered as they are to be, put on disk."""
+    writer = _PartsWriter(room)
+    for part in parts:
+        writer.add(PartOfRows(LocalNames.nothing(), (part,)))
+    return writer.finish()
 
 
 class _Rows:
