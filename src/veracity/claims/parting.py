@@ -17,7 +17,15 @@ from veracity.claims.block import IntArray, Names
 from veracity.claims.numbering import Hashes, hashes_of_items
 from veracity.claims.schema import keys_of, numbers_in
 
-__all__ = ["MOST_LABELS", "AllNames", "Decided", "LocalNames", "part_of_row", "values_of"]
+__all__ = [
+    "MOST_LABELS",
+    "AllNames",
+    "Decided",
+    "LocalNames",
+    "part_of_row",
+    "places_among",
+    "values_of",
+]
 
 MOST_LABELS = 1 << 22
 """So many different values are numbered for all parts; if there are more, each stays in its own."""
@@ -102,13 +110,11 @@ class AllNames:
         self._are_numbers, self._most = are_numbers, most_labels
         self._sources, self._spellings, self._attributes = _Union(), _Union(), _Union()
         self._n_open = 0
-        self._n_merged = 0
 
     def add(self, names: LocalNames) -> None:
         """Take the names of a part in."""
         self._sources.add(names.sources)
         self._attributes.add(names.attributes)
-        self._n_merged += names.n_merged
         if not self._n_open:
             self._spellings.add(names.spellings)
             if self._spellings.n_at_least > self._most:

@@ -49,8 +49,8 @@ SHARE_OF_ROWS = 0.06
 """What share of the memory parts may take while they are encoded, and rows that are gathered to be
 written to theirs: of these there are several at a time, and copies of them."""
 
-BYTES_ON_DISK = 120
-"""What a claim takes on disk: its row until its part is encoded, then its share of a block."""
+BYTES_ON_DISK = 40
+"""What a claim takes on disk, at least: its row until all are encoded, and its share of a block."""
 
 FEWEST_ROWS = 1 << 8
 MOST_ROWS = 1 << 23
