@@ -305,7 +305,7 @@ def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
 
 
 def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(spilled, "AllNames", lambda numbers: AllNames(numbers, most_labels=100))
+    monkeypatch.setattr(spilled, "AllNames", lambda numbers: AllNames(numbers, most_labels=1000))
     rng = np.random.default_rng(1)
     claims = pl.DataFrame(
         {
@@ -317,7 +317,7 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
     )  # fmt: skip
     found = veracity.discover(claims, engine=on_disk(tmp_path))
     names = found.encoded.names
-    assert (len(names.labels), names.n_open) == (0, 100)
+    assert (len(names.labels), names.n_open) == (0, 1000)
     expected = veracity.discover(claims).facts.sort("entity", "value")
     assert_allclose(
         found.facts.sort("entity", "value")["plausibility"], expected["plausibility"], atol=1e-9
