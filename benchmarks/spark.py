@@ -20,7 +20,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from data import draw, write
 
@@ -49,7 +51,7 @@ def main() -> None:
             ratios(folder, options.claims, options.memory)
 
 
-def session_of(memory: str):
+def session_of(memory: str) -> Any:
     from pyspark.sql import SparkSession
 
     from veracity.engines.spark import OWN_SETTINGS
@@ -67,17 +69,18 @@ def session_of(memory: str):
     return session
 
 
-def vote(session, path: Path, out: Path) -> None:
+def vote(session: Any, path: Path, out: Path) -> None:
     """The value that most sources name, of every item, as Spark users would write it."""
     from pyspark.sql import functions as f
 
     claims = session.read.parquet(str(path))
-    counted = claims.groupBy("entity", "attribute", "value").agg(f.count_distinct("source").alias("n"))
+    item = ("entity", "attribute")
+    counted = claims.groupBy(*item, "value").agg(f.count_distinct("source").alias("n"))
     best = f.max_by("value", "n").alias("value"), f.max("n").alias("n")
-    counted.groupBy("entity", "attribute").agg(*best).write.mode("overwrite").parquet(str(out))
+    counted.groupBy(*item).agg(*best).write.mode("overwrite").parquet(str(out))
 
 
-def default(session, path: Path, out: Path) -> veracity.Result:
+def default(session: Any, path: Path, out: Path) -> veracity.Result:
     result = veracity.discover(session.read.parquet(str(path)))
     result.truths.write.mode("overwrite").parquet(str(out))
     return result
@@ -95,9 +98,12 @@ def ratios(folder: Path, n_claims: int, memory: str) -> None:
     load = "/".join(f"{x:.1f}" for x in os.getloadavg())
     print(f"{n_claims:,} claims, {os.cpu_count()} cores, load {load}")
     print(f"seconds by phase: {dict(result.run.seconds)}")
-    print(f"| whole default / Spark's vote | {ours:.1f} s / {by_vote:.1f} s | {ours / by_vote:.2f} | at most 4 |")
     goal = 1.5 * local_sweep + 0.5
-    print(f"| a sweep / Local's | {sweep:.2f} s / {local_sweep:.2f} s | at most {goal:.2f} s |")
+    for measure, one, other, most in (
+        ("whole default / Spark's vote", ours, by_vote, "4 times"),
+        ("a sweep / a sweep of Local", sweep, local_sweep, f"{goal:.2f} s"),
+    ):
+        print(f"| {measure} | {one:.2f} s / {other:.2f} s | {one / other:.2f} | at most {most} |")
 
 
 def one_size(folder: Path, n_claims: int, memory: str) -> None:
@@ -119,13 +125,14 @@ def growth(folder: Path, sizes: list[int], memory: str) -> None:
         ).stdout.split()
         found.append([float(word) for word in told[-5:]])
         n, seconds, before, after, parts = found[-1]
-        print(f"| {n:,.0f} claims | {parts:.0f} parts | {seconds:.1f} s | driver {before:.0f} to {after:.0f} MB |")
+        driver = f"driver {before:.0f} to {after:.0f} MB"
+        print(f"| {n:,.0f} claims | {parts:.0f} parts | {seconds:.1f} s | {driver} |")
     (n_first, first, *_), (n_last, last, *_) = found[0], found[-1]
     exponent = math.log(last / first) / math.log(n_last / n_first)
     print(f"| growth | exponent {exponent:.2f} | at most 1.1 |")
 
 
-def timed(work):
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     began = time.perf_counter()
     found = work()
     return time.perf_counter() - began, found

@@ -277,8 +277,11 @@ def _prepare_for(
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
     if _is_for_spark(claims, engine):
-        normalise = fitted.normalisation is not None
-        claims = open_for_spark(claims, columns or fitted.columns, fitted.kind, normalise, engine)
+        claims = open_for_spark(
+            claims, columns or fitted.columns, fitted.kind, normalise=False, engine=engine
+        )
+        if fitted.normalisation is not None:
+            claims = claims.normalised_as(fitted.normalisation, fitted.values)
     if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
         claims = open_claims_like(
             claims,
@@ -286,6 +289,7 @@ def _prepare_for(
             kind=fitted.kind,
             normalisation=fitted.normalisation,
             like=fitted.values,
+            memory=getattr(engine, "allowed", None),
         )
     elif claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
@@ -386,7 +390,13 @@ def _as_table(
     if _is_for_spark(claims, engine):
         return open_for_spark(claims, columns, kind or usual, normalise, engine)
     if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
-        return open_claims(claims, columns=columns, kind=kind or usual, normalise=normalise)
+        return open_claims(
+            claims,
+            columns=columns,
+            kind=kind or usual,
+            normalise=normalise,
+            memory=getattr(engine, "allowed", None),
+        )
     if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims
@@ -424,16 +434,11 @@ def open_for_spark(
     engine: Engine,
     encoding: str = "utf-8",
 ) -> SparkClaims:
-    """Find claims that Spark is to read; they are not normalised there."""
-    if normalise is not False:
-        raise ParameterError(
-            "normalising needs all values on one machine, and these are on Spark: give "
-            "veracity.read_claims(path, normalise=True) with this engine if they fit here, or "
-            "bring values to one spelling beforehand"
-        )
+    """Find claims that Spark is to read; to normalise, their different values come here."""
     assert isinstance(engine, Spark)
     session = None if is_spark_frame(claims) else engine.started()
-    return open_on_spark(claims, session, columns=columns, kind=kind, encoding=encoding)
+    found = open_on_spark(claims, session, columns=columns, kind=kind, encoding=encoding)
+    return found if normalise is False else found.normalised(normalise)
 
 
 def _check_min_plausibility(min_plausibility: float | None) -> None:

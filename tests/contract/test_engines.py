@@ -171,3 +171,51 @@ def test_questions_checks_and_evaluation_are_the_same(engine):
     )
     one, other = (veracity.check(result) for result in (found, expected))
     assert [w.sentence for w in one.warnings] == [w.sentence for w in other.warnings]
+
+
+@pytest.mark.parametrize("kind", ["categorical", "numeric"])
+def test_values_are_normalised_as_if_all_were_in_memory(engine, kind):
+    claims = claims_of(kind)
+    odd = pl.int_range(pl.len()) % 3 == 0
+    if kind == "numeric":
+        shown = pl.col("value").cast(pl.String)
+        claims = claims.with_columns(value=pl.when(odd).then(shown + " USD").otherwise(shown))
+        known = None
+    else:
+        words = pl.format("Gate {}", pl.col("value").str.replace(".0", "", literal=True))
+        shouted = words.str.to_uppercase()
+        claims = claims.with_columns(value=pl.when(odd).then(shouted).otherwise(words))
+        claims = pl.concat([claims, claims.head(2).with_columns(value=pl.lit("n/a"))])
+        known = claims.unique(["entity", "attribute"]).sort("entity", "attribute").head(20)
+        known = known.drop("source").with_columns(pl.col("value").str.to_lowercase())
+    found, expected = (
+        discover(claims, kind=kind, normalise=True, known=known, engine=e) for e in (engine, None)
+    )
+    assert_same_answers(found, expected)
+    assert found.changes.equals(expected.changes)
+    assert found.run.normalisation == expected.run.normalisation
+    assert found.run.input.rows == expected.run.input.rows
+    assert [note for note in found.notes if "on disk" not in note] == expected.notes
+    judged, usual = (r.fitted.judge(claims, engine=engine) for r in (found, expected))
+    assert_same_answers(judged, usual)
+
+
+@pytest.mark.parametrize("kind", ["categorical", "multiple", "binary", "numeric"])
+def test_a_saved_run_that_memory_does_not_hold_stays_on_disk(engine, kind, tmp_path, monkeypatch):
+    claims = claims_of(kind)
+    found = discover(claims, kind=kind, engine=engine)
+    found.save(tmp_path / "run")
+    monkeypatch.setattr("veracity.result.fits", lambda n_claims: False)
+    loaded = veracity.load(tmp_path / "run")
+    assert_same_answers(loaded, found)
+    assert repr(loaded) == repr(found)
+    assert len(loaded.encoded.blocks) == len(found.encoded.blocks)
+    for one, other in zip(loaded.encoded.blocks, found.encoded.blocks, strict=True):
+        assert one.number == other.number
+        for name in ("source_of_support", "source_of_voice", "label_of_fact", "attribute_of_item"):
+            assert getattr(one, name).tolist() == getattr(other, name).tolist()
+    assert_same_answers(loaded.fitted.judge(claims), found.fitted.judge(claims))
+    (tmp_path / "run" / "blocks.parquet").unlink()
+    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 10)
+    with pytest.raises(veracity.errors.TooLarge, match=r"claims need about .* GB of memory"):
+        veracity.load(tmp_path / "run")

@@ -355,8 +355,19 @@ def test_columns_are_found_and_refused_as_elsewhere(engine):
 def test_the_work_on_a_spark_frame_is_done_where_it_lives(engine):
     with pytest.raises(ParameterError, match="is done where it lives"):
         veracity.discover(frame_of(claims_of("categorical")), engine=veracity.Local())
-    with pytest.raises(ParameterError, match="normalising needs all values on one machine"):
-        veracity.discover(frame_of(claims_of("categorical")), normalise=True)
+
+
+def test_values_are_normalised_as_on_one_machine(engine):
+    claims = claims_of("categorical").with_columns(
+        value=pl.when(pl.col("source") == "s1").then(pl.format(" {} ", "value")).otherwise("value")
+    )
+    found = veracity.discover(frame_of(claims), "sums", normalise=True, engine=engine)
+    expected = veracity.discover(claims, "sums", normalise=True)
+    assert sorted(found.notes) == sorted(expected.notes)
+    assert as_polars(found.changes).equals(expected.changes)
+    assert_same_answers(on_this_machine(found), expected)
+    again = expected.fitted.judge(frame_of(claims), engine=engine)
+    assert_same_answers(on_this_machine(again), expected.fitted.judge(claims))
 
 
 def test_frames_of_spark_connect_are_refused_in_one_sentence():

@@ -211,8 +211,8 @@ class Names(NamedTuple):
     attributes: pl.Series
     """Empty where there are none."""
     n_open: int = 0
-    """How many different values there are, at least, where they are too many to be numbered for
-    all: then there are no labels, and values are numbered within their part. Else 0."""
+    """Where there are more different values than this, which is too many to be numbered for all,
+    there are no labels, and values are numbered within their part. Else 0."""
 
     @property
     def n_sources(self) -> int:

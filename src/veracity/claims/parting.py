@@ -17,7 +17,15 @@ from veracity.claims.block import IntArray, Names
 from veracity.claims.numbering import Hashes, hashes_of_items
 from veracity.claims.schema import keys_of, numbers_in
 
-__all__ = ["MOST_LABELS", "AllNames", "Decided", "LocalNames", "part_of_row", "values_of"]
+__all__ = [
+    "MOST_LABELS",
+    "AllNames",
+    "Decided",
+    "LocalNames",
+    "part_of_row",
+    "places_among",
+    "values_of",
+]
 
 MOST_LABELS = 1 << 22
 """So many different values are numbered for all parts; if there are more, each stays in its own."""
@@ -101,23 +109,24 @@ class AllNames:
     def __init__(self, are_numbers: bool, most_labels: int = MOST_LABELS) -> None:
         self._are_numbers, self._most = are_numbers, most_labels
         self._sources, self._spellings, self._attributes = _Union(), _Union(), _Union()
-        self._n_open = 0
-        self._n_merged = 0
+        self._is_open = False
 
     def add(self, names: LocalNames) -> None:
         """Take the names of a part in."""
         self._sources.add(names.sources)
         self._attributes.add(names.attributes)
-        self._n_merged += names.n_merged
-        if not self._n_open:
+        if not self._is_open:
             self._spellings.add(names.spellings)
-            if self._spellings.n_at_least > self._most:
-                self._n_open = self._spellings.n_at_least
-                self._spellings = _Union()
-        self._n_open = max(self._n_open, names.n_values) if self._n_open else 0
+            self._open_if_too_many()
+
+    def _open_if_too_many(self) -> None:
+        if self._spellings.n_at_least > self._most:
+            self._spellings, self._is_open = _Union(), True
 
     def together(self) -> LocalNames:
         """All names, sorted, as if all parts had been one."""
+        self._spellings.sorted()  # now it is known how many there are
+        self._open_if_too_many()
         spellings = self._spellings.sorted()
         value = values_of(spellings, self._are_numbers)
         by_value = np.argsort(value, kind="stable")
@@ -128,8 +137,8 @@ class AllNames:
 
     @property
     def n_open(self) -> int:
-        """At least how many different values there are where they are open; else 0."""
-        return self._n_open
+        """Than how many there are more different values, once all are together; 0 if not open."""
+        return self._most if self._is_open else 0
 
 
 class _Union:

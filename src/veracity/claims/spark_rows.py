@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
+from veracity.claims.normalise import (
+    ADVICE,
+    BYTES_PER_VALUE,
+    Normalisation,
+    Normalise,
+    Rewriting,
+    detect,
+)
 from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind, find_columns
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES, name_of
 from veracity.io.frames import FrameKind, is_spark_frame
+from veracity.io.memory import require_room
 
 __all__ = ["SparkClaims", "open_on_spark"]
 
@@ -40,6 +49,48 @@ class SparkClaims:
     frame_kind: FrameKind = "spark"
     normalisation: Mapping[str, Any] | None = None
     changes: pl.DataFrame | None = field(default=None)
+    rewriting: Rewriting | None = None
+    """What becomes of each value, if values are normalised."""
+
+    @property
+    def like(self) -> pl.DataFrame | None:
+        """The values as they are written now, if they are normalised."""
+        return None if self.rewriting is None else self.rewriting.like
+
+    def normalised(self, normalise: Normalise) -> SparkClaims:
+        """The same, with values that mean the same brought to one spelling."""
+        kinds = {} if normalise is True or normalise is False else normalise
+        seen = self._seen()
+        found = detect(seen, kinds=kinds, claims_kind=self.kind)
+        return self._rewritten(found, Rewriting(found, seen, None))
+
+    def normalised_as(self, told: Mapping[str, Any], like: pl.DataFrame | None) -> SparkClaims:
+        """The same, with values normalised as others were, and spelt `like` them."""
+        found = Normalisation.from_json(told)
+        return self._rewritten(found, Rewriting(found, self._seen(), like))
+
+    def _rewritten(self, found: Normalisation, rewriting: Rewriting) -> SparkClaims:
+        return replace(
+            self,
+            rewriting=rewriting,
+            normalisation=found.to_json(),
+            changes=rewriting.changes,
+            notes=(*self.notes, *rewriting.notes),
+        )
+
+    def _seen(self) -> pl.DataFrame:
+        """The different values of each attribute, and how many claims name them: these come here."""
+        frame = self.frame.na.drop(subset=["source", "entity", "value"])
+        for name, kind in self.frame.dtypes:
+            if kind == "string" and name != "attribute":
+                frame = frame.filter(frame[name] != "")
+        keys = [name for name in ("attribute", "value") if name in frame.columns]
+        counted = frame.groupBy(*keys).count()
+        n_values = counted.count()
+        what = f"{self.origin}: to normalise, {n_values:,} different values, on this machine,"
+        require_room(BYTES_PER_VALUE * n_values, what, ADVICE)
+        seen = pl.DataFrame(pl.from_arrow(counted.toArrow()))
+        return seen.select(*keys, claims=pl.col("count").cast(pl.UInt64)).sort(keys)
 
 
 def open_on_spark(

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import io
 import math
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, NamedTuple, overload
 
 import numpy as np
@@ -37,7 +39,7 @@ from veracity.io.pieces import PieceTable
 from veracity.io.spill import Shelf, Spill, spilling
 from veracity.workers import in_order
 
-__all__ = ["SpilledBlocks", "SpilledParts", "encode_spilled"]
+__all__ = ["Room", "SpilledBlocks", "SpilledParts", "encode_spilled", "spilled_parts"]
 
 Tell = Callable[[str, int, int], None]
 
@@ -49,8 +51,8 @@ SHARE_OF_ROWS = 0.06
 """What share of the memory parts may take while they are encoded, and rows that are gathered to be
 written to theirs: of these there are several at a time, and copies of them."""
 
-BYTES_ON_DISK = 120
-"""What a claim takes on disk: its row until its part is encoded, then its share of a block."""
+BYTES_ON_DISK = 40
+"""What a claim takes on disk, at least: its row until all are encoded, and its share of a block."""
 
 FEWEST_ROWS = 1 << 8
 MOST_ROWS = 1 << 23
@@ -124,6 +126,14 @@ def _amount(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**8 else f"{n_bytes / 1e6:,.1f} MB"
 
 
+def spilled_parts(parts: Iterable[Part], room: Room) -> SpilledParts:
+    """Parts that come one after the other, numbered as they are to be, put on disk."""
+    writer = _PartsWriter(room)
+    for part in parts:
+        writer.add(PartOfRows(LocalNames.nothing(), (part,)))
+    return writer.finish()
+
+
 class _Rows:
     """The rows of all parts, on disk, until their part is encoded."""
 
@@ -194,10 +204,14 @@ class _PartsWriter:
         self._spill, self._memory = room.spill, room.memory
         self._blocks = Shelf(room.spill, "blocks")
         self._is_one: list[bool] = []
-        self._names: list[LocalNames] = []
+        self._part_of_block: list[int] = []
+        self._n_parts = 0
         self._has_values = True
 
     def add(self, found: PartOfRows) -> None:
+        with spilling(self._spill.place), self._names_file(self._n_parts).open("wb") as file:
+            pickle.dump(found.names, file)  # names of open values are as many as there are facts
+        self._n_parts += 1
         for part in found.parts:
             number, block = len(self._blocks), part.block
             is_one = block.source_of_voice is block.source_of_support
@@ -206,7 +220,7 @@ class _PartsWriter:
                 arrays[4] = arrays[4][:0]
             self._blocks.add(arrays)
             self._is_one.append(is_one)
-            self._names.append(found.names)
+            self._part_of_block.append(self._n_parts - 1)
             with spilling(self._spill.place):
                 part.items.write_ipc(self._spill.folder / f"items-{number}")
                 if part.values is not None:
@@ -219,16 +233,24 @@ class _PartsWriter:
 
     def renumber(self, places: Callable[[LocalNames], tuple[IntArray, ...]]) -> None:
         """Give sources, values and attributes the numbers they have among all."""
-        own, (source, label, attribute) = self._names[0], places(self._names[0])
-        for number, names in enumerate(self._names):
-            if names is not own:  # blocks of a part have names in common
-                own, (source, label, attribute) = names, places(names)
+        part = -1
+        for number, own in enumerate(self._part_of_block):
+            if own != part:  # blocks of a part have names in common
+                part, (source, label, attribute) = own, places(self._names_of(own))
             _, _, supports, _, voices, _, labels, attributes, *_ = self._blocks[number]
             changed = {2: source[supports], 6: label[labels], 7: attribute[attributes]}
             if not self._is_one[number]:
                 changed[4] = source[voices]
             self._blocks.change(number, changed)
-        self._names.clear()
+
+    def _names_of(self, part: int) -> LocalNames:
+        file = self._names_file(part)
+        names: LocalNames = pickle.loads(file.read_bytes())
+        file.unlink()
+        return names
+
+    def _names_file(self, part: int) -> Path:
+        return self._spill.folder / f"names-{part}"
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,14 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
                 encoding=encoding,
                 normalisation=fitted.normalisation,
                 like=fitted.values,
+                memory=engine.allowed,
             )
         else:
-            normalise = fitted.normalisation is not None
-            claims = open_for_spark(path, columns, fitted.kind, normalise, engine, encoding)
+            claims = open_for_spark(
+                path, columns, fitted.kind, normalise=False, engine=engine, encoding=encoding
+            )
+            if fitted.normalisation is not None:
+                claims = claims.normalised_as(fitted.normalisation, fitted.values)
         result = getattr(fitted, name)(
             claims,
             min_plausibility=options["min_plausibility"],

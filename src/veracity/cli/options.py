@@ -214,7 +214,7 @@ def chosen_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when
     return Spark(master=master or "local[*]")
 
 
-def opened(path: str, engine: Any, options: dict[str, Any], **told: Any) -> Any:  # noqa: ANN401
+def opened(path: str, engine: Any, options: dict[str, Any]) -> Any:  # noqa: ANN401
     """The claims at a path, to be read by the engine."""
     from veracity.claims.read import open_claims
     from veracity.discovery import open_for_spark
@@ -224,7 +224,12 @@ def opened(path: str, engine: Any, options: dict[str, Any], **told: Any) -> Any:
     normalise = chosen_normalise(options)
     if isinstance(engine, Local):
         return open_claims(
-            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise, **told
+            path,
+            columns=columns,
+            kind=kind,
+            encoding=encoding,
+            normalise=normalise,
+            memory=engine.allowed,
         )
     return open_for_spark(path, columns, kind, normalise, engine, encoding)
 

@@ -16,7 +16,7 @@ from veracity.claims.spilled import Room, SpilledBlocks, encode_spilled
 from veracity.engines.beside import Answers, Beside
 from veracity.engines.merging import merged
 from veracity.errors import ParameterError
-from veracity.io.memory import BYTES_PER_CLAIM, as_bytes, free_memory
+from veracity.io.memory import as_bytes, fits, free_memory
 from veracity.io.spill import Spill
 from veracity.progress import Progress
 from veracity.workers import in_order
@@ -112,11 +112,16 @@ class Local:
 
     def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
         """Turn claims into blocks: in memory if they fit, else on disk."""
-        memory = free_memory() if self.memory is None else as_bytes(self.memory)
-        if memory is None or BYTES_PER_CLAIM * table.n_rows <= memory:
+        memory = self.allowed
+        if memory is None or fits(table.n_rows, memory):
             return encode(table, tell, self.claims_per_block)
         room = Room(Spill(self.spill), memory, self.threads or os.cpu_count() or 1)
         return encode_spilled(table, room, tell, self.claims_per_block)
+
+    @property
+    def allowed(self) -> int | None:
+        """How many bytes of memory may be used; None where nobody tells."""
+        return free_memory() if self.memory is None else as_bytes(self.memory)
 
     def hold(self, blocks: Iterable[Block]) -> HeldLocally:
         """Keep the blocks in memory, or look at them where they are on disk."""

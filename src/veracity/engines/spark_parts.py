@@ -27,6 +27,7 @@ from veracity.claims.encode import (
     encode_part,
     notes_of,
 )
+from veracity.claims.normalise import Rewriting
 from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream, checked_rows, lacking_notes
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
@@ -100,13 +101,17 @@ class EncodingRows:
     kind: Kind
     origin: str
     are_numbers: bool | None
+    rewriting: Rewriting | None
 
     def __call__(self, batches: Iterable[Any]) -> Made | None:
         """Check and encode the rows."""
         frames = [pl.DataFrame(pl.from_arrow(batch)) for batch in batches if batch.num_rows]
         if not frames:
             return None
-        rows, n_lacking = checked_rows(pl.concat(frames), self.kind, self.origin)
+        read_as = self.kind if self.rewriting is None else "categorical"
+        rows, n_lacking = checked_rows(pl.concat(frames), read_as, self.origin)
+        if self.rewriting is not None:
+            rows = self.rewriting.of(rows)
         n_rows = sum(map(len, frames))
         found = encode_part(
             [rows], self.kind, len(rows), 1 << 60, are_numbers=self.are_numbers, threads=1
@@ -252,7 +257,8 @@ def _made(engine: Spark, claims: SparkClaims, are_numbers: bool | None) -> MadeP
     frame = claims.frame
     keys = [name for name in ("entity", "attribute", "fact") if name in frame.columns]
     parted = frame.repartition(engine.partitions or _n_parts(frame), *keys)
-    return MadeParts(parted, EncodingRows(claims.kind, claims.origin, are_numbers))
+    make = EncodingRows(claims.kind, claims.origin, are_numbers, claims.rewriting)
+    return MadeParts(parted, make)
 
 
 def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame

@@ -186,8 +186,8 @@ class ItemsAmong:
     def __call__(self, part: Part) -> BoolArray:
         """One truth value per item."""
         keys = [key for key in keys_of(part.items) if key in self.table.columns]
-        types = {key: part.items[key].dtype for key in keys}
-        named = self.table.select(keys).cast(types, strict=False).unique()
+        own = (pl.col(key).cast(part.items[key].dtype, strict=False) for key in keys)
+        named = self.table.select(*own).unique()
         items = part.items.select(keys).with_row_index("place")
         is_meant = np.zeros(len(items), dtype=np.bool_)
         is_meant[items.join(named, on=keys)["place"].to_numpy()] = True

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from veracity.errors import ParameterError, TooLarge
 
-__all__ = ["BYTES_PER_CLAIM", "as_bytes", "free_memory", "require_room"]
+__all__ = ["BYTES_PER_CLAIM", "as_bytes", "fits", "free_memory", "require_room"]
 
 BYTES_PER_CLAIM = 100
 """What a run in memory needs for each claim, from reading to tables: see docs/performance.md."""
@@ -50,6 +50,12 @@ def require_room(
             f"{what} need about {n_bytes / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are "
             f"free; {advice}"
         )
+
+
+def fits(n_claims: int, memory: int | None = None) -> bool:
+    """Whether so many claims can be worked on in memory: in what is free, unless told otherwise."""
+    memory = free_memory() if memory is None else memory
+    return memory is None or BYTES_PER_CLAIM * n_claims <= memory
 
 
 def free_memory() -> int | None:

@@ -96,6 +96,22 @@ class PieceTable:
             if n_rows == 0:
                 return
 
-    def write_parquet(self, path: Path, **options: Any) -> None:  # noqa: ANN401 - Polars' own
-        """Write the rows to one file, piece by piece."""
-        self.scan().sink_parquet(path, maintain_order=True, engine="streaming", **options)
+    def write_parquet(
+        self,
+        path: Path,
+        *,
+        compression_level: int | None = None,
+        tell: Callable[[int], None] | None = None,
+    ) -> None:
+        """Write the rows to one file, piece by piece; it is told how many pieces are made."""
+
+        def make(number: int) -> pl.DataFrame:
+            if tell is not None:
+                tell(number)
+            return self._make(number)
+
+        table = PieceTable(self.name, make, self.n_pieces, self._n_rows)
+        table._first = self._first
+        table.scan().sink_parquet(
+            path, compression_level=compression_level, maintain_order=True, engine="streaming"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,15 +17,19 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.claims.block import BoolArray, FloatArray, Names
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encode import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
+from veracity.claims.spilled import Room, spilled_parts
+from veracity.engines import Local
 from veracity.errors import NoClaims, ParameterError, UnreadableFile
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
 from veracity.io.folders import check_target, finished_folder
-from veracity.io.frames import FrameKind, hand_back
+from veracity.io.frames import ROWS_PER_BATCH, FrameKind, hand_back
+from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
 from veracity.io.pieces import PieceTable
-from veracity.result.layout import encoded_from, saved_tables
+from veracity.io.spill import Spill
+from veracity.result.layout import blocks_table, part_from, saved_tables
 from veracity.result.run import Run
 from veracity.result.tables import (
     Rightness,
@@ -40,6 +44,9 @@ __all__ = ["RUN_FILE", "Result", "load"]
 
 RUN_FILE = "run.json"
 """The file that makes a folder the folder of a run."""
+
+LITTLE = 10**9
+"""Bytes of memory that are used where the system does not tell how many are free."""
 
 FITTED_FILE = "fitted.npz"
 """What was learned, as arrays."""
@@ -219,9 +226,14 @@ class Result:
         n_written, n_rows = 0, sum(map(len, tables.values()))
         with finished_folder(target) as unfinished:
             for name, table in tables.items():
+                target_file = unfinished / f"{name}.parquet"
                 if progress is not None:
                     progress("writing", n_written, n_rows)
-                table.write_parquet(unfinished / f"{name}.parquet", compression_level=1)
+                if isinstance(table, PieceTable):
+                    tell = _told(table, progress)
+                    table.write_parquet(target_file, compression_level=1, tell=tell)
+                else:
+                    table.write_parquet(target_file, compression_level=1)
                 n_written += len(table)
             if progress is not None:
                 progress("writing", n_rows, n_rows)
@@ -254,6 +266,10 @@ class Result:
             frames["claims"], frames["layout"] = saved_tables(self.encoded)
             frames["labels"] = self.encoded.names.labels.to_frame("label")
             frames["attributes"] = self.encoded.names.attributes.to_frame("attribute")
+            if len(self.encoded.blocks) > 1:
+                frames["blocks"] = blocks_table(self.encoded)
+            if self.encoded.names.n_open:
+                frames["open_values"] = pl.DataFrame({"values": [self.encoded.names.n_open]})
         return frames
 
     def __repr__(self) -> str:
@@ -302,6 +318,15 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
+def _told(
+    table: PieceTable, progress: Callable[[str, int, int], None] | None
+) -> Callable[[int], None] | None:
+    """Who tells how many pieces of a table are written."""
+    if progress is None:
+        return None
+    return lambda number: progress(f"writing {table.name}", number, table.n_pieces)
+
+
 def load(folder: str | os.PathLike[str]) -> Result:
     """Read a result that `Result.save` wrote."""
     path = Path(folder)
@@ -311,13 +336,77 @@ def load(folder: str | os.PathLike[str]) -> Result:
         )
     try:
         run = Run.from_json(json.loads((path / RUN_FILE).read_text(encoding="utf-8")))
-        tables = Tables(*(_read_table(path, field.name) for field in fields(Tables)))
-        _check_tables(tables)
-        encoded = _encoded_in(path, run, tables)
-        fitted = _fitted_in(path, run, encoded)
+        tables, encoded, names = (_on_disk if _is_large(path, run) else _in_memory)(path, run)
+        fitted = _fitted_in(path, run, names)
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise UnreadableFile(f"{path}: the run is damaged ({error}); discover it again") from error
     return Result(tables, run, fitted=fitted, encoded=encoded)
+
+
+def _is_large(path: Path, run: Run) -> bool:
+    """Whether a run has to stay on disk."""
+    if fits(run.input.claims):
+        return False
+    if not (path / "blocks.parquet").exists():
+        n_bytes = BYTES_PER_CLAIM * run.input.claims
+        require_room(n_bytes, f"{path}: its {run.input.claims:,} claims")
+    return True
+
+
+def _in_memory(path: Path, run: Run) -> tuple[Tables, Encoded | None, Names | None]:
+    """The tables of a run, its claims as one block, and the names; an older version kept fewer."""
+    tables = Tables(*(_read_table(path, field.name) for field in fields(Tables)))
+    _check_tables(tables)
+    claims, layout = (_read_table(path, name) for name in ("claims", "layout"))
+    names = _names_in(path, tables.sources)
+    if claims is None or layout is None or names is None:
+        return tables, None, None
+    part = part_from(tables.facts, (claims, layout), names, run.kind)
+    return tables, Encoded(run.kind, names, PartsInMemory((part,))), names
+
+
+def _on_disk(path: Path, run: Run) -> tuple[Tables, Callable[[], Encoded], Names]:
+    """The same of a run that memory does not hold: its tables are read when they are asked for.
+
+    So are its claims, block by block, as they were when they were saved.
+    """
+    truths, facts = (_scanned_table(path, name) for name in ("truths", "facts"))
+    small = (_read_table(path, name) for name in ("sources", "copies", "changes"))
+    tables = Tables(truths, facts, *small)
+    names = _names_in(path, tables.sources)
+    if names is None:
+        raise ValueError("labels.parquet or attributes.parquet is not there")
+
+    def encoded() -> Encoded:
+        engine = Local()
+        room = Room(Spill(), engine.allowed or LITTLE, os.cpu_count() or 1)
+        return Encoded(run.kind, names, spilled_parts(_saved_parts(path, names, run.kind), room))
+
+    return tables, encoded, names
+
+
+def _saved_parts(path: Path, names: Names, kind: Kind) -> Iterator[Part]:
+    """The claims of a run, one block after the other."""
+    tables = {n: pl.scan_parquet(path / f"{n}.parquet") for n in ("facts", "claims", "layout")}
+    first_fact = first_claim = 0
+    for n_facts, n_claims in pl.read_parquet(path / "blocks.parquet").iter_rows():
+        facts, layout = (
+            tables[name].slice(first_fact, n_facts).collect() for name in ("facts", "layout")
+        )
+        claims = tables["claims"].slice(first_claim, n_claims).collect()
+        claims = claims.with_columns(pl.col("fact") - first_fact)
+        yield part_from(facts, (claims, layout), names, kind)
+        first_fact, first_claim = first_fact + n_facts, first_claim + n_claims
+
+
+def _scanned_table(path: Path, name: str) -> PieceTable:
+    rows = pl.scan_parquet(path / f"{name}.parquet")
+    n_rows = rows.select(pl.len()).collect().item()
+
+    def piece(number: int) -> pl.DataFrame:
+        return rows.slice(number * ROWS_PER_BATCH, ROWS_PER_BATCH).collect()
+
+    return PieceTable(name, piece, -(-n_rows // ROWS_PER_BATCH), n_rows)
 
 
 def _read_table(path: Path, name: str) -> Any:  # noqa: ANN401 - a frame, or none if it may lack
@@ -326,21 +415,22 @@ def _read_table(path: Path, name: str) -> Any:  # noqa: ANN401 - a frame, or non
     return pl.read_parquet(file) if is_needed or file.exists() else None
 
 
-def _encoded_in(path: Path, run: Run, tables: Tables) -> Encoded | None:
-    """The claims, from the tables; None if an older version saved the run."""
-    claims, layout, labels, attributes = (
-        _read_table(path, name) for name in ("claims", "layout", "labels", "attributes")
-    )
-    if claims is None or layout is None or labels is None or attributes is None:
+def _names_in(path: Path, sources: pl.DataFrame) -> Names | None:
+    """The names of sources, labels and attributes; None if an older version saved the run."""
+    labels, attributes = (_read_table(path, name) for name in ("labels", "attributes"))
+    if labels is None or attributes is None:
         return None
-    names = Names(tables.sources["source"], labels["label"], attributes["attribute"])
-    return encoded_from(tables, (claims, layout), names, run.kind)
+    n_open = _read_table(path, "open_values")
+    return Names(
+        sources["source"], labels["label"], attributes["attribute"],
+        0 if n_open is None else n_open.item(),
+    )  # fmt: skip
 
 
-def _fitted_in(path: Path, run: Run, encoded: Encoded | None) -> Fitted | None:
+def _fitted_in(path: Path, run: Run, names: Names | None) -> Fitted | None:
     """What was learned; None where it was not kept, or cannot be made again from a file."""
     file = path / FITTED_FILE
-    if encoded is None or not file.exists():
+    if names is None or not file.exists():
         return None
     restored = importlib.import_module("veracity.algorithms.catalogue").restored
     algorithm = restored(run.algorithm, run.parameters)
@@ -348,7 +438,7 @@ def _fitted_in(path: Path, run: Run, encoded: Encoded | None) -> Fitted | None:
         return None
     with np.load(file, allow_pickle=False) as arrays:
         kept = {name: arrays[name] for name in arrays.files}
-    fitted = Fitted.from_arrays(algorithm, encoded.names, run.kind, kept, run.normalisation)
+    fitted = Fitted.from_arrays(algorithm, names, run.kind, kept, run.normalisation)
     return replace(fitted, columns=run.input.columns)
 
 

@@ -9,11 +9,17 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import NO_NUMBERS, UNKNOWN, Block, IntArray, Names
-from veracity.claims.encode import Encoded, Part, PartsInMemory
+from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind, keys_of
-from veracity.result.tables import Tables
 
-__all__ = ["SavedOfPart", "claims_of_block", "encoded_from", "layout_of_block", "saved_tables"]
+__all__ = [
+    "SavedOfPart",
+    "blocks_table",
+    "claims_of_block",
+    "layout_of_block",
+    "part_from",
+    "saved_tables",
+]
 
 
 def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
@@ -66,16 +72,25 @@ def layout_of_block(block: Block) -> pl.DataFrame:
     )
 
 
-def encoded_from(
-    tables: Tables, saved: tuple[pl.DataFrame, pl.DataFrame], names: Names, kind: Kind
-) -> Encoded:
+def blocks_table(encoded: Encoded) -> pl.DataFrame:
+    """One row per block: how many facts and claims it has, which stand together in their tables."""
+    sizes = [(block.n_facts, _n_claims(block, encoded.kind)) for block in encoded.blocks]
+    return pl.DataFrame(sizes, schema={"facts": pl.Int64, "claims": pl.Int64}, orient="row")
+
+
+def _n_claims(block: Block, kind: Kind) -> int:
+    return len(block.source_of_voice if kind == "binary" else block.source_of_support)
+
+
+def part_from(
+    facts: pl.DataFrame, saved: tuple[pl.DataFrame, pl.DataFrame], names: Names, kind: Kind
+) -> Part:
     """The claims that were saved, as one block; a `ValueError` if tables do not fit together.
 
     The names may be more than those of these claims: what was learned speaks of others, too.
     """
     claims, layout = saved
-    facts = tables.facts
-    _check(facts, claims, layout, len(tables.sources))
+    _check(facts, claims, layout, names.n_sources)
     keys = facts.select(keys_of(facts))
     item_of_fact = keys.select(pl.struct(keys.columns).rle_id()).to_series().to_numpy()
     first_fact = np.append(
@@ -96,7 +111,7 @@ def encoded_from(
             known_number_of_item=layout["known_number"].to_numpy()[first_fact[:-1]],
         )
     values = facts["value"] if "value" in facts.columns else None
-    return Encoded(kind, names, PartsInMemory((Part(block, items, values),)))
+    return Part(block, items, values)
 
 
 def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -> Block:
