@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from data import draw, write
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 import veracity
 
@@ -51,9 +53,7 @@ def main() -> None:
             ratios(folder, options.claims, options.memory)
 
 
-def session_of(memory: str) -> Any:
-    from pyspark.sql import SparkSession
-
+def session_of(memory: str) -> SparkSession:
     from veracity.engines.spark import OWN_SETTINGS
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -69,10 +69,8 @@ def session_of(memory: str) -> Any:
     return session
 
 
-def vote(session: Any, path: Path, out: Path) -> None:
+def vote(session: SparkSession, path: Path, out: Path) -> None:
     """The value that most sources name, of every item, as Spark users would write it."""
-    from pyspark.sql import functions as f
-
     claims = session.read.parquet(str(path))
     item = ("entity", "attribute")
     counted = claims.groupBy(*item, "value").agg(f.count_distinct("source").alias("n"))
@@ -80,7 +78,7 @@ def vote(session: Any, path: Path, out: Path) -> None:
     counted.groupBy(*item).agg(*best).write.mode("overwrite").parquet(str(out))
 
 
-def default(session: Any, path: Path, out: Path) -> veracity.Result:
+def default(session: SparkSession, path: Path, out: Path) -> veracity.Result:
     result = veracity.discover(session.read.parquet(str(path)))
     result.truths.write.mode("overwrite").parquet(str(out))
     return result

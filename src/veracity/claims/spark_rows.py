@@ -79,7 +79,7 @@ class SparkClaims:
         )
 
     def _seen(self) -> pl.DataFrame:
-        """The different values of each attribute, and how many claims name them: these come here."""
+        """The different values of each attribute, and how many claims name them, come here."""
         frame = self.frame.na.drop(subset=["source", "entity", "value"])
         for name, kind in self.frame.dtypes:
             if kind == "string" and name != "attribute":
