@@ -176,11 +176,16 @@ class Encoded:
         return np.split(number_of_fact, bounds)
 
     @property
+    def n_claims_of_block(self) -> list[int]:
+        """How many claims each block has, as a user would count them."""
+        if self.kind == "binary":
+            return [len(block.source_of_voice) for block in self.blocks]
+        return [len(block.source_of_support) for block in self.blocks]
+
+    @property
     def n_claims(self) -> int:
         """How many claims were made, as a user would count them."""
-        if self.kind == "binary":
-            return sum(len(block.source_of_voice) for block in self.blocks)
-        return sum(len(block.source_of_support) for block in self.blocks)
+        return sum(self.n_claims_of_block)
 
     @property
     def items(self) -> pl.DataFrame:

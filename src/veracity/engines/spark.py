@@ -47,6 +47,7 @@ MOST_COLLECTED = 64
 """Parts whose tallies come to the driver each by itself; of more, neighbours are merged before."""
 
 OWN_SETTINGS = {
+    "spark.executorEnv.POLARS_MAX_THREADS": "1",  # there are as many workers as cores
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",

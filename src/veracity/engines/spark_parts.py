@@ -55,6 +55,10 @@ BYTES_PER_PART = 1 << 24
 
 MOST_PARTS = 10_000
 
+MOST_BELIEVED = 1 << 34
+"""Bytes up to which Spark's guess is believed: that of a join is a product. Beyond, rows are
+counted."""
+
 BYTES_PER_CLAIM = 200
 """What a claim takes on one machine, with its share of names and tables."""
 
@@ -265,7 +269,7 @@ def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame
     """As many parts as a frame is large, by Spark's own guess, and as many as work at once."""
     at_once = int(frame.sparkSession.sparkContext.defaultParallelism)
     size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
-    if size > 1 << 50:  # it cannot tell
+    if size > MOST_BELIEVED:
         size = frame.count() * 16
     in_turn = math.ceil(size / BYTES_PER_PART / at_once)  # so that all are at work till the end
     return min(max(in_turn, 1) * at_once, MOST_PARTS)
@@ -544,9 +548,9 @@ class EncodedOnSpark(Encoded):
         return sum(counts.facts for counts in self.parts.counts)
 
     @property
-    def n_claims(self) -> int:
-        """How many claims were made, as a user would count them."""
-        return sum(counts.claims for counts in self.parts.counts)
+    def n_claims_of_block(self) -> list[int]:
+        """How many claims each block has, as a user would count them."""
+        return [counts.claims for counts in self.parts.counts]
 
     @property
     def n_facts_of_block(self) -> list[int]:

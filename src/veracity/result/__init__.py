@@ -128,6 +128,8 @@ class Result:
         """How often each source is right on each attribute, as arrays; None for numbers."""
         if self.encoded is None or self.kind == "numeric":
             return None
+        if self.encoded.is_elsewhere:
+            return self.here().rightness
         return rightness(self.encoded, self.plausibility_by_block)
 
     @property
