@@ -268,7 +268,7 @@ def _made(engine: Spark, claims: SparkClaims, are_numbers: bool | None) -> MadeP
 def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame
     """As many parts as a frame is large, by Spark's own guess, and as many as work at once."""
     at_once = int(frame.sparkSession.sparkContext.defaultParallelism)
-    size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
+    size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
     if size > MOST_BELIEVED:
         size = frame.count() * 16
     in_turn = math.ceil(size / BYTES_PER_PART / at_once)  # so that all are at work till the end
