@@ -8,6 +8,7 @@ machine. `executors` has what is done where the parts lie.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import sys
@@ -128,7 +129,8 @@ class Spark:
         session = self.started()
         rows = [(bytearray(packed(one)),) for one in sorted(blocks, key=lambda one: one.number)]
         spread = session.sparkContext.parallelize(rows, max(len(rows), 1))
-        return HeldOnSpark(MadeParts(session.createDataFrame(spread, "block binary"), _taken_in))
+        frame = session.createDataFrame(spread, "block binary")
+        return HeldOnSpark(MadeParts(frame, _taken_in), are_from_here=True)
 
 
 def _taken_in(batches: Iterable[Any]) -> Made | None:
@@ -214,10 +216,19 @@ class AnswersOnSpark(NamedTuple):
 
 
 class HeldOnSpark:
-    """Parts that lie where the executors are, and what is kept beside them."""
+    """Parts that lie where the executors are, and what is kept beside them.
 
-    def __init__(self, made: MadeParts, steps: tuple[tuple[str, Sent], ...] = ()) -> None:
-        self._made = made
+    Answers to blocks that are from here come back here.
+    """
+
+    def __init__(
+        self,
+        made: MadeParts,
+        steps: tuple[tuple[str, Sent], ...] = (),
+        *,
+        are_from_here: bool = False,
+    ) -> None:
+        self._made, self._are_from_here = made, are_from_here
         self._held = Held(made.store, uuid4().hex, steps)
         self._journal: dict[int, list[Sent]] = {}
 
@@ -234,6 +245,9 @@ class HeldOnSpark:
 
     def keep(self, look: Look, state: Any, turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
         """Where a look finds an answer and a tally: what finds the answers, the tallies merged."""
+        if self._are_from_here:
+            answers, tallies = zip(*self._found(look, state, turn), strict=True)
+            return answers, functools.reduce(merged, tallies)
         total = self.sweep(_TallyAlone(look), state, turn)
         answer = self._made.send((_AnswerAlone(look), state, turn))
         return AnswersOnSpark(self._with_journal(), answer), total
