@@ -19,6 +19,7 @@ import polars as pl
 
 from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
 from veracity.claims.encode import (
+    CLAIMS_PER_BLOCK,
     Encoded,
     Make,
     Part,
@@ -50,7 +51,7 @@ from veracity.progress import Progress
 
 __all__ = ["EncodedOnSpark", "PartsOnSpark", "encode_on_spark"]
 
-BYTES_PER_PART = 1 << 24
+BYTES_PER_PART = 1 << 23
 """Bytes of a frame, as Spark guesses them, from which a part is made: about a million claims."""
 
 MOST_PARTS = 10_000
@@ -270,7 +271,7 @@ def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame
     at_once = int(frame.sparkSession.sparkContext.defaultParallelism)
     size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
     if size > MOST_BELIEVED:
-        size = frame.count() * 16
+        size = frame.count() * BYTES_PER_PART // CLAIMS_PER_BLOCK
     in_turn = math.ceil(size / BYTES_PER_PART / at_once)  # so that all are at work till the end
     return min(max(in_turn, 1) * at_once, MOST_PARTS)
 
