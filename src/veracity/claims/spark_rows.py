@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -114,7 +115,9 @@ def open_on_spark(
         frame, origin = data, name_of(data)
     else:
         origin = os.fspath(data)
-        frame = _read(session, origin, encoding)
+        is_here = "://" not in origin and not origin.startswith("hdfs:")
+        # Spark would look for it from where Java was started
+        frame = _read(session, str(Path(origin).absolute()) if is_here else origin, encoding)
     wanted = CLAIM_COLUMNS[kind] if what == "claims" else CLAIM_COLUMNS[kind][1:]
     found, notes = _chosen(frame, wanted, columns or {}, origin)
     return SparkClaims(found[0], kind, origin, found[1], tuple(notes), encoding)
