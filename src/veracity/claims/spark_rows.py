@@ -115,8 +115,7 @@ def open_on_spark(
         frame, origin = data, name_of(data)
     else:
         origin = os.fspath(data)
-        is_here = "://" not in origin and not origin.startswith("hdfs:")
-        # Spark would look for it from where Java was started
+        is_here = Path(origin).exists()  # Spark would look for it from where Java was started
         frame = _read(session, str(Path(origin).absolute()) if is_here else origin, encoding)
     wanted = CLAIM_COLUMNS[kind] if what == "claims" else CLAIM_COLUMNS[kind][1:]
     found, notes = _chosen(frame, wanted, columns or {}, origin)
