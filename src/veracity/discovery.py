@@ -175,10 +175,13 @@ def answer(
         learned = learn(held, survey, algorithm, tell, kept)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
-    clock.lap("learn")
-    tell("looking for another reading", 0, 1)
-    readings = find_readings(encoded, algorithm, learned.state, judged)
-    clock.lap("readings")
+        clock.lap("learn")
+        tell("looking for another reading", 0, 1)
+        readings = find_readings(encoded, algorithm, learned.state, judged)
+        if readings:
+            learned = replace(learned, state=algorithm.doubted(learned.state))
+            judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
+        clock.lap("readings")
     fitted = Fitted(
         algorithm=algorithm,
         state=learned.state,

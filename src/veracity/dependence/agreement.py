@@ -26,6 +26,7 @@ __all__ = [
     "agreements",
     "confirmed",
     "dependent_pairs",
+    "mark_of_item",
     "mistakes",
     "pair_work",
     "slots_of",
@@ -202,7 +203,7 @@ def _looked_at(block: Block, dependence: Dependence, *, contested: bool) -> IntA
     items = _items(block, len(dependence.both), contested=contested)
     if dependence.stride == 1:
         return items
-    is_kept = _mark_of_item(block)[items] % np.uint64(dependence.stride) == 0
+    is_kept = mark_of_item(block)[items] % np.uint64(dependence.stride) == 0
     return np.asarray(items[is_kept])
 
 
@@ -214,7 +215,7 @@ def _items(block: Block, n_slots: int, *, contested: bool) -> IntArray:
     return np.flatnonzero(is_open)
 
 
-def _mark_of_item(block: Block) -> NDArray[np.uint64]:
+def mark_of_item(block: Block) -> NDArray[np.uint64]:
     """A number of each item that follows from what is said of it, wherever it lies."""
     said = np.repeat(block.label_of_fact.astype(np.uint64), block.n_supports_of_fact)
     mark = (said << np.uint64(32)) + block.source_of_support.astype(np.uint64) + np.uint64(1)

@@ -12,6 +12,7 @@ from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 __all__ = [
+    "MOST_CORRELATED",
     "SUREST",
     "Derived",
     "correlation_of",
