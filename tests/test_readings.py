@@ -102,10 +102,25 @@ def test_a_budget_of_nothing_is_refused(result):
         result.questions(0)
 
 
-def test_numbers_have_no_questions():
-    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": [1.0, 2.0]})
-    with pytest.raises(ParameterError, match="values or facts"):
-        veracity.discover(claims, kind="numeric").questions(3)
+def test_of_numbers_those_are_asked_whose_claims_lie_far_apart():
+    rows = [("a", "x", 1.0), ("b", "x", 1.0), ("c", "x", 1.2), ("a", "y", 5.0), ("b", "y", 9.0),
+            ("c", "y", 5.0), ("a", "z", 3.0), ("b", "z", 3.0)]  # fmt: skip
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    asked = veracity.discover(claims, kind="numeric").questions(5)
+    assert asked["entity"].to_list() == ["y", "x"]
+    assert asked["values"].to_list()[0] == ["5.0", "9.0"]
+    assert asked["plausibility"].is_null().all()
+    assert "far from the estimate" in asked["why"][0]
+    known = pl.DataFrame({"entity": ["y"], "value": [5.0]})
+    again = veracity.discover(claims, kind="numeric", known=known).questions(5)
+    assert again["entity"].to_list() == ["x"]
+
+
+def test_a_run_without_its_claims_has_no_questions(result, tmp_path):
+    folder = result.save(tmp_path / "run")
+    (folder / "claims.parquet").unlink()
+    with pytest.raises(ParameterError, match="saved without its claims; discover again"):
+        veracity.load(folder).questions(3)
 
 
 def test_the_command_asks(result, tmp_path):

@@ -7,7 +7,7 @@ less sure their word is here. And it settles the item itself.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -39,19 +39,20 @@ LOOKED_AT = 50
 
 
 def questions_of(result: Result, budget: int) -> pl.DataFrame:
-    """The items to ask for, those that help most first; the answer's own if nothing is known.
+    """The items to ask for, those that help most first.
 
     Items of one batch are to tell of different sources: what an answer would teach of a source
     counts less once another item of the batch does.
     """
-    encoded, fitted = result.encoded, result.fitted
     if budget < 1:
         raise ParameterError(f"questions: the budget must be at least 1, got {budget}")
-    if encoded is None or fitted is None or result.kind == "numeric":
-        raise ParameterError("questions: they need the claims of values or facts, and a kept fit")
+    if result.encoded is None:
+        raise ParameterError("questions: this run was saved without its claims; discover again")
+    if result.kind == "numeric":
+        return _of_numbers(result, budget)
+    encoded = result.encoded
     plausibility = tuple(encoded.by_block(result.tables.facts["plausibility"].to_numpy()))
-    judged = Judged(plausibility=plausibility)
-    readings = find_readings(encoded, fitted.algorithm, fitted.state, judged)
+    readings = _readings(result, plausibility)
     of_block = _deciding(encoded, readings)
     share = _share_of_cells(encoded)
     triples = zip(encoded.blocks, plausibility, of_block, strict=True)
@@ -61,6 +62,14 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     chosen = _diverse(encoded, plausibility, (helps, decides), share, budget)
     rows = [_row(result, item, first, readings, bool(decides[item]), helps) for item in chosen]
     return pl.DataFrame(rows, schema={**encoded.parts[0].items.schema, **COLUMNS})
+
+
+def _readings(result: Result, plausibility: tuple[FloatArray, ...]) -> list[Reading]:
+    """The other readings, with what they answer; nobody looks again where none was found."""
+    encoded, fitted = result.encoded, result.fitted
+    if not result.run.readings or encoded is None or fitted is None:
+        return []
+    return find_readings(encoded, fitted.algorithm, fitted.state, Judged(plausibility=plausibility))
 
 
 def _share_of_cells(encoded: Encoded) -> FloatArray:
@@ -115,35 +124,47 @@ def _diverse(
 ) -> list[int]:
     """One item after the other, each time that which helps most beside those chosen before."""
     helps, decides = found
-    first = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
     ranked = np.argsort(-np.round(helps / max(helps.max(), 1e-300), SAME), kind="stable")
-    left = [int(item) for item in ranked[: LOOKED_AT * budget] if helps[item] > 0.0]
-    taught = {item: _taught(encoded, plausibility, first, item) for item in left}
-    share, chosen = share.copy(), list[int]()
-    while left and len(chosen) < budget:
-        gains = [
-            float(share[taught[item][0]] @ taught[item][1]) * (DECIDES if decides[item] else 1.0)
-            for item in left
-        ]
-        item = left.pop(int(np.argmax(np.round(gains, 12))))
-        chosen.append(item)
-        share[taught[item][0]] *= UNLEARNED / (UNLEARNED + 1.0)
+    left = ranked[: LOOKED_AT * budget]
+    left = left[helps[left] > 0.0]
+    if not len(left):
+        return []
+    taught = _taught(encoded, plausibility, left)
+    times, share, chosen = np.where(decides[left], DECIDES, 1.0), share.ravel().copy(), list[int]()
+    is_left = np.ones(len(left), dtype=np.bool_)
+    while is_left.any() and len(chosen) < budget:
+        gains = np.add.reduceat(share[taught.cell] * taught.unsure, taught.first[:-1]) * times
+        best = int(np.argmax(np.where(is_left, np.round(gains, 12), -1.0)))
+        is_left[best] = False
+        chosen.append(int(left[best]))
+        cells = taught.cell[taught.first[best] : taught.first[best + 1]]
+        share[cells] *= UNLEARNED / (UNLEARNED + 1.0)
     return chosen
 
 
-def _taught(
-    encoded: Encoded, plausibility: tuple[FloatArray, ...], first: IntArray, item: int
-) -> tuple[Any, FloatArray]:
-    """The cells (source and attribute) that speak of an item, and how unsure each word is."""
-    part = int(np.searchsorted(first, item, side="right")) - 1
-    block, own = encoded.blocks[part], item - int(first[part])
-    facts = slice(int(block.first_fact_of_item[own]), int(block.first_fact_of_item[own + 1]))
-    p = plausibility[part][facts]
-    n_supports = block.n_supports_of_fact[facts]
-    a = int(block.first_support_of_fact[facts.start])
-    sources = block.source_of_support[a : a + int(n_supports.sum())]
-    cells = (sources, np.full(len(sources), block.attribute_of_item[own]))
-    return cells, np.repeat(p * (1.0 - p), n_supports)
+class _Taught(NamedTuple):
+    """Of which cells (source and attribute) each item would teach, and how unsure each word is."""
+
+    first: IntArray
+    cell: IntArray
+    unsure: FloatArray
+
+
+def _taught(encoded: Encoded, plausibility: tuple[FloatArray, ...], items: IntArray) -> _Taught:
+    n_attributes = max(len(encoded.names.attributes), 1)
+    bounds = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
+    cells, unsure = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    for item in items:
+        part = int(np.searchsorted(bounds, item, side="right")) - 1
+        block, own = encoded.blocks[part], int(item - bounds[part])
+        facts = slice(int(block.first_fact_of_item[own]), int(block.first_fact_of_item[own + 1]))
+        a, b = block.first_support_of_fact[[facts.start, facts.stop]]
+        source = block.source_of_support[a:b].astype(np.int64)
+        p = plausibility[part][facts]
+        cells.append(source * n_attributes + int(block.attribute_of_item[own]))
+        unsure.append(np.repeat(p * (1.0 - p), block.n_supports_of_fact[facts]))
+    first = np.cumsum([len(part) for part in cells])
+    return _Taught(first, np.concatenate(cells), np.concatenate(unsure))
 
 
 def _row(
@@ -177,3 +198,31 @@ def _row(
         "gain": float(helps[item]),
         "why": reason,
     }
+
+
+def _of_numbers(result: Result, budget: int) -> pl.DataFrame:
+    """The numbers to ask for: where claims lie far from the estimate, and there are many.
+
+    An error that is usual for one attribute is large for another, so errors are compared within
+    their attribute.
+    """
+    encoded, facts = result.encoded, result.tables.facts
+    assert encoded is not None
+    keys = encoded.parts[0].items.columns
+    n = pl.col("supporters")
+    by_support = pl.col("value").cast(pl.String).sort_by(n, descending=True, maintain_order=True)
+    spread = ((pl.col("distance") ** 2 * n).sum() / n.sum()).sqrt()
+    items = facts.group_by(keys, maintain_order=True).agg(
+        values=by_support.head(MOST_VALUES), claims=n.sum().cast(pl.Int64), spread=spread
+    )
+    is_known = np.concatenate([block.is_known for block in encoded.blocks])
+    usual = (pl.col("spread") ** 2).mean().sqrt()
+    times = pl.col("spread") / (usual.over("attribute") if "attribute" in keys else usual)
+    items = items.with_columns(times=times).filter(~pl.Series(is_known), pl.col("spread") > 0.0)
+    gain = pl.col("times") * (1.0 + pl.col("claims")).log(2.0)
+    why = pl.format(
+        "{} claims, {} times as far from the estimate as is usual", "claims", pl.col("times").round(1)
+    )
+    asked = items.with_columns(gain=gain, why=why, plausibility=pl.lit(None, pl.Float64))
+    order = asked.sort(pl.col("gain").round(SAME), *keys, descending=[True, *(False for _ in keys)])
+    return order.select(*keys, *COLUMNS).head(budget)
