@@ -88,6 +88,17 @@ def test_questions_of_a_batch_spread_over_attributes(flights):
     assert set(asked["attribute"]) == {"departure", "gate"}
 
 
+def test_where_sources_say_little_the_item_in_most_doubt_is_asked_for_first():
+    """An answer teaches of sources, but it teaches nothing of use if they say nothing else."""
+    rows = [(f"s{n}", "many voices", "a" if n < 8 else "b") for n in range(10)]
+    rows += [("t0", "in doubt", "a"), ("t1", "in doubt", "b")]
+    rows += [(f"u{n}", f"plain {n // 3}", "a") for n in range(60)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    asked = veracity.discover(claims).questions(2)
+    assert asked["entity"].to_list() == ["in doubt", "many voices"]
+    assert asked["gain"].is_sorted(descending=True)
+
+
 @pytest.mark.parametrize("kind", ["multiple", "binary"])
 def test_facts_are_asked_for_too(kind):
     rows = [(s, "x", v) for s, v in zip("abcd", "1122", strict=True)]

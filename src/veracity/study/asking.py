@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.veracity import Veracity
 from veracity.algorithms import Algorithm
+from veracity.algorithms.veracity import Veracity
 from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.discovery import answer
 from veracity.errors import NotConverged, ParameterError

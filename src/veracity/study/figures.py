@@ -216,7 +216,9 @@ def asking_figure(table: pl.DataFrame) -> TopLevelMixin:
             x=alt.X("budget:Q", title="answers"),
             y=alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False)),
             color=alt.Color(
-                "how:N", title=None, scale=alt.Scale(domain=ways, range=["#0072b2", "#e69f00", "#888888"])
+                "how:N",
+                title=None,
+                scale=alt.Scale(domain=ways, range=["#0072b2", "#e69f00", "#888888"]),
             ),
             tooltip=["dataset:N", "how:N", "budget:Q", "accuracy:Q"],
         )

@@ -13,7 +13,7 @@ from veracity.result.warnings import DataWarning
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, bullets, details, paragraph, share, table, text
 
-__all__ = ["key_numbers", "count_contested", "summary", "thing", "told"]
+__all__ = ["count_contested", "key_numbers", "summary", "thing", "told"]
 
 SURE = 0.95
 """Values from this plausibility on are called sure."""
