@@ -403,10 +403,12 @@ def test_serious_warnings_come_first_and_the_report_tells_all_of_them():
         assert f"means: {warning.means}\n  would help: {warning.help}\n" in repr(health)
 
 
-def test_a_healthy_report_says_so_in_two_lines(flights):
-    first, second = repr(check(flights.claims)).splitlines()
+def test_a_healthy_report_says_so_in_three_lines(flights):
+    first, second, third = repr(check(flights.claims)).splitlines()
     assert first == "3,213 claims of 9 sources about 400 items: no warning"
     assert second.startswith("the answer differs from the vote on ")
+    asked = veracity.discover(flights.claims).questions(1).row(0, named=True)
+    assert third.startswith(f"to look up first: {asked['entity']} {asked['attribute']}, ")
 
 
 # --- real data ------------------------------------------------------------------------------------

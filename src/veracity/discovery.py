@@ -15,6 +15,7 @@ from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
+from veracity.doubts import with_doubts
 from veracity.engines import Engine, Local
 from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
@@ -194,7 +195,7 @@ def answer(
         columns=dict(prepared.table.columns),
     )
     result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
-    return with_readings(result, readings)
+    return with_doubts(with_readings(result, readings))
 
 
 def judge(

@@ -162,7 +162,8 @@ def _helps(
     sums = np.append(0.0, np.cumsum(unsure * worth[block.source_of_support, attribute]))
     teaches = sums[first[1:]] - sums[first[:-1]]
     helps = (teaches + _own_doubt(block, plausibility)) * np.where(decides, DECIDES, 1.0)
-    is_disputed = block.n_supports_of_item < block.n_facts_of_item * block.n_voices_of_item
+    said, could_be = block.n_supports_of_item, block.n_facts_of_item * block.n_voices_of_item
+    is_disputed = (said > 0) & (said < could_be)  # nobody may say that a binary fact is true
     return np.asarray(np.where(~block.is_known & is_disputed, helps, 0.0))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from veracity.inspect.checking import MOST_CLAIMS_PAIRED, Health, check
+from veracity.inspect.checking import THOROUGH, Health, check
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
 from veracity.progress import Progress, say_nothing
@@ -53,7 +53,7 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
     tell("checking", 0, 1)
     return Findings(
         result=plain,
-        profile=profile(plain, truth, most_paired=MOST_CLAIMS_PAIRED) if has_claims else None,
+        profile=profile(plain, truth, most_paired=THOROUGH.claims_paired) if has_claims else None,
         health=check(plain) if has_claims else None,
         asked=asked_of(plain, tell) if has_claims else None,
         drawn=draw(plain, truth, agreement, tell),
