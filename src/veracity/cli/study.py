@@ -133,7 +133,7 @@ def sensitivity(
 @normalise_option
 @_study_options
 def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
-    """All algorithms on all datasets, and the default with parts left out.
+    """All algorithms on all datasets.
 
     A DATASET is a folder with claims and truth.
     """
@@ -157,6 +157,23 @@ def asking(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None: 
     from veracity.study import AskingStudy
 
     _carry_out(AskingStudy, datasets=_named(datasets, normalise), **options)
+
+
+@study.command(epilog=example("veracity study ablation flight/ weather/ --normalise --out study/"))
+@datasets_argument
+@normalise_option
+@number_option("--synthetic", click.IntRange(min=0), 40, "How many are drawn at random beside.")
+@workers_option
+@out_option
+@seed_option
+def ablation(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+    """What each part of the default is worth, and whether its constants suit other data.
+
+    A DATASET is a folder with claims and truth.
+    """
+    from veracity.study import AblationStudy
+
+    _carry_out(AblationStudy, datasets=_named(datasets, normalise), **options)
 
 
 def _named(datasets: tuple[str, ...], normalise: bool) -> tuple[str, ...]:

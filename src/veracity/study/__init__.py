@@ -1,5 +1,6 @@
 """The paper's evaluation, and what goes beyond it, as studies anyone can carry out."""
 
+from veracity.study.ablation import AblationStudy
 from veracity.study.asking import AskingStudy
 from veracity.study.base import Study
 from veracity.study.league import LeagueStudy
@@ -10,6 +11,7 @@ from veracity.study.synthetic import SyntheticStudy
 from veracity.study.work import carry_out, publish
 
 __all__ = [
+    "AblationStudy",
     "AskingStudy",
     "LeagueStudy",
     "RobustnessStudy",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from altair import TopLevelMixin
 
 __all__ = [
+    "ablation_figure",
     "asking_figure",
     "characteristic_figure",
     "league_figure",
@@ -229,5 +230,23 @@ def asking_figure(table: pl.DataFrame) -> TopLevelMixin:
         .facet(alt.Facet("dataset:N", title=None, sort=order), columns=3)
         .resolve_scale(y="independent")
         .properties(title=alt.Title("Accuracy on all items against answers", anchor="middle"))
+    )
+    return figure
+
+
+def ablation_figure(table: pl.DataFrame) -> TopLevelMixin:
+    """What is lost or won without an ingredient, as cells: red is lost, blue is won."""
+    alt = altair()
+    cells = alt.Chart(table).encode(
+        x=alt.X("dataset:N", title=None, sort=None, axis=alt.Axis(labelAngle=-30)),
+        y=alt.Y("ingredient:N", title=None, sort=None),
+    )
+    scale = alt.Scale(scheme="redblue", domain=[-0.1, 0.1], clamp=True)
+    shade = alt.Color("difference:Q", scale=scale, title="points of accuracy")
+    text = cells.mark_text(fontSize=9).encode(text=alt.Text("difference:Q", format="+.3f"))
+    figure: TopLevelMixin = (cells.mark_rect().encode(color=shade) + text).properties(
+        width=56 * table["dataset"].n_unique(),
+        height=26 * table["ingredient"].n_unique(),
+        title="Accuracy without one ingredient, against the default",
     )
     return figure
