@@ -143,6 +143,28 @@ def test_what_is_wrong_is_found_and_nothing_else(name):
     assert names(health) == {name}
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_serious_is_said_where_the_answer_is_given(name):
+    claims = CASES[name]()
+    for algorithm in ("veracity", "majority-vote"):
+        result = veracity.discover(claims, algorithm)
+        serious = {one.name for one in check(result).warnings if one.severity == "serious"}
+        serious -= {"two-readings", "lone-sources"}  # which have notes of their own
+        if algorithm == "veracity":
+            serious -= {"near-copies"}  # it counts them once
+        told = {note.split(":")[0] for note in result.notes} & set(ADVICE)
+        assert told == serious, (algorithm, result.notes)
+
+
+def test_what_is_healthy_has_no_note():
+    assert veracity.discover(clean()).notes == []
+
+
+def test_what_check_asks_for_is_what_the_result_asks_for(flights):
+    result = veracity.discover(flights.claims)
+    assert pl.DataFrame(check(result).questions).equals(result.questions(10))
+
+
 @pytest.mark.parametrize("name", ADVICE)
 def test_every_warning_is_explained_in_the_docs(name):
     assert re.search(rf"^### `{name}`$", PAGE.read_text("utf-8"), re.MULTILINE)

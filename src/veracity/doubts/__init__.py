@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from veracity.claims.encode import Encoded
+import numpy as np
+import polars as pl
+
+from veracity.claims.encode import Encoded, Part
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
@@ -27,13 +30,18 @@ NOTED_OTHERWISE = ("two-readings", "lone-sources")
 
 
 class Effort(NamedTuple):
-    """In about how many facts spellings are compared, and in how many claims pairs of sources."""
+    """How long to look: in about how many claims, or facts.
 
-    facts_spelt: int
+    `claims_compared` is for what sources say, `claims_paired` for who says the same (none: that is
+    not looked for), `facts_spelt` for how it is written.
+    """
+
+    claims_compared: int
     claims_paired: int
+    facts_spelt: int
 
 
-QUICK = Effort(facts_spelt=1_000, claims_paired=20_000)
+QUICK = Effort(claims_compared=100_000, claims_paired=20_000, facts_spelt=1_000)
 """What may be looked at before an answer is given."""
 
 
@@ -70,15 +78,48 @@ def find_doubts(result: Result, encoded: Encoded, effort: Effort) -> Doubts:
     with Local().hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, encoded.names)
         found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
-        if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
-            against = against_vote(encoded, result)
-            n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
-            found += few_conflicts(against.contested, n_shared) or _in_conflict(
-                held, encoded, result, against, effort
-            )
-            if not result.run.normalisation:
-                found += spelling_warnings(encoded, effort.facts_spelt)
+    if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
+        some, facts = _sample(encoded, result.tables.facts, effort.claims_compared)
+        against = against_vote(some, facts)
+        told = _in_values(some, result, against, effort)
+        if some.n_items < encoded.n_items:
+            seen_in = f" (as {some.n_items:,} of {encoded.n_items:,} items show)"
+            told = [replace(one, seen=one.seen + seen_in) for one in told]
+        found += told
     return Doubts(sorted(found, key=lambda warning: warning.severity != "serious"), against)
+
+
+def _sample(
+    encoded: Encoded, facts: pl.DataFrame, most_claims: int
+) -> tuple[Encoded, pl.DataFrame]:
+    """Items drawn at random, always the same, with about so many claims; and their facts."""
+    share = most_claims / max(encoded.n_claims, 1)
+    if share >= 1.0:
+        return encoded, facts
+    parts, is_kept = [], []
+    for part in encoded.parts:
+        block = part.block
+        is_some = np.random.default_rng(block.number).random(block.n_items) < share
+        is_some[0] = True  # none would be too few
+        of_fact = np.repeat(is_some, block.n_facts_of_item)
+        values = None if part.values is None else part.values.filter(of_fact)
+        parts.append(Part(block.select(is_some), part.items.filter(is_some), values))
+        is_kept.append(of_fact)
+    return replace(encoded, parts=tuple(parts)), facts.filter(np.concatenate(is_kept))
+
+
+def _in_values(
+    encoded: Encoded, result: Result, against: AgainstVote, effort: Effort
+) -> list[DataWarning]:
+    """What is told by how sources differ, and by how values are written."""
+    n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
+    found = few_conflicts(against.contested, n_shared)
+    if not found:
+        with Local().hold(encoded.blocks) as held:
+            found = _in_conflict(held, encoded, result, against, effort)
+    if not result.run.normalisation:
+        found += spelling_warnings(encoded, effort.facts_spelt)
+    return found
 
 
 def _in_conflict(

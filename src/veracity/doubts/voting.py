@@ -9,7 +9,6 @@ import polars as pl
 
 from veracity.claims.encode import Encoded
 from veracity.doubts.conflicts import by_vote
-from veracity.result import Result
 from veracity.result.warnings import count, dicts
 
 __all__ = ["AgainstVote", "against_vote"]
@@ -49,9 +48,8 @@ class AgainstVote:
         return f"the answer differs from the vote on {changed}{most}"
 
 
-def against_vote(encoded: Encoded, result: Result) -> AgainstVote:
-    """How far the answer differs from a vote."""
-    facts = result.tables.facts
+def against_vote(encoded: Encoded, facts: pl.DataFrame) -> AgainstVote:
+    """How far an answer differs from a vote; `facts` is its table."""
     found = by_vote(encoded, facts["plausibility"].to_numpy())
     items = encoded.items.with_columns(changed=found.is_changed).filter(found.is_contested)
     table = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from veracity.result.warnings import DataWarning, some
 
 __all__ = ["AgainstVote", "DataWarning", "Health", "check"]
 
-THOROUGH = Effort(facts_spelt=50_000, claims_paired=500_000)
+THOROUGH = Effort(claims_compared=sys.maxsize, claims_paired=500_000, facts_spelt=50_000)
 """How long it looks."""
 
 MOST_ASKED = 10
