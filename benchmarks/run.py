@@ -38,6 +38,12 @@ MEASURES = ("start_up", "end_to_end", "threads", "growth", "shapes", "from_encod
             "truthdiscovery")  # fmt: skip
 
 
+LARGE = ("huge", "spilled", "vast")
+LARGE_HELP = (
+    "huge (10^8 claims), spilled (10^8 claims in memory and on disk), vast (10^9 claims on disk)"
+)
+
+
 class Failed(Exception):
     """A process that ended with an error, which it has told itself."""
 
@@ -69,9 +75,16 @@ def main() -> None:
         "--only",
         nargs="+",
         default=MEASURES,
-        choices=[*MEASURES, "huge"],
+        choices=[*MEASURES, *LARGE],
         metavar="MEASURE",
-        help=f"some of {', '.join(MEASURES)}; or huge, which is 10^8 claims",
+        help=f"some of {', '.join(MEASURES)}; or one that needs time and room: {LARGE_HELP}",
+    )
+    parser.add_argument(
+        "--spilled-claims",
+        type=int,
+        default=100_000_000,
+        metavar="N",
+        help="of how many claims `spilled` is measured, with 40 bytes of memory for each",
     )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, help="also write the table here")
@@ -79,7 +92,7 @@ def main() -> None:
     options = parser.parse_args()
     n_claims = 10_000_000 if options.full else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), n_claims, options.repeats)
+        bench = Bench(Path(folder), n_claims, options.repeats, options.spilled_claims)
         rows = bench.rows(options.only)
     machine = describe(n_claims, options.repeats)
     print(f"\n{machine}\n\n| measure | found | ratio | goal | met |\n|---|---|---|---|---|")
@@ -120,8 +133,9 @@ def guard(rows: list[Row], key: str, *, update: bool) -> int:
 class Bench:
     """The measures, on data that it draws."""
 
-    def __init__(self, folder: Path, n_claims: int, repeats: int) -> None:
+    def __init__(self, folder: Path, n_claims: int, repeats: int, spilled_claims: int) -> None:
         self.folder, self.n_claims, self.repeats = folder, n_claims, repeats
+        self.spilled_claims = spilled_claims
 
     def rows(self, only: Sequence[str]) -> list[Row]:
         """The lines of the table that these measures give."""
@@ -267,6 +281,33 @@ class Bench:
         used = self.discover(self.data(100_000_000))
         told = f"{used.wall:.0f} s, {used.cpu:.0f} CPU-s, {used.peak / 1e9:.1f} GB"
         return [Row("discover in 10^8 claims", told, None, "finishes", True)]
+
+    def spilled(self) -> list[Row]:
+        """The default on claims that are kept on disk, against the same in memory."""
+        path, memory = self.data(self.spilled_claims), 40 * self.spilled_claims
+        on_disk = self.usual(path, "--memory", str(memory), "--spill", str(self.folder / "spill"))
+        in_memory = self.usual(path)
+        told = f"{on_disk.wall:.0f} s and {on_disk.cpu:.0f} CPU-s on disk; {in_memory.wall:.0f} s "
+        told += f"and {in_memory.cpu:.0f} CPU-s in memory, with {in_memory.peak / 1e9:.1f} GB"
+        name = f"{self.spilled_claims:,} claims, --memory {memory / 1e9:.1f}GB"
+        share = on_disk.peak / memory
+        peak = f"{on_disk.peak / 1e9:.2f} GB at the peak"
+        return [
+            _ratio(f"{name} / in memory, wall", told, on_disk.wall / in_memory.wall, 1.5),
+            _ratio(f"{name}, peak / memory allowed", peak, share, 1.0),
+        ]
+
+    def vast(self) -> list[Row]:
+        """A thousand million claims, kept on disk: it needs about 60 GB there."""
+        path = self.data(1_000_000_000)
+        used = self.usual(path, "--memory", "10GB", "--spill", str(self.folder / "spill"))
+        told = f"{used.wall:.0f} s, {used.cpu:.0f} CPU-s, {used.peak / 1e9:.1f} GB"
+        return [Row("discover in 10^9 claims", told, None, "≤ 12 GB", used.peak <= 12e9)]
+
+    def usual(self, path: str, *options: str) -> Usage:
+        """The whole command as most would give it: with the default algorithm."""
+        command = [sys.executable, "-m", "veracity", "discover", path, "--json", "--force"]
+        return run([*command, "--out", self.out("run"), *options])
 
     def data(
         self, n_claims: int | None = None, shape: str = "regular", *, csv: bool = False

@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 
 import veracity
 from claims import as_block, as_encoded, value_rows
-from veracity.claims.encode import Hashes, encode
+from veracity.claims.encode import encode
+from veracity.claims.numbering import Hashes
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
 from veracity.io import memory
@@ -161,7 +162,7 @@ def test_two_spellings_of_one_number_are_one_label_in_all_items():
 def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
     at_once = encode(ClaimsTable(rows, "multiple", "a test"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("veracity.claims.encode.CLAIMS_PER_PART", size)
+        patch.setattr("veracity.claims.encode.CLAIMS_LAID_OUT", size)
         patch.setattr("veracity.claims.schema.ROWS_PER_BATCH", size)
         in_parts = encode(ClaimsTable(rows, "multiple", "a test"))
     for one, other in zip(at_once.blocks[0], in_parts.blocks[0], strict=True):
@@ -192,12 +193,6 @@ def test_names_whose_first_hashes_agree_are_still_two(monkeypatch):
     names = [f"name {i}" for i in range(500)]
     found = encoded({"source": names, "entity": names, "value": names})
     assert (found.names.sources.to_list(), found.n_items) == (sorted(names), 500)
-
-
-def test_claims_that_cannot_fit_in_memory_are_refused_with_the_number(monkeypatch):
-    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 100)
-    with pytest.raises(veracity.errors.TooLarge, match=r"3 claims need about .* GB are free"):
-        encoded({"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1"] * 3})
 
 
 def test_free_memory_is_told_or_unknown(monkeypatch, tmp_path):

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm, algorithm_named
-from veracity.claims.encode import Encoded, encode
+from veracity.claims.encode import Encoded
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.doubts import with_doubts
 from veracity.engines import Engine, Local
-from veracity.errors import ParameterError
+from veracity.errors import ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
@@ -134,9 +134,9 @@ def prepare(
     """Read and encode claims, once for any number of algorithms."""
     clock = _Clock()
     tell("reading", 0, 1)
-    table = _as_table(claims, columns, kind, normalise)
+    table = _as_table(claims, columns, kind, normalise, getattr(engine, "allowed", None))
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
-    encoded = encode(table, tell, (engine or Local()).claims_per_block)
+    encoded = (engine or Local()).encode(table, tell)
     known_notes: list[str] = []
     if known is not None:
         truths, read_notes = read_truths_beside(table, known)
@@ -254,10 +254,17 @@ def _prepare_for(
             kind=fitted.kind,
             normalisation=fitted.normalisation,
             like=fitted.values,
+            memory=getattr(engine, "allowed", None),
         )
     elif claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
     prepared = prepare(claims, tell=tell, engine=engine)
+    if prepared.encoded.names.n_open and not fitted.names.n_open:
+        raise TooLarge(
+            f"{prepared.table.origin}: the fit knows {len(fitted.names.labels):,} values, and "
+            f"these claims name more than {prepared.encoded.names.n_open:,}; hand them over in "
+            "portions"
+        )
     encoded = prepared.encoded.numbered_as(fitted.names)
     n_met, n_all = len(fitted.names.sources), len(encoded.names.sources)
     notes = prepared.notes
@@ -278,14 +285,15 @@ def _told(
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
     told = (algorithm, fitted.state)
-    tables = replace(
-        tabulate(encoded, judged, told, learned.prior, min_plausibility), changes=table.changes
-    )
+    tables = tabulate(encoded, judged, told, learned.prior, min_plausibility, changes=table.changes)
     clock.lap("tabulate")
     run = _run_of(prepared, fitted, judged, learned)
     seconds = {**prepared.seconds, **clock.laps}
     run = replace(run, min_plausibility=min_plausibility, seconds=seconds)
-    return Result(tables, run, table.frame_kind, fitted=fitted, encoded=encoded)
+    return Result(
+        tables, run, table.frame_kind, fitted=fitted, encoded=encoded,
+        plausibility=judged.plausibility if table.kind != "numeric" else None,
+    )  # fmt: skip
 
 
 def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned) -> Run:
@@ -332,11 +340,17 @@ def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -
 
 
 def _as_table(
-    claims: object, columns: Mapping[str, str] | None, kind: Kind | None, normalise: Normalise
+    claims: object,
+    columns: Mapping[str, str] | None,
+    kind: Kind | None,
+    normalise: Normalise,
+    memory: int | None,
 ) -> ClaimsTable | ClaimsStream:
     if not isinstance(claims, ClaimsTable | ClaimsStream):
         usual: Kind = "categorical"
-        return open_claims(claims, columns=columns, kind=kind or usual, normalise=normalise)
+        return open_claims(
+            claims, columns=columns, kind=kind or usual, normalise=normalise, memory=memory
+        )
     if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims

@@ -8,6 +8,7 @@ would not have been. And it decides between two readings of the claims, where th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     if result.kind == "numeric":
         return _of_numbers(result, budget)
     encoded = result.encoded
-    plausibility = tuple(encoded.by_block(result.tables.facts["plausibility"].to_numpy()))
+    plausibility = result.plausibility_by_block
     readings = _readings(result, plausibility)
     of_block = _deciding(encoded, readings)
     cells = _cells(encoded, plausibility)
@@ -70,7 +71,7 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**encoded.parts[0].items.schema, **COLUMNS})
 
 
-def _readings(result: Result, plausibility: tuple[FloatArray, ...]) -> list[Reading]:
+def _readings(result: Result, plausibility: Sequence[FloatArray]) -> list[Reading]:
     """The other readings, with what they answer; nobody looks again where none was found."""
     encoded, fitted = result.encoded, result.fitted
     if not result.run.readings or encoded is None or fitted is None:
@@ -100,7 +101,7 @@ class _Cells(NamedTuple):
         return np.asarray(0.25 * self.at_stake * moves**2)
 
 
-def _cells(encoded: Encoded, plausibility: tuple[FloatArray, ...]) -> _Cells:
+def _cells(encoded: Encoded, plausibility: Sequence[FloatArray]) -> _Cells:
     """What is at stake: Σ p (1 - p) over claims, since that is a density over log-odds.
 
     Claims weigh less where many voices speak, as in judging. Where items share labels, a truth
@@ -142,7 +143,7 @@ def _deciding(encoded: Encoded, readings: list[Reading]) -> list[BoolArray]:
 
 def _alone(
     encoded: Encoded,
-    plausibility: tuple[FloatArray, ...],
+    plausibility: Sequence[FloatArray],
     cells: _Cells,
     decides: list[BoolArray],
 ) -> FloatArray:
@@ -174,7 +175,7 @@ def _own_doubt(block: Block, plausibility: FloatArray) -> FloatArray:
 
 def _diverse(
     encoded: Encoded,
-    plausibility: tuple[FloatArray, ...],
+    plausibility: Sequence[FloatArray],
     helps: FloatArray,
     decides: BoolArray,
     cells: _Cells,
@@ -208,7 +209,7 @@ class _Taught(NamedTuple):
     unsure: FloatArray
 
 
-def _taught(encoded: Encoded, plausibility: tuple[FloatArray, ...], items: IntArray) -> _Taught:
+def _taught(encoded: Encoded, plausibility: Sequence[FloatArray], items: IntArray) -> _Taught:
     n_attributes = max(len(encoded.names.attributes), 1)
     bounds = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
     cells, unsure = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
@@ -236,10 +237,12 @@ def _row(
     encoded = result.encoded
     assert encoded is not None
     part = int(np.searchsorted(first, item, side="right")) - 1
-    own, block = item - int(first[part]), encoded.parts[part].block
-    names = encoded.parts[part].items.row(own, named=True)
-    start = sum(b.n_facts for b in encoded.blocks[:part]) + int(block.first_fact_of_item[own])
-    facts = result.tables.facts.slice(start, int(block.n_facts_of_item[own]))
+    of_part = encoded.parts[part]
+    own, block = item - int(first[part]), of_part.block
+    names = of_part.items.row(own, named=True)
+    start, n_facts = int(block.first_fact_of_item[own]), int(block.n_facts_of_item[own])
+    plausibility = result.plausibility_by_block[part][start : start + n_facts]
+    facts = of_part.facts.slice(start, n_facts).with_columns(plausibility=plausibility)
     facts = facts.sort(pl.col("plausibility").round(SAME), descending=True, maintain_order=True)
     values = ["true", "false"]
     if "value" in facts.columns:

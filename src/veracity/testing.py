@@ -297,11 +297,8 @@ CHECKS: tuple[Check, ...] = (
 # --- what they need -------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Turned:
+class _Turned(Local):
     """An engine to which blocks come in reverse order."""
-
-    claims_per_block: int
 
     def hold(self, blocks: Any) -> Any:  # noqa: ANN401 - as any engine's
         return Local(threads=2).hold(list(blocks)[::-1])

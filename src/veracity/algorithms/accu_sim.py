@@ -79,6 +79,7 @@ class AccuSim(Algorithm[Likened]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Likened:
         """Start from the prior."""
+        survey.require_labels(self.name)
         accuracies = Accuracies.at_start(survey, prior, self.n_false_values)
         return Likened(accuracies, survey.names.labels)
 

@@ -65,6 +65,7 @@ class OneCoin(Algorithm[Coins]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Coins:
         """Nothing is told of anybody yet."""
+        survey.require_labels(self.name)
         n_labels = survey.n_labels
         return Coins(np.full(survey.n_sources, 0.5), np.full(n_labels, 1.0 / n_labels), -np.inf)
 

@@ -78,6 +78,7 @@ class TruthFinder(Algorithm[Doubts]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Doubts:
         """All sources are trusted equally."""
+        survey.require_labels(self.name)
         doubt = np.full(survey.n_sources, 1.0 - self.initial_trust)
         return Doubts(doubt, survey.claims_of_source, survey.has_denials, survey.names.labels)
 

@@ -8,7 +8,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["NO_NUMBERS", "SAME", "UNKNOWN", "Block", "BoolArray", "FloatArray", "IntArray", "Names"]
+__all__ = [
+    "NO_NUMBERS",
+    "SAME",
+    "UNKNOWN",
+    "Block",
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "Names",
+    "Places",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
@@ -163,14 +173,25 @@ class Block(NamedTuple):
             self.number,
         )
 
-    def renumbered(self, source: IntArray, label: IntArray, attribute: IntArray) -> Block:
-        """The same, with other numbers (given by the old) for what is numbered across blocks."""
+    def drawn(self, share: float) -> BoolArray:
+        """Items drawn at random, about this share of them: one at least, and always the same."""
+        if share >= 1.0:
+            return np.ones(self.n_items, dtype=np.bool_)
+        is_drawn = np.random.default_rng(self.number).random(self.n_items) < share
+        is_drawn[0] = True  # none would be too few
+        return np.asarray(is_drawn)
+
+    def renumbered(self, source: IntArray, label: IntArray | None, attribute: IntArray) -> Block:
+        """The same, with other numbers (given by the old) for what is numbered across blocks.
+
+        Open values, for which there is none, keep theirs.
+        """
         source_of_support = source[self.source_of_support]
         is_one = self.source_of_voice is self.source_of_support
         return self._replace(
             source_of_support=source_of_support,
             source_of_voice=source_of_support if is_one else source[self.source_of_voice],
-            label_of_fact=label[self.label_of_fact],
+            label_of_fact=self.label_of_fact if label is None else label[self.label_of_fact],
             attribute_of_item=attribute[self.attribute_of_item],
         )
 
@@ -180,6 +201,10 @@ def _first(lengths: IntArray) -> IntArray:
     first = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=first[1:])
     return first
+
+
+Places = tuple[IntArray, IntArray | None, IntArray]
+"""Other numbers for sources, labels and attributes, by those they have; None if they keep them."""
 
 
 class Names(NamedTuple):
@@ -193,17 +218,28 @@ class Names(NamedTuple):
     """The values that are claimed, each once; empty for binary facts."""
     attributes: pl.Series
     """Empty where there are none."""
+    n_open: int = 0
+    """Where there are more different values than this, which is too many to be numbered for all,
+    there are no labels, and values are numbered within their part. Else 0."""
 
     @property
     def n_sources(self) -> int:
         """How many sources there are."""
         return len(self.sources)
 
-    def grown(self, others: Names) -> tuple[Names, tuple[IntArray, IntArray, IntArray]]:
-        """These names and the others that are new; and the number here of each of the others."""
-        grown = [_grown(own, other) for own, other in zip(self, others, strict=True)]
-        names = Names(*(series for series, _ in grown))
-        return names, (grown[0][1], grown[1][1], grown[2][1])
+    def grown(self, others: Names) -> tuple[Names, Places]:
+        """These names and the others that are new; and the number here of each of the others.
+
+        Where values are open on either side, they stay so.
+        """
+        sources, source = _grown(self.sources, others.sources)
+        attributes, attribute = _grown(self.attributes, others.attributes)
+        n_open = max(self.n_open, others.n_open)
+        if n_open:
+            nothing = self.labels.clear()
+            return Names(sources, nothing, attributes, n_open), (source, None, attribute)
+        labels, label = _grown(self.labels, others.labels)
+        return Names(sources, labels, attributes), (source, label, attribute)
 
 
 def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray]:

@@ -8,31 +8,45 @@ were spread over files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import UNKNOWN, Block, IntArray, Names
+from veracity.claims.block import UNKNOWN, Block, BoolArray, IntArray, Names, Places
+from veracity.claims.numbering import Numbered, places
+from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable, Kind, numbers_in
+from veracity.claims.schema import ClaimsTable, Kind
 from veracity.errors import NoClaims
-from veracity.io.memory import BYTES_PER_CLAIM, require_room
 from veracity.kernels import Numbers
-from veracity.kernels.loading import FEW, kernels, kernels_for
+from veracity.kernels.loading import FEW, kernels
 
-__all__ = ["CLAIMS_PER_BLOCK", "Encoded", "Part", "encode"]
+__all__ = [
+    "CLAIMS_PER_BLOCK",
+    "Encoded",
+    "Make",
+    "Part",
+    "PartOfRows",
+    "Parts",
+    "PartsInMemory",
+    "check_some",
+    "encode",
+    "encode_part",
+    "notes_of",
+]
 
 CLAIMS_PER_BLOCK = 1 << 20
 """Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
 
-CLAIMS_PER_PART = 1 << 17
-"""Claims are laid out in parts of this size, which stay in a processor's cache."""
+CLAIMS_LAID_OUT = 1 << 17
+"""So many claims are laid out at a time, which stay in a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -53,30 +67,95 @@ class Part:
         facts = self.items[self.block.item_of_fact]
         return facts if self.values is None else facts.with_columns(value=self.values)
 
+    def select(self, is_meant: BoolArray) -> Part:
+        """The items that are meant, numbered from zero."""
+        of_fact = np.repeat(is_meant, self.block.n_facts_of_item)
+        values = None if self.values is None else self.values.filter(of_fact)
+        return Part(self.block.select(is_meant), self.items.filter(is_meant), values)
 
-@dataclass(frozen=True)
-class Encoded:
-    """Claims as complete blocks, with the names beside them."""
 
-    kind: Kind
-    names: Names
-    parts: tuple[Part, ...]
-    notes: tuple[str, ...] = field(default=())
+Make = Callable[[Part, Any], tuple[pl.DataFrame, ...]]
+"""Makes tables from a part and what was found in it."""
+
+
+class Parts(Protocol):
+    """Parts wherever they are. Iterating takes them one at a time."""
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """All that is claimed, without names of items."""
+        ...
+
+    def with_blocks(self, blocks: Iterable[Block]) -> Parts:
+        """The same parts, with blocks to which what is known was added."""
+        ...
+
+    def renumbered(self, places: Places) -> Parts:
+        """The same parts, with other numbers for what is numbered across blocks."""
+        ...
+
+    def tables(self, make: Make, answers: Sequence[Any], names: Mapping[str, int]) -> list[Any]:
+        """The tables that are made of all parts; `names` says how many rows each has, about."""
+        ...
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Part]: ...
+    def __getitem__(self, number: int) -> Part: ...
+
+
+class PartsInMemory(tuple[Part, ...]):
+    """Parts in memory."""
+
+    __slots__ = ()
 
     @property
     def blocks(self) -> list[Block]:
         """All that is claimed, without names of items."""
-        return [part.block for part in self.parts]
+        return [part.block for part in self]
+
+    def with_blocks(self, blocks: Iterable[Block]) -> PartsInMemory:
+        """The same parts, with blocks to which what is known was added."""
+        pairs = zip(self, blocks, strict=True)
+        return PartsInMemory(replace(part, block=block) for part, block in pairs)
+
+    def renumbered(self, places: Places) -> PartsInMemory:
+        """The same parts, with other numbers for what is numbered across blocks."""
+        return self.with_blocks(block.renumbered(*places) for block in self.blocks)
+
+    def tables(
+        self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
+    ) -> list[pl.DataFrame]:
+        """The tables that are made of all parts."""
+        made = [make(part, answer) for part, answer in zip(self, answers, strict=True)]
+        return [pl.concat([tables[place] for tables in made]) for place in range(len(names))]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Claims as complete blocks, with the names beside them.
+
+    The parts are in memory, or wherever else an engine has put them.
+    """
+
+    kind: Kind
+    names: Names
+    parts: Parts
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """All that is claimed, without names of items; they are taken one at a time."""
+        return self.parts.blocks
 
     @property
     def n_items(self) -> int:
         """How many items are described."""
-        return sum(part.block.n_items for part in self.parts)
+        return sum(block.n_items for block in self.blocks)
 
     @property
     def n_facts(self) -> int:
         """How many facts are claimed."""
-        return sum(part.block.n_facts for part in self.parts)
+        return sum(block.n_facts for block in self.blocks)
 
     @property
     def n_known(self) -> int:
@@ -105,21 +184,19 @@ class Encoded:
         """One row per fact, in the order of the blocks."""
         return _together([part.facts for part in self.parts])
 
-    def with_known(self, known: list[Block]) -> Encoded:
+    def with_known(self, known: Iterable[Block]) -> Encoded:
         """The same, with blocks to which what is known was added."""
-        parts = [replace(part, block=own) for part, own in zip(self.parts, known, strict=True)]
-        return replace(self, parts=tuple(parts))
+        return replace(self, parts=self.parts.with_blocks(known))
 
     def with_known_facts(self, known_of_fact: IntArray) -> Encoded:
         """The same, with what is known of each of all facts."""
         pairs = zip(self.blocks, self.by_block(known_of_fact), strict=True)
-        return self.with_known([block._replace(known_of_fact=own) for block, own in pairs])
+        return self.with_known(block._replace(known_of_fact=own) for block, own in pairs)
 
     def numbered_as(self, names: Names) -> Encoded:
         """The same, numbered as elsewhere; names that are new there come behind."""
         grown, places = names.grown(self.names)
-        parts = (replace(part, block=part.block.renumbered(*places)) for part in self.parts)
-        return replace(self, names=grown, parts=tuple(parts))
+        return replace(self, names=grown, parts=self.parts.renumbered(places))
 
 
 def _together(frames: list[pl.DataFrame]) -> pl.DataFrame:
@@ -131,203 +208,129 @@ def encode(
     tell: Callable[[str, int, int], None] | None = None,
     claims_per_block: int = CLAIMS_PER_BLOCK,
 ) -> Encoded:
-    """Number the sources, items and values of claims; `tell` is told how far it is.
+    """Number the sources, items and values of claims, all as one part that stays in memory.
+
+    `tell` is told how far it is.
 
     >>> rows = pl.DataFrame({"source": ["b", "a"], "entity": ["x", "x"], "value": ["1", "2"]})
     >>> encoded = encode(ClaimsTable(rows, "categorical", "a doctest"))
     >>> encoded.blocks[0].source_of_support.tolist(), encoded.facts["value"].to_list()
     ([1, 0], ['1', '2'])
     """
-    claims = f"{table.origin}: {table.n_rows:,} claims"
-    require_room(BYTES_PER_CLAIM * table.n_rows, claims)
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        numbered = Numbered(table.n_rows)
-        batches = table.batches()
-        if table.n_rows <= FEW:  # a batch costs the reference as much as all names before it
-            whole = list(batches)
-            batches = iter([pl.concat(whole)] if whole else [])
+    found = encode_part(_told(table, tell), table.kind, table.n_rows, claims_per_block)
+    notes = notes_of(found.names, found.n_self_contradicting)
+    check_some(found.parts, found.n_self_contradicting, table.origin)
+    return Encoded(table.kind, found.names.names, PartsInMemory(found.parts), notes)
+
+
+def _told(
+    table: ClaimsTable | ClaimsStream, tell: Callable[[str, int, int], None] | None
+) -> Iterator[pl.DataFrame]:
+    """The batches of a table; it is told how many rows have been taken."""
+    n_rows = 0
+    for rows in table.batches():
+        if tell is not None:
+            tell("encoding", n_rows, table.n_rows)
+        n_rows += len(rows)
+        yield rows
+
+
+def check_some(parts: Sized, n_self_contradicting: int, origin: str) -> None:
+    """Refuse claims of which none is left."""
+    if parts:
+        return
+    if n_self_contradicting:
+        raise NoClaims(f"{origin}: every source contradicts itself on every fact")
+    raise NoClaims(f"{origin}: no claim is left to discover anything from")
+
+
+def notes_of(names: LocalNames, n_self_contradicting: int) -> tuple[str, ...]:
+    """What a user should know of how claims were encoded."""
+    if n_self_contradicting:
+        return (
+            f"{n_self_contradicting:,} times a source calls one fact both true and false: both "
+            "claims left out",
+        )
+    if names.n_merged:
+        return (
+            f"values are numbers and compared as such: {names.n_merged:,} spellings are merged",
+        )
+    return ()
+
+
+# --- one part -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PartOfRows:
+    """What the rows of one part become: complete blocks, numbered by names of their own.
+
+    There is no block where no claim is left.
+    """
+
+    names: LocalNames
+    parts: tuple[Part, ...] = ()
+    n_self_contradicting: int = 0
+
+
+def encode_part(
+    batches: Iterable[pl.DataFrame],
+    kind: Kind,
+    n_rows: int,
+    claims_per_block: int = CLAIMS_PER_BLOCK,
+    *,
+    are_numbers: bool | None = None,
+    threads: int | None = None,
+) -> PartOfRows:
+    """Encode rows by themselves: all that is said of their items has to be among them.
+
+    A pure function, for any engine to call wherever the rows are.
+
+    Parameters
+    ----------
+    batches
+        The rows, checked and complete, as a `ClaimsStream` gives them.
+    kind
+        The kind of claims.
+    n_rows
+        About how many rows there are.
+    claims_per_block
+        About how many claims a block has.
+    are_numbers
+        Whether all values are plain numbers, those of other parts among them: then spellings of
+        one number are one value. Found out if None, which is right if there are no other parts.
+    threads
+        How many threads work; all cores unless given.
+    """
+    if n_rows <= FEW:  # a batch costs the reference as much as all names before it
+        whole = list(batches)
+        batches = [pl.concat(whole)] if whole else []
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        numbered = Numbered(n_rows)
         for rows in batches:
-            if tell is not None:
-                tell("encoding", numbered.n_claims, table.n_rows)
             if len(rows):
                 numbered.add(rows, pool)
         if not numbered.n_claims:
-            raise NoClaims(f"{table.origin}: no claim is left to discover anything from")
-        if table.kind == "binary":
-            return _encode_binary(numbered, table.origin, claims_per_block)
-        return _encode_values(numbered, table.kind, pool, claims_per_block)
-
-
-# --- names to numbers -----------------------------------------------------------------------------
-
-
-class Hashes(NamedTuple):
-    """Two hashes of each name, which together tell names apart."""
-
-    first: IntArray
-    second: IntArray
-
-    @classmethod
-    def of(cls, column: pl.Series) -> Hashes:
-        """The hashes of a column's names."""
-        return cls(*(_read_only(column.hash(seed).to_numpy()) for seed in (1, 2)))
-
-    def at(self, rows: IntArray) -> Hashes:
-        """The hashes of some rows."""
-        return Hashes(_read_only(self.first[rows]), _read_only(self.second[rows]))
-
-    def mixed_with(self, other: Hashes) -> Hashes:
-        """The hashes of pairs of names."""
-        return Hashes(_mixed(self.first, other.first), _mixed(self.second, other.second))
-
-
-class Numbering:
-    """Numbers the names of a column, batch by batch, in the order they are first met.
-
-    Names are taken for the same where 96 bits of their two hashes agree. Among a hundred million
-    names, the chance that any two others do is less than one in ten million million.
-    """
-
-    def __init__(self, n_claims: int) -> None:
-        self.numbers: list[IntArray] = []
-        self._kernels = kernels_for(n_claims)
-        self._names: list[pl.Series] = []
-        self._slots: IntArray = np.zeros((1 << 10, 2), dtype=np.uint64)
-        self._n_names = 0
-
-    def number(self, hashes: Hashes) -> IntArray:
-        """Number a batch; return the rows that brought new names."""
-        self._slots, number, new_row = self._kernels.number_names(
-            self._slots, self._n_names, *hashes
-        )
-        self._n_names += len(new_row)
-        self.numbers.append(number)
-        return np.asarray(new_row)
-
-    def add(self, column: pl.Series, hashes: Hashes) -> None:
-        """Number a batch of names, and keep the new ones."""
-        new_row = self.number(hashes)
-        if len(new_row):
-            self._names.append(column.gather(new_row))
-
-    def sorted(self) -> tuple[pl.Series, IntArray]:
-        """The names in sorted order, and the place there of each number given so far."""
-        names = pl.concat(self._names)
-        order = names.arg_sort()
-        return names.gather(order), _places(order.to_numpy())
-
-    def with_places(self, place_of_number: IntArray) -> Numbers:
-        """The numbers given to all rows, which are not kept, and the places of the numbers."""
-        number = np.concatenate(self.numbers)
-        self.numbers.clear()
-        return Numbers(number, place_of_number)
-
-    def renumbered(self, place_of_number: IntArray) -> IntArray:
-        """The number of every row, with the places for the numbers given so far."""
-        renumbered = np.empty(sum(map(len, self.numbers)), dtype=np.int32)
-        first = 0
-        while self.numbers:  # the old ones go as the new ones come
-            number = self.numbers.pop(0)
-            np.take(place_of_number, number, out=renumbered[first : first + len(number)])
-            first += len(number)
-        return renumbered
-
-
-class _Items(NamedTuple):
-    """Items in sorted order, the place there of each number given so far, and their attributes."""
-
-    items: pl.DataFrame
-    place: IntArray
-    attributes: pl.Series
-    attribute_of_item: IntArray
-
-
-class Numbered:
-    """The names of all columns, numbered; an item is a pair of entity and attribute, or a fact."""
-
-    def __init__(self, n_claims: int) -> None:
-        self.sources, self.items, self.values = (Numbering(n_claims) for _ in range(3))
-        self.item_parts: dict[str, Numbering] = {}
-        self._n_claims = n_claims
-        self.claims: list[pl.Series] = []
-        self.n_claims = 0
-
-    def add(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> None:
-        """Number a batch of claims, each column for itself."""
-        self.n_claims += len(rows)
-        work: list[Callable[[], None]] = [lambda: self._add_items(rows)]
-        for name, names in (("source", self.sources), ("value", self.values)):
-            if name in rows.columns:
-                column = rows[name]
-                work.append(lambda c=column, n=names: n.add(c, Hashes.of(c)))  # type: ignore[misc]
-        if "claim" in rows.columns:
-            self.claims.append(rows["claim"])
-        for done in [pool.submit(task) for task in work]:
-            done.result()
-
-    def _add_items(self, rows: pl.DataFrame) -> None:
-        columns = [rows[name] for name in ("entity", "attribute", "fact") if name in rows.columns]
-        hashes = [Hashes.of(column) for column in columns]
-        of_item = hashes[0] if len(hashes) == 1 else hashes[0].mixed_with(hashes[1])
-        new_row = self.items.number(of_item)
-        for column, own in zip(columns, hashes, strict=True):
-            if len(new_row):
-                names = self.item_parts.setdefault(column.name, Numbering(self._n_claims))
-                names.add(column.gather(new_row), own.at(new_row))
-
-    def items_sorted(self) -> _Items:
-        """The items by entity, then attribute."""
-        key: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
-        parts = []
-        for name, part in self.item_parts.items():
-            names, place = part.sorted()
-            number = part.renumbered(place)
-            key = key * np.uint64(len(names)) + number.astype(np.uint64)
-            parts.append((names.alias(name), number))
-        order = np.argsort(key)
-        items = pl.DataFrame([names.gather(number[order]) for names, number in parts])
-        if len(parts) == 1:
-            nothing = pl.Series("attribute", [], dtype=pl.String)
-            return _Items(items, _places(order), nothing, np.zeros(len(items), dtype=np.int32))
-        names, number = parts[1]
-        return _Items(items, _places(order), names, number[order].astype(np.int32))
-
-
-def _mixed(one: IntArray, other: IntArray) -> NDArray[np.uint64]:
-    mixed = one ^ (other * np.uint64(0x9E3779B97F4A7C15))
-    mixed ^= mixed >> np.uint64(32)
-    mixed *= np.uint64(0xD6E8FEB86659FD93)
-    return _read_only(mixed ^ (mixed >> np.uint64(32)))
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """All hashes are, as those from Polars: so the kernel is compiled for one kind only."""
-    array.flags.writeable = False
-    return array
-
-
-def _places(order: IntArray) -> IntArray:
-    """At which place in the order each number stands."""
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return place
-
-
-# --- numbers to blocks ----------------------------------------------------------------------------
+            return PartOfRows(LocalNames.nothing())
+        if kind == "binary":
+            return _encode_binary(numbered, claims_per_block)
+        return _encode_values(numbered, kind, pool, claims_per_block, are_numbers)
 
 
 def _encode_values(
-    numbered: Numbered, kind: Kind, pool: ThreadPoolExecutor, claims_per_block: int
-) -> Encoded:
+    numbered: Numbered,
+    kind: Kind,
+    pool: ThreadPoolExecutor,
+    claims_per_block: int,
+    are_numbers: bool | None,
+) -> PartOfRows:
     sources, source_place = numbered.sources.sorted()
     items = numbered.items_sorted()
     spellings, spelling_place = numbered.values.sorted()
-    value_of_spelling = _values_of(spellings)
-    n_values = int(value_of_spelling.max()) + 1
-    merged = len(spellings) - n_values
+    value_of_spelling = values_of(spellings, are_numbers)
     by_value = np.argsort(value_of_spelling, kind="stable")  # spellings of a value side by side
     spellings, value_of_spelling = spellings.gather(by_value), value_of_spelling[by_value]
-    spelling_place = _places(by_value)[spelling_place]
+    spelling_place = places(by_value)[spelling_place]
     block, spelling_of_fact = _block(
         numbered.items.with_places(items.place),
         numbered.values.with_places(spelling_place),
@@ -344,11 +347,8 @@ def _encode_values(
         numbers = values.cast(pl.Float64).to_numpy(writable=True)
         unknown = np.full(block.n_items, np.nan)
         block = block._replace(number_of_fact=numbers, known_number_of_item=unknown)
-    first = np.searchsorted(value_of_spelling, np.arange(n_values))
-    names = Names(sources, spellings.gather(first), items.attributes)
-    note = f"values are numbers and compared as such: {merged:,} spellings are merged"
-    parts = _cut(Part(block, items.items, values), claims_per_block)
-    return Encoded(kind, names, parts, (note,) if merged else ())
+    names = LocalNames(sources, spellings, value_of_spelling, items.attributes)
+    return PartOfRows(names, _cut(Part(block, items.items, values), claims_per_block))
 
 
 def _cut(whole: Part, claims_per_block: int) -> tuple[Part, ...]:
@@ -378,7 +378,7 @@ def _block(
 ) -> tuple[Block, IntArray]:
     """Lay out numbered claims, part by part; also give the usual spelling of each fact."""
     n_claims, n_items = len(item.number), len(item.place)
-    items_per_part = max(1, n_items * CLAIMS_PER_PART // n_claims)
+    items_per_part = max(1, n_items * CLAIMS_LAID_OUT // n_claims)
     first_of_part, item_of_claim, key = kernels.part_claims(item, spelling, source, items_per_part)
 
     def lay_out(part: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
@@ -425,7 +425,7 @@ def _joined(firsts: Iterable[IntArray]) -> IntArray:
     return np.concatenate(joined)
 
 
-def _encode_binary(numbered: Numbered, origin: str, claims_per_block: int) -> Encoded:
+def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
     sources, source_place = numbered.sources.sorted()
     facts = numbered.items_sorted()
     rows = pl.DataFrame(
@@ -436,9 +436,9 @@ def _encode_binary(numbered: Numbered, origin: str, claims_per_block: int) -> En
         }
     ).unique()
     spoken = rows.filter(pl.len().over("fact", "source") == 1)
-    if spoken.is_empty():
-        raise NoClaims(f"{origin}: every source contradicts itself on every fact")
     n_self_contradicting = (len(rows) - len(spoken)) // 2
+    if spoken.is_empty():
+        return PartOfRows(LocalNames.nothing(), (), n_self_contradicting)
     voices = spoken.sort("fact", "source")
     kept_sources, source = np.unique(voices["source"].to_numpy(), return_inverse=True)
     kept_facts, fact = np.unique(voices["fact"].to_numpy(), return_inverse=True)
@@ -451,21 +451,9 @@ def _encode_binary(numbered: Numbered, origin: str, claims_per_block: int) -> En
         source.astype(np.int32),
         *_nothing_known(len(kept_facts), len(kept_facts)),
     )
-    names = Names(sources.gather(kept_sources), pl.Series([], dtype=pl.String), facts.attributes)
-    note = (
-        f"{n_self_contradicting:,} times a source calls one fact both true and false: both claims "
-        "left out"
-    )
+    names = LocalNames.nothing()._replace(sources=sources.gather(kept_sources))
     parts = _cut(Part(block, facts.items[kept_facts], None), claims_per_block)
-    return Encoded("binary", names, parts, (note,) if n_self_contradicting else ())
-
-
-def _values_of(spellings: pl.Series) -> IntArray:
-    """Which value each spelling means: 1 and 1.0 are one value where all values are numbers."""
-    numbers = numbers_in(spellings)
-    if numbers is None:
-        return np.arange(len(spellings), dtype=np.int32)
-    return (numbers.rank("dense") - 1).cast(pl.Int32).to_numpy()
+    return PartOfRows(names, parts, n_self_contradicting)
 
 
 def _first_of_group(group: NDArray[Any], n_groups: int) -> IntArray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from veracity.claims.block import UNKNOWN, Block
-from veracity.claims.encode import Encoded, Part
-from veracity.claims.schema import Kind, comparable, keys_of
+from veracity.claims.encode import Encoded
+from veracity.claims.schema import Kind, comparable, keys_of, numbers_in
 
 __all__ = ["Matched", "match_truths", "note_count", "with_known"]
 
@@ -33,6 +34,20 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
     Where the claims have no attribute, the truths' is not looked at; where only the truths lack
     one, it is taken as empty.
     """
+    facts, truths, n_contradicting = _alike(facts, truths, kind)
+    spoken = _spoken_of(facts, truths)
+    return Matched(
+        facts, spoken, keys_of(facts), _notes(kind, n_contradicting, truths, len(spoken))
+    )
+
+
+def _alike(
+    facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind, *, are_numbers: bool | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """Facts and truths in the same types, without truths that contradict; how many of these were.
+
+    Whether all values are numbers is found out from the facts, unless it is known of more of them.
+    """
     keys = keys_of(facts)
     if "attribute" in keys and "attribute" not in truths.columns:
         truths = truths.with_columns(attribute=pl.lit("", dtype=facts["attribute"].dtype))
@@ -40,54 +55,92 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
     if kind == "binary":
         truths = truths.rename({"claim": "value"})
     else:
-        claimed, true = comparable(facts["value"], truths["value"])
+        claimed, true = comparable(facts["value"], truths["value"], are_numbers=are_numbers)
         facts, truths = facts.with_columns(value=claimed), truths.with_columns(value=true)
     truths = truths.select(*keys, "value").unique()
+    if kind == "multiple":
+        return facts, truths, 0
+    n_items = truths.select(keys).n_unique()
+    truths = truths.filter(pl.len().over(keys) == 1)
+    return facts, truths, n_items - len(truths)
+
+
+def _spoken_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
+    keys = keys_of(facts)
+    return truths.join(facts.select(keys).unique(), on=keys, how="semi")
+
+
+def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_spoken: int) -> list[str]:
     notes: list[str] = []
-    if kind != "multiple":
-        n_items = truths.select(keys).n_unique()
-        truths = truths.filter(pl.len().over(keys) == 1)
-        note_count(notes, n_items - len(truths), "contradicting truths are left out")
-    spoken = truths.join(facts.select(keys).unique(), on=keys, how="semi")
+    note_count(notes, n_contradicting, "contradicting truths are left out")
     thing = "facts" if kind == "binary" else "items"
-    note_count(notes, len(truths) - len(spoken), f"truths are about {thing} nobody speaks of")
-    return Matched(facts, spoken, keys, notes)
+    note_count(notes, len(truths) - n_spoken, f"truths are about {thing} nobody speaks of")
+    return notes
 
 
 def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[str]]:
-    """The claims with what is known of their facts, or of their numbers, beforehand.
+    """The claims with what is known of their facts, or of their numbers, beforehand: part by part.
 
     A fact is known to be true (1) or false (0), or `UNKNOWN` where its item is not known.
     """
-    matched = match_truths(encoded.facts, truths, encoded.kind)
-    if encoded.kind == "numeric":
-        blocks = [_with_known_numbers(part, matched) for part in encoded.parts]
-        return encoded.with_known(blocks), matched.notes
-    numbered = matched.facts.with_row_index("number")
+    are_numbers = _are_numbers(encoded)
+    n_spoken = n_unclaimed = 0
+
+    def known_blocks() -> Iterator[Block]:
+        nonlocal n_spoken, n_unclaimed
+        for part in encoded.parts:
+            facts, alike, _ = _alike(part.facts, truths, encoded.kind, are_numbers=are_numbers)
+            spoken = _spoken_of(facts, alike)
+            block, n_claimed = _with_known(part.block, facts, spoken, encoded.kind)
+            n_spoken += len(spoken)
+            n_unclaimed += len(spoken) - n_claimed
+            yield block
+
+    known = encoded.with_known(known_blocks())
+    _, alike, n_contradicting = _alike(
+        encoded.parts[0].facts, truths, encoded.kind, are_numbers=are_numbers
+    )
+    notes = _notes(encoded.kind, n_contradicting, alike, n_spoken)
+    note_count(notes, n_unclaimed, "truths are claimed by nobody: their items keep no value")
+    return known, notes
+
+
+def _are_numbers(encoded: Encoded) -> bool:
+    """Whether all values are plain numbers: of this all parts have to be asked."""
     if encoded.kind == "binary":
-        of_known = numbered.join(matched.known, on=matched.keys)
-        is_true = of_known["value"]
+        return False
+    if len(encoded.names.labels):
+        return numbers_in(encoded.names.labels) is not None
+    return all(numbers_in(part.facts["value"]) is not None for part in encoded.parts)
+
+
+def _with_known(
+    block: Block, facts: pl.DataFrame, known: pl.DataFrame, kind: Kind
+) -> tuple[Block, int]:
+    """A block with what is known of it, and how many of the known truths are claimed there.
+
+    Known numbers need not be.
+    """
+    keys = keys_of(facts)
+    if kind == "numeric":
+        items = facts.select(keys)[block.first_fact_of_item[:-1]]
+        truth = known.select(*keys, truth=pl.col("value").cast(pl.Float64))
+        joined = items.join(truth, on=keys, how="left", maintain_order="left")
+        numbers = joined["truth"].fill_null(np.nan).to_numpy(writable=True)
+        return block._replace(known_number_of_item=numbers), len(known)
+    numbered = facts.with_row_index("number")
+    if kind == "binary":
+        of_known = numbered.join(known, on=keys)
+        is_true, n_claimed = of_known["value"], len(known)
     else:
-        of_known = numbered.join(matched.known.select(matched.keys).unique(), on=matched.keys)
-        truth = matched.known.with_columns(is_true=pl.lit(value=True))
-        joined = of_known.join(
-            truth, on=[*matched.keys, "value"], how="left", maintain_order="left"
-        )
+        of_known = numbered.join(known.select(keys).unique(), on=keys)
+        truth = known.with_columns(is_true=pl.lit(value=True))
+        joined = of_known.join(truth, on=[*keys, "value"], how="left", maintain_order="left")
         is_true = joined["is_true"].fill_null(value=False)
-        unclaimed = len(matched.known) - int(is_true.sum())
-        note_count(
-            matched.notes, unclaimed, "truths are claimed by nobody: their items keep no value"
-        )
-    known = np.full(len(numbered), UNKNOWN, dtype=np.int8)
-    known[of_known["number"].to_numpy()] = is_true.to_numpy()
-    return encoded.with_known_facts(known), matched.notes
-
-
-def _with_known_numbers(part: Part, matched: Matched) -> Block:
-    truths = matched.known.select(*matched.keys, truth=pl.col("value").cast(pl.Float64))
-    joined = part.items.join(truths, on=matched.keys, how="left", maintain_order="left")
-    known = joined["truth"].fill_null(np.nan).to_numpy(writable=True)
-    return part.block._replace(known_number_of_item=known)
+        n_claimed = int(is_true.sum())
+    known_of_fact = np.full(len(numbered), UNKNOWN, dtype=np.int8)
+    known_of_fact[of_known["number"].to_numpy()] = is_true.to_numpy()
+    return block._replace(known_of_fact=known_of_fact), n_claimed
 
 
 def note_count(notes: list[str], count: int, what: str) -> None:

@@ -6,14 +6,14 @@ import itertools
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 import polars as pl
 
-from veracity.claims.normalise import Normalisation, Normalise
+from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, Kind, find_columns
 from veracity.errors import BadValue, MissingColumn, NoClaims, ParameterError
@@ -29,6 +29,7 @@ from veracity.io.files import (
     reading_frame,
 )
 from veracity.io.frames import FrameKind
+from veracity.io.memory import fits
 
 __all__ = [
     "TRUE_WORDS",
@@ -54,15 +55,16 @@ class ClaimsStream:
     in `notes` are complete when all batches have been read.
     """
 
-    normalisation: None = None
-    """To normalise, all values have to be seen first: `read_claims` does that."""
-    changes: None = None
+    normalisation: Mapping[str, Any] | None = None
+    changes: pl.DataFrame | None = None
+    """See `NormalisedStream`."""
 
     def __init__(
         self, data: object, columns: Columns, kind: Kind, encoding: str, *, what: str = "claims"
     ) -> None:
         began = time.perf_counter()
         self.kind, self.columns, self.encoding = kind, dict(columns), encoding
+        self._are_numbers = kind == "numeric"
         self.rows_read = 0
         self._what = what
         self._n_lacking: Counter[str] = Counter()
@@ -107,7 +109,7 @@ class ClaimsStream:
             rows = rows.with_columns(claim=_as_claims(rows["claim"], origin, first_row))
         rows, n_lacking = _complete(rows)
         self._n_lacking += n_lacking
-        return _with_numbers(rows, self.origin) if self.kind == "numeric" else rows
+        return _with_numbers(rows, self.origin) if self._are_numbers else rows
 
     def _timed(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         while True:
@@ -119,6 +121,46 @@ class ClaimsStream:
             yield batch
 
 
+class NormalisedStream(ClaimsStream):
+    """Claims that are read twice, a batch at a time: to see their values, and to rewrite these.
+
+    `detect` says how to read the values that were seen.
+    """
+
+    def __init__(
+        self,
+        stream: ClaimsStream,
+        kind: Kind,
+        detect: Callable[[pl.DataFrame], Normalisation],
+        like: pl.DataFrame | None = None,
+    ) -> None:
+        vars(self).update(vars(stream))
+        seen = Seen()
+        for rows in stream.batches():
+            seen.add(rows)
+        found = detect(seen.table)
+        self._rewriting = Rewriting(found, seen.table, like)
+        self.kind, self.normalisation = kind, found.to_json()
+        self.changes, self.seconds = self._rewriting.changes, stream.seconds
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noticed on the way, and how values were read."""
+        return (*super().notes, *self._rewriting.notes)
+
+    @property
+    def like(self) -> pl.DataFrame | None:
+        """The values as they are written now."""
+        return self._rewriting.like
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """The rows that have all that a claim needs, with their values normalised."""
+        self.rows_read = 0
+        self._n_lacking.clear()
+        for rows in super().batches():
+            yield self._rewriting.of(rows)
+
+
 def open_claims(
     data: object,
     *,
@@ -126,14 +168,20 @@ def open_claims(
     kind: Kind = "categorical",
     encoding: str = "utf-8",
     normalise: Normalise = False,
+    memory: int | None = None,
 ) -> ClaimsTable | ClaimsStream:
     """Find the claims in what `veracity.discover` takes, to be read when they are encoded.
 
-    To normalise, all values have to be seen first, so the claims are read at once.
+    To normalise, all values have to be seen first, so the claims are read at once; or twice, a
+    batch at a time, where they need more than so many bytes of `memory`.
     """
     if normalise is False:
         return _stream(data, columns, kind, encoding, normalise)
-    return read_claims(data, columns=columns, kind=kind, encoding=encoding, normalise=normalise)
+    stream = _stream(data, columns, kind, encoding, normalise)
+    if fits(stream.n_rows, memory):
+        return read_claims(data, columns=columns, kind=kind, encoding=encoding, normalise=normalise)
+    kinds = {} if normalise is True else normalise
+    return NormalisedStream(stream, kind, partial(detect, kinds=kinds, claims_kind=kind))
 
 
 def read_claims(
@@ -187,14 +235,18 @@ def open_claims_like(
     encoding: str = "utf-8",
     normalisation: Mapping[str, Any] | None,
     like: pl.DataFrame | None,
+    memory: int | None = None,
 ) -> ClaimsTable | ClaimsStream:
     """Find claims whose values are normalised as others were, and spelt `like` them."""
     if normalisation is None:
         return open_claims(data, columns=columns, kind=kind, encoding=encoding)
     began = time.perf_counter()
     stream = _stream(data, columns, kind, encoding, normalise=True)
+    known = Normalisation.from_json(normalisation)
+    if not fits(stream.n_rows, memory):
+        return NormalisedStream(stream, kind, lambda seen: known, like)
     rows = stream.collect()
-    normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
+    normalised = known.apply(rows, like=like)
     if normalised.rows.is_empty():
         raise NoClaims(f"{stream.origin}: no claim names a value")
     table = _table(stream, kind, normalised.rows)
@@ -276,7 +328,7 @@ def read_truths_beside(
         kind=claims.kind,
         encoding=claims.encoding,
         normalisation=claims.normalisation,
-        like=claims.rows if isinstance(claims, ClaimsTable) else None,
+        like=_like(claims),
     )
     try:
         return read(columns=named)
@@ -284,6 +336,13 @@ def read_truths_beside(
         if not named:
             raise
         return read()
+
+
+def _like(claims: ClaimsTable | ClaimsStream) -> pl.DataFrame | None:
+    """Values by which those of truths are spelt."""
+    if isinstance(claims, ClaimsTable):
+        return claims.rows
+    return claims.like if isinstance(claims, NormalisedStream) else None
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:

@@ -161,14 +161,18 @@ def numbers_in(values: pl.Series) -> pl.Series | None:
     return values.cast(pl.Float64) if (plain & exact).all() else None
 
 
-def comparable(claimed: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series]:
+def comparable(
+    claimed: pl.Series, true: pl.Series, *, are_numbers: bool | None = None
+) -> tuple[pl.Series, pl.Series]:
     """Two columns of values, brought to the type of the claims, so that equal means the same.
+
+    Whether all that is claimed are numbers is found out, unless it is known of more claims.
 
     >>> claimed, true = comparable(pl.Series(["1.0", "2"]), pl.Series([1, 3]))
     >>> claimed.to_list(), true.to_list()
     ([1.0, 2.0], [1.0, 3.0])
     """
-    numbers = numbers_in(claimed)
+    numbers = None if are_numbers is False else numbers_in(claimed)
     if numbers is not None:
         return numbers, true.cast(pl.Float64, strict=False)
     if claimed.dtype == true.dtype:

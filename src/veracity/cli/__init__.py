@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 from typing import Any
 
@@ -34,6 +35,7 @@ class Commands(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # a name may be more than it can show
         kwargs["standalone_mode"] = False
+        _heed_the_end()
         try:
             code = super().main(*args, **kwargs)
             sys.stdout.flush()
@@ -46,6 +48,17 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order they are most often needed."""
         return list(self.commands)
+
+
+def _heed_the_end() -> None:
+    """Take a polite request to end as Ctrl-C: temporary files are to be removed."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask for it
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, stop)
 
 
 def _explain(error: BaseException) -> int:

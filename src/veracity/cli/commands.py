@@ -21,11 +21,14 @@ from veracity.cli.options import (
     json_option,
     kind_option,
     known_option,
+    local_engine,
+    memory_option,
     min_plausibility_option,
     normalise_options,
     number_option,
     out_option,
     seed_option,
+    spill_option,
     split_names,
     threads_option,
     use_threads,
@@ -64,6 +67,8 @@ SYNTHETIC_FILE = "synthetic.json"
 @min_plausibility_option
 @seed_option
 @threads_option
+@memory_option
+@spill_option
 @force_option
 @json_option
 def discover(path: str, as_json: bool, out: Path | None, force: bool, **options: Any) -> None:  # noqa: ANN401
@@ -134,6 +139,8 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 @known_option
 @normalise_options
 @seed_option
+@memory_option
+@spill_option
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
@@ -149,18 +156,23 @@ def compare(
     PATH is what discover takes. Without known truths, only how far the algorithms agree is told.
     An algorithm that fails is shown as failed, with its reason.
     """
-    from veracity.claims.read import read_claims
+    from veracity.claims.read import open_claims
     from veracity.inspect.comparison import compare as compare_algorithms
     from veracity.show.plot import plot_comparison, save_figure
     from veracity.show.terminal import at_work, print_json, show_comparison
 
     columns, kind = options.pop("columns"), options.pop("kind")
-    normalise = chosen_normalise(options)
+    normalise, engine = chosen_normalise(options), local_engine(options)
     with at_work() as progress:
-        claims = read_claims(
-            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
+        claims = open_claims(
+            path,
+            columns=columns,
+            kind=kind,
+            encoding=encoding,
+            normalise=normalise,
+            memory=engine.allowed,
         )
-        found = compare_algorithms(claims, truth, progress=progress, **options)
+        found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
         save_figure(plot_comparison(found), figure)
     if as_json:
@@ -269,7 +281,7 @@ def demo(out: Path | None, force: bool) -> None:
 
 
 def _discover(
-    path: str, prior: str | None, threads: int | None, encoding: str, **options: Any  # noqa: ANN401
+    path: str, prior: str | None, encoding: str, **options: Any  # noqa: ANN401
 ) -> Result:  # fmt: skip
     from dataclasses import fields, replace
 
@@ -277,11 +289,10 @@ def _discover(
     from veracity.claims.read import open_claims
     from veracity.discovery import USUAL_ALGORITHM
     from veracity.discovery import discover as discover_truths
-    from veracity.engines import Local
     from veracity.show.terminal import at_work
 
     columns, kind = options.pop("columns"), options.pop("kind")
-    normalise = chosen_normalise(options)
+    normalise, engine = chosen_normalise(options), local_engine(options)
     algorithm = algorithm_named(options.pop("algorithm") or USUAL_ALGORITHM[kind])
     if prior is not None:
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
@@ -289,8 +300,11 @@ def _discover(
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
     with at_work() as progress:
         claims = open_claims(
-            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
+            path,
+            columns=columns,
+            kind=kind,
+            encoding=encoding,
+            normalise=normalise,
+            memory=engine.allowed,
         )
-        return discover_truths(
-            claims, algorithm, engine=Local(threads=threads), progress=progress, **options
-        )
+        return discover_truths(claims, algorithm, engine=engine, progress=progress, **options)

@@ -13,8 +13,11 @@ from veracity.cli.options import (
     example,
     force_option,
     json_option,
+    local_engine,
+    memory_option,
     min_plausibility_option,
     out_option,
+    spill_option,
     threads_option,
     use_threads,
 )
@@ -27,7 +30,6 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     use_threads(options["threads"])
     from veracity.claims.read import open_claims_like
     from veracity.cli.showing import tell_result
-    from veracity.engines import Local
     from veracity.errors import UnreadableFile
     from veracity.io.folders import check_target
     from veracity.result import RUN_FILE, load
@@ -36,6 +38,7 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     force, as_json = options.pop("force"), options.pop("as_json")
     if out is not None:
         check_target(out, force=force, marker=RUN_FILE)
+    engine = local_engine(options)
     fitted = load(run).fitted
     if fitted is None:
         raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
@@ -47,11 +50,12 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
             encoding=options["encoding"],
             normalisation=fitted.normalisation,
             like=fitted.values,
+            memory=engine.allowed,
         )
         result = getattr(fitted, name)(
             claims,
             min_plausibility=options["min_plausibility"],
-            engine=Local(threads=options["threads"]),
+            engine=engine,
             progress=progress,
         )
     tell_result(result, out, force=force, as_json=as_json)
@@ -59,8 +63,8 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
 
 def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     for option in (
-        json_option, force_option, threads_option, min_plausibility_option, encoding_option,
-        columns_option, out_option,
+        json_option, force_option, spill_option, memory_option, threads_option,
+        min_plausibility_option, encoding_option, columns_option, out_option,
     ):  # fmt: skip
         command = option(command)
     command = click.argument("path")(command)

@@ -26,11 +26,14 @@ __all__ = [
     "json_option",
     "kind_option",
     "known_option",
+    "local_engine",
+    "memory_option",
     "min_plausibility_option",
     "normalise_options",
     "number_option",
     "out_option",
     "seed_option",
+    "spill_option",
     "split_names",
     "threads_option",
     "use_threads",
@@ -155,6 +158,27 @@ threads_option = click.option(
     metavar="N",
     help="How many threads work; as many as there are cores by default.",
 )
+
+
+memory_option = click.option(
+    "--memory",
+    metavar="AMOUNT",
+    help="How much memory to use, e.g. 8GB; claims that need more are kept on disk. What is free "
+    "by default.",
+)
+spill_option = click.option(
+    "--spill",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Where that is; where temporary files are by default. It is empty again afterwards.",
+)
+
+
+def local_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when it is needed
+    """The engine that the options for threads, memory and spilling stand for."""
+    from veracity.engines import Local
+
+    return Local(**{name: options.pop(name, None) for name in ("threads", "memory", "spill")})
 
 
 def use_threads(threads: int | None) -> None:

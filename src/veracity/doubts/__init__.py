@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encode import Encoded, PartsInMemory
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
@@ -21,6 +21,7 @@ from veracity.doubts.voting import AgainstVote, against_vote
 from veracity.engines import Held, Local
 from veracity.fit.loop import survey_of
 from veracity.result import Result
+from veracity.result.tables import TablesOfPart
 from veracity.result.warnings import DataWarning, data_warning, few_conflicts, two_readings
 
 __all__ = ["AgainstVote", "Doubts", "Effort", "find_doubts", "with_doubts"]
@@ -79,7 +80,7 @@ def find_doubts(result: Result, encoded: Encoded, effort: Effort) -> Doubts:
         survey = survey_of(held, encoded.kind, encoded.names)
         found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
     if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
-        some, facts = _sample(encoded, result.tables.facts, effort.claims_compared)
+        some, facts = _sample(result, encoded, effort.claims_compared)
         against = against_vote(some, facts)
         told = _in_values(some, result, against, effort)
         if some.n_items < encoded.n_items:
@@ -89,23 +90,18 @@ def find_doubts(result: Result, encoded: Encoded, effort: Effort) -> Doubts:
     return Doubts(sorted(found, key=lambda warning: warning.severity != "serious"), against)
 
 
-def _sample(
-    encoded: Encoded, facts: pl.DataFrame, most_claims: int
-) -> tuple[Encoded, pl.DataFrame]:
+def _sample(result: Result, encoded: Encoded, most_claims: int) -> tuple[Encoded, pl.DataFrame]:
     """Items drawn at random, always the same, with about so many claims; and their facts."""
     share = most_claims / max(encoded.n_claims, 1)
     if share >= 1.0:
-        return encoded, facts
-    parts, is_kept = [], []
-    for part in encoded.parts:
-        block = part.block
-        is_some = np.random.default_rng(block.number).random(block.n_items) < share
-        is_some[0] = True  # none would be too few
-        of_fact = np.repeat(is_some, block.n_facts_of_item)
-        values = None if part.values is None else part.values.filter(of_fact)
-        parts.append(Part(block.select(is_some), part.items.filter(is_some), values))
-        is_kept.append(of_fact)
-    return replace(encoded, parts=tuple(parts)), facts.filter(np.concatenate(is_kept))
+        return encoded, result.tables.facts
+    parts, tables, make = [], [], TablesOfPart(encoded.kind)
+    for part, plausibility in zip(encoded.parts, result.plausibility_by_block, strict=True):
+        is_some = part.block.drawn(share)
+        parts.append(part.select(is_some))
+        of_fact = np.repeat(is_some, part.block.n_facts_of_item)
+        tables.append(make(parts[-1], plausibility[of_fact])[1])
+    return replace(encoded, parts=PartsInMemory(parts)), pl.concat(tables)
 
 
 def _in_values(

@@ -78,7 +78,7 @@ def by_vote(encoded: Encoded, plausibility: FloatArray) -> Taken:
 
 def flip_risk(held: Held, encoded: Encoded, sources: pl.DataFrame) -> list[DataWarning]:
     """Whether sources agree beyond chance, and are better than wrong by what was found of them."""
-    if encoded.n_known >= ANCHORS:
+    if encoded.n_known >= ANCHORS or encoded.names.n_open:  # hardly two agree by chance
         return []
     agreement, chance = _agreement(held, encoded.names, is_binary=encoded.kind == "binary")
     better = sources.select((pl.col("tpr") - pl.col("fpr")) * pl.col("items")).to_series()

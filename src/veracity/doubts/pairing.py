@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,10 @@ MOST_PAIRS = 1_000
 """How many pairs are told of, at most."""
 
 
-def some_items(blocks: list[Block], most_claims: int) -> list[Block]:
+def some_items(blocks: Sequence[Block], most_claims: int) -> list[Block]:
     """Items drawn at random, always the same ones, with about so many claims in all."""
     share = most_claims / sum(len(block.source_of_support) for block in blocks)
-    chosen = []
-    for block in blocks:
-        is_kept = np.random.default_rng(block.number).random(block.n_items) < share
-        is_kept[0] = True  # none would be too few
-        chosen.append(block.select(is_kept))
-    return chosen
+    return [block.select(block.drawn(share)) for block in blocks]
 
 
 def pairs_table(encoded: Encoded, blocks: list[Block], *, has_truth: bool) -> pl.DataFrame:

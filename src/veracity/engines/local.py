@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK
+from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded, encode
+from veracity.claims.read import ClaimsStream
+from veracity.claims.schema import ClaimsTable
+from veracity.claims.spilled import Room, SpilledBlocks, encode_spilled
+from veracity.engines.beside import Answers, Beside
 from veracity.engines.merging import merged
 from veracity.errors import ParameterError
+from veracity.io.memory import as_bytes, fits, free_memory
+from veracity.io.spill import Spill
+from veracity.progress import Progress
+from veracity.workers import in_order
 
 __all__ = ["Engine", "Held", "Local"]
+
+SHARE_BESIDE = 0.2
+"""What share of the memory is for what is kept beside blocks that are on disk."""
 
 State = TypeVar("State")
 Turn = TypeVar("Turn")
@@ -41,6 +51,13 @@ class Held(Protocol):
         """What is found in each block, in the order of the blocks."""
         ...
 
+    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:  # noqa: ANN401
+        """Where a look finds an answer and a tally: the answers, and the tallies merged.
+
+        The answers, an array or a tuple of them for each block, stay where the blocks are.
+        """
+        ...
+
     def __enter__(self) -> Self: ...
     def __exit__(self, *error: object) -> None: ...
 
@@ -53,6 +70,10 @@ class Engine(Protocol):
         """About how many claims a block should have."""
         ...
 
+    def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
+        """Turn claims into blocks, where this engine can hold them."""
+        ...
+
     def hold(self, blocks: Iterable[Block]) -> Held:
         """Take blocks in, to be looked at as often as it takes."""
         ...
@@ -60,7 +81,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Local:
-    """One machine, in memory.
+    """One machine: in memory, or on disk where memory does not hold all claims.
 
     Parameters
     ----------
@@ -69,27 +90,56 @@ class Local:
         interpreter lock, so threads run side by side. The answers do not depend on it.
     claims_per_block
         About how many claims a block has.
+    memory
+        How much memory may be used, such as ``"8GB"`` or a number of bytes; what is free unless
+        given. Claims that need more are kept on disk, and their tables made part by part.
+    spill
+        The folder for that; where temporary files are unless given. What is written there is gone
+        afterwards.
     """
 
     threads: int | None = None
     claims_per_block: int = CLAIMS_PER_BLOCK
+    memory: str | int | None = None
+    spill: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("threads", self.threads), ("claims_per_block", self.claims_per_block)):
             if value is not None and value < 1:
                 raise ParameterError(f"Local: {name} must be at least 1, got {value}")
+        if self.memory is not None:
+            as_bytes(self.memory)
+
+    def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
+        """Turn claims into blocks: in memory if they fit, else on disk."""
+        memory = self.allowed
+        if memory is None or fits(table.n_rows, memory):
+            return encode(table, tell, self.claims_per_block)
+        room = Room(Spill(self.spill), memory, self.threads or os.cpu_count() or 1)
+        return encode_spilled(table, room, tell, self.claims_per_block)
+
+    @property
+    def allowed(self) -> int | None:
+        """How many bytes of memory may be used; None where nobody tells."""
+        return free_memory() if self.memory is None else as_bytes(self.memory)
 
     def hold(self, blocks: Iterable[Block]) -> HeldLocally:
-        """Keep the blocks in memory."""
+        """Keep the blocks in memory, or look at them where they are on disk."""
         return HeldLocally(blocks, self.threads or os.cpu_count() or 1)
 
 
 class HeldLocally:
-    """Blocks in memory, and the threads that work on them."""
+    """Blocks in memory or on disk, and the threads that work on them."""
 
     def __init__(self, blocks: Iterable[Block], threads: int) -> None:
-        self._blocks = sorted(blocks, key=lambda block: block.number)
-        self._memory: list[Any] = [None] * len(self._blocks)
+        self._blocks: Sequence[Block]
+        self._spill: Spill | None = None
+        self._beside = Beside()
+        if isinstance(blocks, SpilledBlocks):
+            self._blocks, self._spill = blocks, blocks.spill
+            self._beside = Beside(blocks.spill, int(SHARE_BESIDE * blocks.memory))
+        else:
+            self._blocks = sorted(blocks, key=lambda block: block.number)
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
@@ -104,39 +154,42 @@ class HeldLocally:
         """What is found in each block, in the order of the blocks."""
 
         def at(number: int) -> Any:  # noqa: ANN401
-            own = turn._replace(memory=self._memory[number])
-            found, self._memory[number] = look(self._blocks[number], state, own)
+            before = self._beside.of(number)
+            found, kept = look(self._blocks[number], state, turn._replace(memory=before))
+            self._beside.put(number, kept, before)
             return found
 
         return self._in_order(at, range(len(self._blocks)))
 
+    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:  # noqa: ANN401
+        """Where a look finds an answer and a tally: the answers, and the tallies merged."""
+        answers: Any = [] if self._spill is None else Answers(self._spill)
+        total = None
+        for answer, tally in self.collect(look, state, turn):
+            answers.append(answer)
+            total = merged(total, tally)
+        return tuple(answers) if self._spill is None else answers, total
+
     def walk(self, go: Look, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, ...]:  # noqa: ANN401
         """Lead every lane through all blocks; lanes are independent, and go side by side."""
-        kept = [[None] * len(lanes) if memory is None else memory for memory in self._memory]
 
         def lead(number: int) -> Any:  # noqa: ANN401
             lane = lanes[number]
-            for block, memory in zip(self._blocks, kept, strict=True):
-                own = turn._replace(memory=memory[number])
-                lane, memory[number] = go(block, lane, own)
+            for place, block in enumerate(self._blocks):
+                before = self._beside.of(place, number)
+                lane, kept = go(block, lane, turn._replace(memory=before))
+                self._beside.put(place, kept, before, number)
             return lane
 
-        arrived = tuple(self._in_order(lead, range(len(lanes))))
-        self._memory = kept
-        return arrived
+        self._beside.expect(len(lanes))
+        return tuple(self._in_order(lead, range(len(lanes))))
 
     def _in_order(self, work: Callable[[int], Answer], numbers: range) -> Iterator[Answer]:
         """Answers in order; never many more are waiting than there are threads."""
         if self._pool is None or len(numbers) == 1:
             yield from map(work, numbers)
             return
-        waiting: deque[Future[Answer]] = deque()
-        for number in numbers:
-            waiting.append(self._pool.submit(work, number))
-            if len(waiting) > self._threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from in_order(work, numbers, self._pool, self._threads)
 
     def __enter__(self) -> Self:
         return self
@@ -144,3 +197,4 @@ class HeldLocally:
     def __exit__(self, *error: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+        self._beside.clear()

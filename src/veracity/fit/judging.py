@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from veracity.algorithms.base import Algorithm, Turn, clamp_known
 from veracity.algorithms.numbers import Distances, distances, numbers_of
 from veracity.algorithms.rules import logit
 from veracity.claims.block import UNKNOWN, Block, FloatArray
-from veracity.engines import Held, merged
+from veracity.engines import Held
 from veracity.kernels.loading import kernels
 
 __all__ = ["Judged", "Met", "judge_all"]
@@ -44,9 +45,9 @@ class Judged:
     errors.
     """
 
-    plausibility: tuple[FloatArray, ...] = ()
+    plausibility: Sequence[FloatArray] = ()
     met: Met | None = None
-    estimate: tuple[tuple[FloatArray, FloatArray], ...] = ()
+    estimate: Sequence[tuple[FloatArray, FloatArray]] = ()
     distances: Distances | None = None
 
 
@@ -59,14 +60,10 @@ def judge_all(
 ) -> Judged:
     """Answer for every block."""
     look = _Estimating if kind == "numeric" else _Judging
-    answers: list[Any] = []
-    total: Any = None
-    for answer, sums in held.collect(look(algorithm, n_sources), state, Turn()):
-        answers.append(answer)
-        total = merged(total, sums)
+    answers, total = held.keep(look(algorithm, n_sources), state, Turn())
     if kind == "numeric":
-        return Judged(estimate=tuple(answers), distances=total)
-    return Judged(plausibility=tuple(answers), met=total)
+        return Judged(estimate=answers, distances=total)
+    return Judged(plausibility=answers, met=total)
 
 
 @dataclass(frozen=True)

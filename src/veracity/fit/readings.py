@@ -8,7 +8,7 @@ otherwise on a good part of the items, the claims do not decide, and only known 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ class Reading:
     differs: float
     moved: FloatArray
     sample: Sample
-    other: tuple[FloatArray, ...]
+    other: Sequence[FloatArray]
 
 
 class Sample(NamedTuple):
@@ -61,7 +61,7 @@ class Sample(NamedTuple):
 
     blocks: tuple[Block, ...]
     chosen: tuple[BoolArray, ...]
-    answer: tuple[FloatArray, ...]
+    answer: Sequence[FloatArray]
 
 
 def find_readings(
@@ -111,8 +111,7 @@ def _hidden(encoded: Encoded) -> tuple[list[Block], list[Block]]:
     share = MOST_CLAIMS / max(encoded.n_claims, 1)
     known = []
     for block in encoded.blocks:
-        is_drawn = np.random.default_rng(block.number).random(block.n_items) < share
-        known.append(block if share >= 1.0 else block.select(is_drawn | block.is_known))
+        known.append(block.select(block.drawn(share) | block.is_known))
     nothing = [np.full_like(block.known_of_fact, UNKNOWN) for block in known]
     return [b._replace(known_of_fact=n) for b, n in zip(known, nothing, strict=True)], known
 
@@ -128,16 +127,13 @@ def _log_known(
     return state, total
 
 
-def _sampled(encoded: Encoded, plausibility: tuple[FloatArray, ...]) -> Sample:
+def _sampled(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Sample:
     """Items drawn at random, always the same ones."""
     share = MOST_CLAIMS / max(encoded.n_claims, 1)
     blocks, chosen, answers = [], [], []
     for block, answer in zip(encoded.blocks, plausibility, strict=True):
-        is_chosen = np.ones(block.n_items, dtype=np.bool_)
-        if share < 1.0:
-            is_chosen = np.random.default_rng(block.number).random(block.n_items) < share
-            is_chosen[0] = True  # none would be too few
-        blocks.append(block.select(is_chosen) if share < 1.0 else block)
+        is_chosen = block.drawn(share)
+        blocks.append(block if share >= 1.0 else block.select(is_chosen))
         chosen.append(is_chosen)
         answers.append(answer[np.repeat(is_chosen, block.n_facts_of_item)])
     return Sample(tuple(blocks), tuple(chosen), tuple(answers))
@@ -160,12 +156,12 @@ def differing(block: Block, one: FloatArray, other: FloatArray) -> BoolArray:
     return ~np.logical_or.reduceat(both, block.first_fact_of_item[:-1])
 
 
-def _share(sample: Sample, other: tuple[FloatArray, ...]) -> float:
+def _share(sample: Sample, other: Sequence[FloatArray]) -> float:
     pairs = zip(sample.blocks, sample.answer, other, strict=True)
     return float(np.concatenate([differing(*pair) for pair in pairs]).mean())
 
 
-def _accuracy(sample: Sample, answer: tuple[FloatArray, ...], n_sources: int) -> FloatArray:
+def _accuracy(sample: Sample, answer: Sequence[FloatArray], n_sources: int) -> FloatArray:
     """How often each source names what an answer takes for true."""
     right, n = np.zeros(n_sources), np.zeros(n_sources)
     for block, plausibility in zip(sample.blocks, answer, strict=True):

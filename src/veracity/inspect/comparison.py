@@ -17,6 +17,7 @@ from veracity.claims.normalise import Normalise
 from veracity.claims.read import read_truths_beside
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import Prepared, answer, chosen_algorithm, prepare
+from veracity.engines import Engine
 from veracity.errors import NotConverged
 from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
@@ -69,6 +70,7 @@ def compare(
     known: object | None = None,
     normalise: Normalise = False,
     seed: int | None = None,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Run several algorithms on the same claims.
@@ -82,7 +84,7 @@ def compare(
     algorithms
         Which ones, as names, algorithms, or algorithms under names of your own; all that are for
         this kind of claims, unless said otherwise.
-    columns, kind, known, normalise, seed
+    columns, kind, known, normalise, seed, engine
         As for `discover`.
     progress
         Called with the name of the algorithm at work, how many are done, and of how many.
@@ -97,7 +99,13 @@ def compare(
     """
     tell = progress or say_nothing
     prepared = prepare(
-        claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell
+        claims,
+        columns=columns,
+        kind=kind,
+        known=known,
+        normalise=normalise,
+        tell=tell,
+        engine=engine,
     )
     chosen = _chosen(algorithms, prepared.table.kind, seed)
     truths: pl.DataFrame | None = None
@@ -109,7 +117,7 @@ def compare(
     for number, (name, algorithm) in enumerate(chosen.items()):
         tell(name, number, len(chosen))
         try:
-            results[name] = _answer_quietly(prepared, algorithm)
+            results[name] = _answer_quietly(prepared, algorithm, engine)
         except Exception as error:
             rows.append({"algorithm": name, "failed": f"{type(error).__name__}: {error}"})
             continue
@@ -139,10 +147,10 @@ def _chosen(
     return chosen
 
 
-def _answer_quietly(prepared: Prepared, algorithm: Algorithm[Any]) -> Result:
+def _answer_quietly(prepared: Prepared, algorithm: Algorithm[Any], engine: Engine | None) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the table says it
-        return answer(prepared, algorithm)
+        return answer(prepared, algorithm, engine)
 
 
 def _measured(result: Result, truths: pl.DataFrame | None, notes: list[str]) -> dict[str, Any]:

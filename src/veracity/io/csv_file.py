@@ -29,7 +29,7 @@ from veracity.errors import (
     first_line,
 )
 
-__all__ = ["read_csv"]
+__all__ = ["read_csv", "scan_csv"]
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -84,6 +84,26 @@ def read_csv(path: Path, encoding: str = "utf-8") -> pl.DataFrame:
     if all(column.null_count() for column in frame):  # else no row is without text
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return frame
+
+
+def scan_csv(path: Path, encoding: str = "utf-8") -> pl.LazyFrame | None:
+    """The same as `read_csv`, to be read in portions; None if this file has to be read at once.
+
+    Rows that are cut short are not told apart from those that lack values.
+    """
+    file = _recognise(path, _codec(path, encoding))
+    with path.open("rb") as start:
+        is_packed = start.read(2) == GZIP
+    if is_packed or file.line_end == "\r" or not file.codec.startswith("utf-8"):
+        return None
+    with contextlib.closing(_rows(file)) as rows:
+        names = _distinct([name.strip() for name in next(rows)])
+    frame = pl.scan_csv(path, separator=file.delimiter, infer_schema=False, glob=False)
+    found = frame.collect_schema().names()
+    if len(found) != len(names):
+        return None
+    frame = frame.select(pl.col(old).alias(new) for old, new in zip(found, names, strict=True))
+    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
 def _recognise(path: Path, codec: str) -> CsvFile:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from veracity.errors import InputError, UnreadableFile, VeracityError, first_line
-from veracity.io.csv_file import read_csv
+from veracity.io.csv_file import read_csv, scan_csv
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind
-from veracity.io.memory import require_room
+from veracity.io.memory import free_memory, require_room
 
 __all__ = [
     "Part",
@@ -29,6 +29,10 @@ __all__ = [
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+
+
+LARGE_TEXT = 2_000_000_000
+"""From so many bytes on, text is read in portions, where it is plain enough for that."""
 
 
 class Part(NamedTuple):
@@ -82,7 +86,12 @@ def open_file(path: Path, encoding: str) -> pl.LazyFrame:
         return pl.scan_parquet(path, glob=False, hive_partitioning=False)
     if path.name.lower().endswith(PARQUET_SUFFIXES):
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
-    require_room(path.stat().st_size, f"{path}: its rows")
+    size = path.stat().st_size
+    if size > min(LARGE_TEXT, (free_memory() or LARGE_TEXT) // 4):
+        rows = scan_csv(path, encoding)
+        if rows is not None:
+            return rows
+    require_room(size, f"{path}: its rows", "write it as Parquet or plain UTF-8 text first")
     return read_csv(path, encoding).lazy()
 
 

@@ -3,28 +3,59 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 
-from veracity.errors import TooLarge
+from veracity.errors import ParameterError, TooLarge
 
-__all__ = ["BYTES_PER_CLAIM", "free_memory", "require_room"]
+__all__ = ["BYTES_PER_CLAIM", "as_bytes", "fits", "free_memory", "require_room"]
 
-BYTES_PER_CLAIM = 40
-"""What encoding needs at the very least: numbers of source, item and value, twice, and keys."""
+BYTES_PER_CLAIM = 100
+"""What a run in memory needs for each claim, from reading to tables: see docs/performance.md."""
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+UNITS |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+LEAST = 10**3
+"""Less memory than this is surely a unit forgotten."""
 
 MEMINFO = Path("/proc/meminfo")
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 GROUP_USE = Path("/sys/fs/cgroup/memory.current")
 
 
-def require_room(n_bytes: int, what: str) -> None:
+def as_bytes(memory: str | int) -> int:
+    """An amount of memory, such as ``"8GB"``, in bytes.
+
+    >>> as_bytes("1.5 GB"), as_bytes(4_000_000)
+    (1500000000, 4000000)
+    """
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(memory))
+    if found is None or found[2].upper() not in UNITS:
+        raise ParameterError(f"memory must be an amount such as '8GB', got {memory!r}")
+    n_bytes = int(float(found[1]) * UNITS[found[2].upper()])
+    if n_bytes < LEAST:
+        raise ParameterError(f"memory must be at least 1KB, got {memory!r}; give it a unit: '8GB'")
+    return n_bytes
+
+
+def require_room(
+    n_bytes: int, what: str, advice: str = "leave out rows, or use a machine with more memory"
+) -> None:
     """Refuse what surely does not fit; what may fit is tried."""
     free = free_memory()
     if free is not None and n_bytes > free:
         raise TooLarge(
             f"{what} need about {n_bytes / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are "
-            "free; leave out rows, or use a machine with more memory or a cluster engine"
+            f"free; {advice}"
         )
+
+
+def fits(n_claims: int, memory: int | None = None) -> bool:
+    """Whether so many claims can be worked on in memory: in what is free, unless told otherwise."""
+    memory = free_memory() if memory is None else memory
+    return memory is None or BYTES_PER_CLAIM * n_claims <= memory
 
 
 def free_memory() -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,22 +16,30 @@ import numpy as np
 import polars as pl
 
 from veracity._version import __version__
-from veracity.claims.block import Names
-from veracity.claims.encode import Encoded
+from veracity.claims.block import FloatArray, Names
+from veracity.claims.encode import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
-from veracity.errors import UnreadableFile
+from veracity.claims.spilled import Room, spilled_parts
+from veracity.engines import Local
+from veracity.errors import ParameterError, UnreadableFile
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
 from veracity.io.folders import check_target, finished_folder
-from veracity.io.frames import FrameKind, hand_back
-from veracity.result.layout import claims_table, encoded_from, layout_table
+from veracity.io.frames import ROWS_PER_BATCH, FrameKind, hand_back
+from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
+from veracity.io.pieces import PieceTable
+from veracity.io.spill import Spill
+from veracity.result.layout import blocks_table, part_from, saved_tables
 from veracity.result.run import Run
-from veracity.result.tables import Rightness, Tables, rightness, sources_by_attribute
+from veracity.result.tables import Rightness, Short, Tables, rightness, sources_by_attribute
 
 __all__ = ["RUN_FILE", "Result", "load"]
 
 RUN_FILE = "run.json"
 """The file that makes a folder the folder of a run."""
+
+LITTLE = 10**9
+"""Bytes of memory that are used where the system does not tell how many are free."""
 
 FITTED_FILE = "fitted.npz"
 """What was learned, as arrays."""
@@ -51,17 +59,27 @@ class Result:
         *,
         fitted: Fitted | None = None,
         encoded: Encoded | Callable[[], Encoded | None] | None = None,
+        plausibility: Sequence[FloatArray] | None = None,
     ) -> None:
         self.tables = tables
         self.run = run
         self.frame_kind = frame_kind
         self.fitted = fitted
         self._encoded = encoded
+        self._plausibility = plausibility
 
     @cached_property
     def encoded(self) -> Encoded | None:
         """The claims as they were judged; None if they were saved by an older version."""
         return self._encoded() if callable(self._encoded) else self._encoded
+
+    @property
+    def plausibility_by_block(self) -> Sequence[FloatArray]:
+        """The plausibilities of the facts of each block."""
+        if self._plausibility is not None:
+            return self._plausibility
+        assert self.encoded is not None  # without claims there are no blocks
+        return self.encoded.by_block(self.tables.facts["plausibility"].to_numpy())
 
     @property
     def truths(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
@@ -92,9 +110,9 @@ class Result:
     @cached_property
     def rightness(self) -> Rightness | None:
         """How often each source is right on each attribute, as arrays; None for numbers."""
-        if self.encoded is None or "plausibility" not in self.tables.facts.columns:
+        if self.encoded is None or self.kind == "numeric":
             return None
-        return rightness(self.encoded, self.tables.facts["plausibility"].to_numpy())
+        return rightness(self.encoded, self.plausibility_by_block)
 
     @property
     def copies(self) -> Any:  # noqa: ANN401
@@ -173,9 +191,14 @@ class Result:
         n_written, n_rows = 0, sum(map(len, tables.values()))
         with finished_folder(target) as unfinished:
             for name, table in tables.items():
+                target_file = unfinished / f"{name}.parquet"
                 if progress is not None:
                     progress("writing", n_written, n_rows)
-                table.write_parquet(unfinished / f"{name}.parquet", compression_level=1)
+                if isinstance(table, PieceTable):
+                    tell = _told(table, progress)
+                    table.write_parquet(target_file, compression_level=1, tell=tell)
+                else:
+                    table.write_parquet(target_file, compression_level=1)
                 n_written += len(table)
             if progress is not None:
                 progress("writing", n_rows, n_rows)
@@ -190,14 +213,28 @@ class Result:
             )
         return target
 
-    def frames(self) -> dict[str, pl.DataFrame | None]:
+    def scan(self, name: str) -> pl.LazyFrame:
+        """A table that `save` writes, such as ``"facts"``, as a lazy polars frame.
+
+        Where the claims are on disk, nothing of it is in memory until the query asks for it.
+        """
+        table = self.frames().get(name)
+        if table is None:
+            known = ", ".join(name for name, table in self.frames().items() if table is not None)
+            raise ParameterError(f"scan: no table {name!r}; there are {known}")
+        return table.scan() if isinstance(table, PieceTable) else table.lazy()
+
+    def frames(self) -> dict[str, pl.DataFrame | PieceTable | None]:
         """All that a folder has: the tables, and the claims they were made from."""
-        frames: dict[str, pl.DataFrame | None] = dict(vars(self.tables))
+        frames: dict[str, pl.DataFrame | PieceTable | None] = dict(vars(self.tables))
         if self.encoded is not None:
-            frames["claims"] = claims_table(self.encoded)
-            frames["layout"] = layout_table(self.encoded)
+            frames["claims"], frames["layout"] = saved_tables(self.encoded)
             frames["labels"] = self.encoded.names.labels.to_frame("label")
             frames["attributes"] = self.encoded.names.attributes.to_frame("attribute")
+            if len(self.encoded.blocks) > 1:
+                frames["blocks"] = blocks_table(self.encoded)
+            if self.encoded.names.n_open:
+                frames["open_values"] = pl.DataFrame({"values": [self.encoded.names.n_open]})
         return frames
 
     def __repr__(self) -> str:
@@ -212,7 +249,7 @@ class Result:
     def lines(self) -> list[str]:
         """What it was made from, how it went, and the notes: one line each."""
         given, rounds = self.run.input, self.run.rounds
-        contested = int(self.tables.truths["contested"].sum())
+        contested = self.in_short.n_contested
         how = (
             f"{'converged' if self.converged else 'NOT converged'} after {counted(rounds, 'round')}"
         )
@@ -225,6 +262,11 @@ class Result:
             f"{how}; {counted(contested, 'item')} {'is' if contested == 1 else 'are'} contested",
             *(f"note: {note}" for note in self.notes),
         ]
+
+    @cached_property
+    def in_short(self) -> Short:
+        """How many truths there are and are contested, and the closest calls: in one look."""
+        return Short.of(vars(self.tables)["truths"])
 
     @property
     def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow
@@ -241,6 +283,15 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
+def _told(
+    table: PieceTable, progress: Callable[[str, int, int], None] | None
+) -> Callable[[int], None] | None:
+    """Who tells how many pieces of a table are written."""
+    if progress is None:
+        return None
+    return lambda number: progress(f"writing {table.name}", number, table.n_pieces)
+
+
 def load(folder: str | os.PathLike[str]) -> Result:
     """Read a result that `Result.save` wrote."""
     path = Path(folder)
@@ -250,13 +301,77 @@ def load(folder: str | os.PathLike[str]) -> Result:
         )
     try:
         run = Run.from_json(json.loads((path / RUN_FILE).read_text(encoding="utf-8")))
-        tables = Tables(*(_read_table(path, field.name) for field in fields(Tables)))
-        _check_tables(tables)
-        encoded = _encoded_in(path, run, tables)
-        fitted = _fitted_in(path, run, encoded)
+        tables, encoded, names = (_on_disk if _is_large(path, run) else _in_memory)(path, run)
+        fitted = _fitted_in(path, run, names)
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise UnreadableFile(f"{path}: the run is damaged ({error}); discover it again") from error
     return Result(tables, run, fitted=fitted, encoded=encoded)
+
+
+def _is_large(path: Path, run: Run) -> bool:
+    """Whether a run has to stay on disk."""
+    if fits(run.input.claims):
+        return False
+    if not (path / "blocks.parquet").exists():
+        n_bytes = BYTES_PER_CLAIM * run.input.claims
+        require_room(n_bytes, f"{path}: its {run.input.claims:,} claims")
+    return True
+
+
+def _in_memory(path: Path, run: Run) -> tuple[Tables, Encoded | None, Names | None]:
+    """The tables of a run, its claims as one block, and the names; an older version kept fewer."""
+    tables = Tables(*(_read_table(path, field.name) for field in fields(Tables)))
+    _check_tables(tables)
+    claims, layout = (_read_table(path, name) for name in ("claims", "layout"))
+    names = _names_in(path, tables.sources)
+    if claims is None or layout is None or names is None:
+        return tables, None, None
+    part = part_from(tables.facts, (claims, layout), names, run.kind)
+    return tables, Encoded(run.kind, names, PartsInMemory((part,))), names
+
+
+def _on_disk(path: Path, run: Run) -> tuple[Tables, Callable[[], Encoded], Names]:
+    """The same of a run that memory does not hold: its tables are read when they are asked for.
+
+    So are its claims, block by block, as they were when they were saved.
+    """
+    truths, facts = (_scanned_table(path, name) for name in ("truths", "facts"))
+    small = (_read_table(path, name) for name in ("sources", "copies", "changes"))
+    tables = Tables(truths, facts, *small)
+    names = _names_in(path, tables.sources)
+    if names is None:
+        raise ValueError("labels.parquet or attributes.parquet is not there")
+
+    def encoded() -> Encoded:
+        engine = Local()
+        room = Room(Spill(), engine.allowed or LITTLE, os.cpu_count() or 1)
+        return Encoded(run.kind, names, spilled_parts(_saved_parts(path, names, run.kind), room))
+
+    return tables, encoded, names
+
+
+def _saved_parts(path: Path, names: Names, kind: Kind) -> Iterator[Part]:
+    """The claims of a run, one block after the other."""
+    tables = {n: pl.scan_parquet(path / f"{n}.parquet") for n in ("facts", "claims", "layout")}
+    first_fact = first_claim = 0
+    for n_facts, n_claims in pl.read_parquet(path / "blocks.parquet").iter_rows():
+        facts, layout = (
+            tables[name].slice(first_fact, n_facts).collect() for name in ("facts", "layout")
+        )
+        claims = tables["claims"].slice(first_claim, n_claims).collect()
+        claims = claims.with_columns(pl.col("fact") - first_fact)
+        yield part_from(facts, (claims, layout), names, kind)
+        first_fact, first_claim = first_fact + n_facts, first_claim + n_claims
+
+
+def _scanned_table(path: Path, name: str) -> PieceTable:
+    rows = pl.scan_parquet(path / f"{name}.parquet")
+    n_rows = rows.select(pl.len()).collect().item()
+
+    def piece(number: int) -> pl.DataFrame:
+        return rows.slice(number * ROWS_PER_BATCH, ROWS_PER_BATCH).collect()
+
+    return PieceTable(name, piece, -(-n_rows // ROWS_PER_BATCH), n_rows)
 
 
 def _read_table(path: Path, name: str) -> Any:  # noqa: ANN401 - a frame, or none if it may lack
@@ -265,21 +380,22 @@ def _read_table(path: Path, name: str) -> Any:  # noqa: ANN401 - a frame, or non
     return pl.read_parquet(file) if is_needed or file.exists() else None
 
 
-def _encoded_in(path: Path, run: Run, tables: Tables) -> Encoded | None:
-    """The claims, from the tables; None if an older version saved the run."""
-    claims, layout, labels, attributes = (
-        _read_table(path, name) for name in ("claims", "layout", "labels", "attributes")
-    )
-    if claims is None or layout is None or labels is None or attributes is None:
+def _names_in(path: Path, sources: pl.DataFrame) -> Names | None:
+    """The names of sources, labels and attributes; None if an older version saved the run."""
+    labels, attributes = (_read_table(path, name) for name in ("labels", "attributes"))
+    if labels is None or attributes is None:
         return None
-    names = Names(tables.sources["source"], labels["label"], attributes["attribute"])
-    return encoded_from(tables, (claims, layout), names, run.kind)
+    n_open = _read_table(path, "open_values")
+    return Names(
+        sources["source"], labels["label"], attributes["attribute"],
+        0 if n_open is None else n_open.item(),
+    )  # fmt: skip
 
 
-def _fitted_in(path: Path, run: Run, encoded: Encoded | None) -> Fitted | None:
+def _fitted_in(path: Path, run: Run, names: Names | None) -> Fitted | None:
     """What was learned; None where it was not kept, or cannot be made again from a file."""
     file = path / FITTED_FILE
-    if encoded is None or not file.exists():
+    if names is None or not file.exists():
         return None
     restored = importlib.import_module("veracity.algorithms.catalogue").restored
     algorithm = restored(run.algorithm, run.parameters)
@@ -287,7 +403,7 @@ def _fitted_in(path: Path, run: Run, encoded: Encoded | None) -> Fitted | None:
         return None
     with np.load(file, allow_pickle=False) as arrays:
         kept = {name: arrays[name] for name in arrays.files}
-    fitted = Fitted.from_arrays(algorithm, encoded.names, run.kind, kept, run.normalisation)
+    fitted = Fitted.from_arrays(algorithm, names, run.kind, kept, run.normalisation)
     return replace(fitted, columns=run.input.columns)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,24 +11,41 @@ import polars as pl
 from veracity.claims.block import NO_NUMBERS, UNKNOWN, Block, IntArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind, keys_of
-from veracity.result.tables import Tables
 
-__all__ = ["claims_table", "encoded_from", "layout_table"]
+__all__ = [
+    "SavedOfPart",
+    "blocks_table",
+    "claims_of_block",
+    "layout_of_block",
+    "part_from",
+    "saved_tables",
+]
 
 
-def claims_table(encoded: Encoded) -> pl.DataFrame:
+def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
+    """The claims as they are saved: those of `claims_of_block`, and those of `layout_of_block`."""
+    first = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
+    n_rows = {"claims": encoded.n_claims, "layout": int(first[-1])}
+    claims, layout = encoded.parts.tables(SavedOfPart(encoded.kind), first[:-1].tolist(), n_rows)
+    return claims, layout
+
+
+@dataclass(frozen=True)
+class SavedOfPart:
+    """Makes the claims and the layout of a part, of which it is told the row of the first fact."""
+
+    kind: Kind
+
+    def __call__(self, part: Part, first_fact: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The claims and the layout of a part."""
+        return claims_of_block(part.block, first_fact, self.kind), layout_of_block(part.block)
+
+
+def claims_of_block(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
     """One row per claim: the row of its fact in the facts, and of its source in the sources.
 
     Sorted by fact. Binary claims say whether the fact is called true.
     """
-    tables, first = [], 0
-    for block in encoded.blocks:
-        tables.append(_claims_of(block, first, encoded.kind))
-        first += block.n_facts
-    return pl.concat(tables)
-
-
-def _claims_of(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
     if kind != "binary":
         fact = _repeated(block.n_supports_of_fact, first_fact)
         return pl.DataFrame({"fact": fact, "source": block.source_of_support.astype(np.uint32)})
@@ -40,34 +58,39 @@ def _repeated(counts: np.ndarray[Any, Any], first: int) -> np.ndarray[Any, Any]:
     return np.repeat(np.arange(first, first + len(counts), dtype=np.uint32), counts)
 
 
-def layout_table(encoded: Encoded) -> pl.DataFrame:
+def layout_of_block(block: Block) -> pl.DataFrame:
     """One row per fact: the number of its value, and what is known of it, or of its item."""
-    return pl.concat(
-        [
-            pl.DataFrame(
-                {
-                    "label": block.label_of_fact.astype(np.int32),
-                    "known": block.known_of_fact.astype(np.int8),
-                    "known_number": block.known_number_of_item[block.item_of_fact]
-                    if block.is_numeric
-                    else np.full(block.n_facts, np.nan),
-                }
-            )
-            for block in encoded.blocks
-        ]
+    known_number = np.full(block.n_facts, np.nan)
+    if block.is_numeric:
+        known_number = block.known_number_of_item[block.item_of_fact]
+    return pl.DataFrame(
+        {
+            "label": block.label_of_fact.astype(np.int32),
+            "known": block.known_of_fact.astype(np.int8),
+            "known_number": known_number,
+        }
     )
 
 
-def encoded_from(
-    tables: Tables, saved: tuple[pl.DataFrame, pl.DataFrame], names: Names, kind: Kind
-) -> Encoded:
+def blocks_table(encoded: Encoded) -> pl.DataFrame:
+    """One row per block: how many facts and claims it has, which stand together in their tables."""
+    sizes = [(block.n_facts, _n_claims(block, encoded.kind)) for block in encoded.blocks]
+    return pl.DataFrame(sizes, schema={"facts": pl.Int64, "claims": pl.Int64}, orient="row")
+
+
+def _n_claims(block: Block, kind: Kind) -> int:
+    return len(block.source_of_voice if kind == "binary" else block.source_of_support)
+
+
+def part_from(
+    facts: pl.DataFrame, saved: tuple[pl.DataFrame, pl.DataFrame], names: Names, kind: Kind
+) -> Part:
     """The claims that were saved, as one block; a `ValueError` if tables do not fit together.
 
     The names may be more than those of these claims: what was learned speaks of others, too.
     """
     claims, layout = saved
-    facts = tables.facts
-    _check(facts, claims, layout, len(tables.sources))
+    _check(facts, claims, layout, names.n_sources)
     keys = facts.select(keys_of(facts))
     item_of_fact = keys.select(pl.struct(keys.columns).rle_id()).to_series().to_numpy()
     first_fact = np.append(
@@ -88,7 +111,7 @@ def encoded_from(
             known_number_of_item=layout["known_number"].to_numpy()[first_fact[:-1]],
         )
     values = facts["value"] if "value" in facts.columns else None
-    return Encoded(kind, names, (Part(block, items, values),))
+    return Part(block, items, values)
 
 
 def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -> Block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,10 +15,39 @@ from veracity.claims.block import SAME, Block, FloatArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind
 from veracity.fit.judging import Judged, Met
+from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels
 from veracity.result.intervals import ranges_of
 
-__all__ = ["Rightness", "Tables", "rightness", "sources_by_attribute", "tabulate"]
+__all__ = [
+    "Rightness",
+    "Short",
+    "Tables",
+    "TablesOfPart",
+    "rightness",
+    "sources_by_attribute",
+    "tabulate",
+]
+
+
+SHOWN = 8
+"""So many truths are shown of a result."""
+
+
+class _Table:
+    """A field of a table that may be made piece by piece: it is collected when it is asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tables: Any, owner: type) -> pl.DataFrame:  # noqa: ANN401
+        if tables is None:
+            raise AttributeError(self._name)  # so the field has no default
+        table = vars(tables)[self._name]
+        return table.collect() if isinstance(table, PieceTable) else table
+
+    def __set__(self, tables: Any, table: pl.DataFrame | PieceTable) -> None:  # noqa: ANN401
+        vars(tables)[self._name] = table
 
 
 @dataclass(frozen=True)
@@ -27,11 +57,38 @@ class Tables:
     There are copies if the algorithm looks for them, and changes if values were normalised.
     """
 
-    truths: pl.DataFrame
-    facts: pl.DataFrame
-    sources: pl.DataFrame
+    truths: _Table = _Table()
+    facts: _Table = _Table()
+    sources: _Table = _Table()
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
+
+
+class Short(NamedTuple):
+    """Truths in short: how many there are, how many are contested, and some to be shown."""
+
+    n_truths: int
+    n_contested: int
+    closest: pl.DataFrame
+
+    @classmethod
+    def of(cls, truths: pl.DataFrame | PieceTable) -> Short:
+        """One look at the truths, piece by piece."""
+        n_truths = n_contested = 0
+        closest: list[pl.DataFrame] = []
+        for piece in truths.pieces() if isinstance(truths, PieceTable) else [truths]:
+            n_truths += len(piece)
+            n_contested += int(piece["contested"].sum())
+            closest.append(_closest(piece))
+        return cls(n_truths, n_contested, _closest(pl.concat(closest)))
+
+
+def _closest(truths: pl.DataFrame) -> pl.DataFrame:
+    """The truths that are least sure against others; the first where that is not told."""
+    if "margin" in truths.columns:
+        margin = pl.col("margin").round(SAME)
+        truths = truths.sort(~pl.col("contested"), margin, maintain_order=True)
+    return truths.head(SHOWN)
 
 
 def tabulate(
@@ -40,16 +97,19 @@ def tabulate(
     told: tuple[Algorithm[Any], Any],
     prior: PriorRates,
     min_plausibility: float | None,
+    *,
+    changes: pl.DataFrame | None = None,
 ) -> Tables:
     """Put the names back on what an algorithm, with its state, says of the claims."""
     algorithm, state = told
     trust = algorithm.trust(state)
+    n_rows = {"truths": encoded.n_items, "facts": encoded.n_facts}
+    make = TablesOfPart(encoded.kind, min_plausibility)
     if encoded.kind == "numeric":
-        return _number_tables(encoded, judged, trust)
+        truths, facts = encoded.parts.tables(make, judged.estimate, n_rows)
+        return Tables(truths, facts, _number_sources(encoded, judged, trust), None, changes)
     assert judged.met is not None  # claims that are no numbers have plausibilities
-    pairs = zip(encoded.parts, judged.plausibility, strict=True)
-    tables = [_tables_of(part, p, encoded.kind, min_plausibility) for part, p in pairs]
-    truths, facts = (pl.concat(frames) for frames in zip(*tables, strict=True))
+    truths, facts = encoded.parts.tables(make, judged.plausibility, n_rows)
     rates = algorithm.rates(state, judged.met.counts)
     sources = _sources_table(encoded, judged.met, rates)
     if trust is not None:
@@ -57,18 +117,29 @@ def tabulate(
     sources = _with_intervals(sources, judged.met, encoded.kind, (rates, prior))
     copies = algorithm.copies(state)
     told_copies = None if copies is None else _copies_table(encoded.names, copies)
-    return Tables(truths, facts, sources, told_copies)
+    return Tables(truths, facts, sources, told_copies, changes)
 
 
-def _tables_of(
-    part: Part, plausibility: FloatArray, kind: Kind, min_plausibility: float | None
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    facts = _facts_table(part, plausibility)
-    if kind == "categorical":
-        return _single_truths(part, facts, min_plausibility), facts
-    if kind == "multiple":
-        return _multiple_truths(part, facts, min_plausibility), facts
-    return _binary_truths(facts, min_plausibility), facts
+@dataclass(frozen=True)
+class TablesOfPart:
+    """Makes the truths and the facts of a part from the answer to it, wherever the part is.
+
+    The answer has plausibilities of facts; or, for numbers, estimates of items and their errors.
+    """
+
+    kind: Kind
+    min_plausibility: float | None = None
+
+    def __call__(self, part: Part, answer: Any) -> tuple[pl.DataFrame, pl.DataFrame]:  # noqa: ANN401
+        """The truths and the facts of a part."""
+        if self.kind == "numeric":
+            return _number_tables_of(part, *answer)
+        facts = _facts_table(part, answer)
+        if self.kind == "categorical":
+            return _single_truths(part, facts, self.min_plausibility), facts
+        if self.kind == "multiple":
+            return _multiple_truths(part, facts, self.min_plausibility), facts
+        return _binary_truths(facts, self.min_plausibility), facts
 
 
 def _facts_table(part: Part, plausibility: FloatArray) -> pl.DataFrame:
@@ -172,8 +243,10 @@ def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
 
 def _items_of_source(encoded: Encoded) -> np.ndarray[Any, Any]:
     n_sources = encoded.names.n_sources
-    counts = [np.bincount(block.source_of_voice, minlength=n_sources) for block in encoded.blocks]
-    return np.asarray(np.sum(counts, axis=0))
+    count = np.zeros(n_sources, dtype=np.int64)
+    for block in encoded.blocks:
+        count += np.bincount(block.source_of_voice, minlength=n_sources)
+    return count
 
 
 def _with_intervals(
@@ -222,11 +295,11 @@ class Rightness(NamedTuple):
         return float(self.right[sources, attribute].sum()) / claims if claims else 0.0
 
 
-def rightness(encoded: Encoded, plausibility: FloatArray) -> Rightness:
-    """How often each source is right on each attribute, by the plausibilities of all facts."""
+def rightness(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Rightness:
+    """How often each source is right on each attribute, by the plausibilities of each block."""
     shape = (encoded.names.n_sources, max(len(encoded.names.attributes), 1))
     right, claims = np.zeros(shape), np.zeros(shape)
-    for block, own in zip(encoded.blocks, encoded.by_block(plausibility), strict=True):
+    for block, own in zip(encoded.blocks, plausibility, strict=True):
         one = np.ones(block.n_facts)
         right += kernels.sum_by_source(block, own, block.attribute_of_item, *shape)
         claims += kernels.sum_by_source(block, one, block.attribute_of_item, *shape)
@@ -257,11 +330,8 @@ def sources_by_attribute(encoded: Encoded, found: Rightness) -> pl.DataFrame | N
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _number_tables(encoded: Encoded, judged: Judged, trust: FloatArray | None) -> Tables:
+def _number_sources(encoded: Encoded, judged: Judged, trust: FloatArray | None) -> pl.DataFrame:
     assert judged.distances is not None  # numbers have estimates
-    pairs = zip(encoded.parts, judged.estimate, strict=True)
-    tables = [_number_tables_of(part, *estimate) for part, estimate in pairs]
-    truths, facts = (pl.concat(frames) for frames in zip(*tables, strict=True))
     n_claims = judged.distances.n_claims
     sources = pl.DataFrame(
         {
@@ -271,7 +341,7 @@ def _number_tables(encoded: Encoded, judged: Judged, trust: FloatArray | None) -
             "items": _items_of_source(encoded),
         }
     )
-    return Tables(truths, facts, sources if trust is None else sources.with_columns(trust=trust))
+    return sources if trust is None else sources.with_columns(trust=trust)
 
 
 def _number_tables_of(

@@ -17,7 +17,6 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from veracity.claims.block import SAME
 from veracity.errors import NotConverged
 from veracity.explain import Why, without_keys
 from veracity.inspect.checking import Health
@@ -64,13 +63,9 @@ def at_work() -> Iterator[Progress | None]:
 def show_result(result: Result) -> None:
     """Print a result in short: the closest calls and the most active sources."""
     click.echo(repr(result))
-    truths, sources = result.tables.truths, result.tables.sources
-    if "margin" in truths.columns:
-        is_settled = ~pl.col("contested")
-        closest = truths.sort(is_settled, pl.col("margin").round(SAME), maintain_order=True)
-        show_table("truths, the closest calls first", closest.head(8), len(truths))
-    else:
-        show_table("truths", truths.head(8), len(truths))
+    short, sources = result.in_short, result.tables.sources
+    title = "truths, the closest calls first" if "margin" in short.closest.columns else "truths"
+    show_table(title, short.closest, short.n_truths)
     most = sources.sort("claims", descending=True, maintain_order=True)
     show_table("sources, those with most claims first", _with_interval(most.head(12)), len(sources))
     if result.tables.changes is not None:

@@ -35,6 +35,7 @@ from veracity.claims.normalise.value_types import (
 )
 from veracity.claims.schema import Kind
 from veracity.errors import ParameterError
+from veracity.io.memory import require_room
 
 __all__ = [
     "VALUE_KINDS",
@@ -42,6 +43,8 @@ __all__ = [
     "Normalise",
     "Normalised",
     "Reading",
+    "Rewriting",
+    "Seen",
     "ValueKind",
     "detect",
     "normalise",
@@ -73,6 +76,14 @@ DONE = {
 """What was done with values that are not of their attribute's kind."""
 
 MOST_NOTES = 12
+
+MOST_WAITING = 1 << 20
+"""So many counts of values wait to be added to the others, or as many as there are others."""
+
+BYTES_PER_VALUE = 400
+"""What reading a value, in all ways there are, takes."""
+
+ADVICE = "normalise them in portions, or say which attributes stay as they are"
 
 Normalise = bool | Mapping[str, ValueKind]
 """Whether to normalise; or yes, and what the values of some attributes are."""
@@ -143,7 +154,12 @@ class Normalisation:
         return self._apply(rows, _Read.of(self._seen(rows)) if self.readings else None, like)
 
     def _apply(
-        self, rows: pl.DataFrame, read: _Read | None, like: pl.DataFrame | None
+        self,
+        rows: pl.DataFrame,
+        read: _Read | None,
+        like: pl.DataFrame | None,
+        *,
+        keep_before: bool = False,
     ) -> Normalised:
         if read is None:
             return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
@@ -153,7 +169,8 @@ class Normalisation:
         values = spell(values, None if like is None else self._seen(like), numeric=self.numeric)
         after = read.spread(values)
         value = after.cast(pl.Float64) if self.numeric else after
-        new = rows.with_columns(value=value).filter(after.is_not_null())
+        name = "after" if keep_before else "value"
+        new = rows.with_columns(value.alias(name)).filter(after.is_not_null())
         changes = values.filter(pl.col("change").is_not_null())
         changes = changes.sort("of", "claims", "text", descending=[False, True, False])
         return Normalised(new, changes.select(list(CHANGE_SCHEMA)), _notes(values))
@@ -200,6 +217,68 @@ def normalise(
     """Detect how to read the values of claims, and apply it: quicker than one after the other."""
     found, read = _detect(rows, kinds or {}, claims_kind)
     return found, found._apply(rows, read, None)
+
+
+class Seen:
+    """The different values of each attribute, and in how many claims: what normalising looks at.
+
+    It is added up batch by batch, so claims need not be in memory at once; their values have to.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[pl.DataFrame] = []
+        self._table: pl.DataFrame | None = None
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Count the values of a batch."""
+        keys = ["attribute", "value"] if "attribute" in rows.columns else ["value"]
+        self._waiting.append(rows.group_by(keys).agg(claims=pl.len().cast(pl.UInt64)))
+        n_known = 0 if self._table is None else len(self._table)
+        if sum(map(len, self._waiting)) > n_known + MOST_WAITING:
+            self._bring_together()
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row per value of an attribute, with how many claims name it."""
+        self._bring_together()
+        assert self._table is not None  # there is a batch at least
+        return self._table
+
+    def _bring_together(self) -> None:
+        known = [] if self._table is None else [self._table]
+        together = pl.concat([*known, *self._waiting])
+        self._waiting.clear()
+        keys = [name for name in together.columns if name != "claims"]
+        self._table = together.group_by(keys).agg(pl.col("claims").sum()).sort(keys)
+        n_bytes = BYTES_PER_VALUE * len(self._table)
+        require_room(n_bytes, f"to normalise, {len(self._table):,} different values", ADVICE)
+
+
+class Rewriting:
+    """What normalising makes of each value that was seen, for rows that come batch by batch."""
+
+    def __init__(self, found: Normalisation, seen: pl.DataFrame, like: pl.DataFrame | None) -> None:
+        read = _Read.of(found._seen(seen)) if found.readings else None
+        told = found._apply(seen, read, like, keep_before=True)
+        self.changes, self.notes = told.changes, told.notes
+        self._keys = [name for name in ("attribute", "value") if name in seen.columns]
+        self._table = told.rows.select(*self._keys, "after") if read is not None else None
+
+    @property
+    def like(self) -> pl.DataFrame | None:
+        """The values as they are written now: truths are to be spelt like them."""
+        if self._table is None:
+            return None
+        return self._table.select(
+            pl.exclude("value", "after"), value=pl.col("after").cast(pl.String)
+        )
+
+    def of(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with their values rewritten; those that name none are left out."""
+        if self._table is None:
+            return rows
+        found = rows.join(self._table, on=self._keys, how="inner", maintain_order="left")
+        return found.with_columns(value=pl.col("after")).drop("after")
 
 
 def _detect(
@@ -267,7 +346,8 @@ def _named(rows: pl.DataFrame) -> pl.DataFrame:
     """Attribute and value of each row, as text; without attributes, its name is empty."""
     has_one = "attribute" not in rows.columns
     attribute = pl.lit("") if has_one else pl.col("attribute").cast(pl.String).fill_null("")
-    return rows.select(value=pl.col("value").cast(pl.String), attribute=attribute)
+    counts = [name for name in ("claims",) if name in rows.columns]
+    return rows.select(*counts, value=pl.col("value").cast(pl.String), attribute=attribute)
 
 
 class _Read(NamedTuple):
@@ -286,8 +366,9 @@ class _Read(NamedTuple):
         attributes = named["attribute"].unique().sort().to_frame().with_row_index("of")
         numbered = named.join(texts, on="value", how="left", maintain_order="left")
         numbered = numbered.join(attributes, on="attribute", how="left", maintain_order="left")
+        n_claims = pl.col("claims").sum() if "claims" in named.columns else pl.len()
+        values = numbered.group_by("of", "text").agg(claims=n_claims.cast(pl.UInt32))
         numbered = numbered.select("of", "text")
-        values = numbered.group_by("of", "text").agg(claims=pl.len())
         read = read_values(texts["value"]).with_columns(texts["text"])
         return cls(values.join(attributes, on="of").join(read, on="text"), numbered)
 

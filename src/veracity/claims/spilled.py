@@ -1,0 +1,340 @@
+"""Claims on disk: rows are parted, each part is encoded by itself, and its blocks are mapped.
+
+The road is that of claims in memory, which are one part. Rows are written to disk by part as they
+are read; then one part after the other is taken back, encoded, and put on a `Shelf`. At no time is
+more in memory than the rows of a part, its blocks, and the names of sources, values and attributes.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple, overload
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.block import Block, IntArray, Places
+from veracity.claims.encode import (
+    CLAIMS_PER_BLOCK,
+    Encoded,
+    Make,
+    Part,
+    PartOfRows,
+    check_some,
+    encode_part,
+    notes_of,
+)
+from veracity.claims.parting import AllNames, Decided, LocalNames, part_of_row, places_among
+from veracity.claims.read import ClaimsStream
+from veracity.claims.schema import ClaimsTable
+from veracity.io.memory import BYTES_PER_CLAIM
+from veracity.io.pieces import PieceTable
+from veracity.io.spill import Shelf, Spill, spilling
+from veracity.workers import in_order
+
+__all__ = ["Room", "SpilledBlocks", "SpilledParts", "encode_spilled", "spilled_parts"]
+
+Tell = Callable[[str, int, int], None]
+
+BYTES_PER_ROW = 250
+"""What a part needs for each of its rows while it is encoded, its strings among them."""
+
+SHARE_OF_PARTS = 0.3
+SHARE_OF_ROWS = 0.06
+"""What share of the memory parts may take while they are encoded, and rows that are gathered to be
+written to theirs: of these there are several at a time, and copies of them."""
+
+BYTES_ON_DISK = 40
+"""What a claim takes on disk, at least: its row until all are encoded, and its share of a block."""
+
+FEWEST_ROWS = 1 << 8
+MOST_ROWS = 1 << 23
+"""How few and how many rows a part has, about, whatever the memory."""
+
+MOST_PARTS = 1 << 12
+"""Into how many parts rows are written at most: more would be slow, however little memory."""
+
+
+class Room(NamedTuple):
+    """What there is to work with: a place on disk, bytes of memory, and threads."""
+
+    spill: Spill
+    memory: int
+    threads: int
+
+    def n_parts(self, n_rows: int) -> int:
+        """Into how many parts so many rows have to go, so that each thread can encode one."""
+        fitting = int(self.memory * SHARE_OF_PARTS / BYTES_PER_ROW / self.threads)
+        n_parts = math.ceil(n_rows / min(max(fitting, FEWEST_ROWS), MOST_ROWS))
+        return min(max(n_parts, 1), MOST_PARTS)
+
+
+def encode_spilled(
+    table: ClaimsTable | ClaimsStream,
+    room: Room,
+    tell: Tell,
+    claims_per_block: int = CLAIMS_PER_BLOCK,
+) -> Encoded:
+    """Encode claims part by part, with the room there is."""
+    n_rows = table.n_rows
+    room.spill.require_room(BYTES_ON_DISK * n_rows, f"{table.origin}: {n_rows:,} claims")
+    rows = _Rows(room.spill, room.n_parts(n_rows))
+    decided = rows.fill(table, int(room.memory * SHARE_OF_ROWS), tell)
+
+    def encoded(number: int) -> PartOfRows:
+        return encode_part(
+            rows.take(number), table.kind, rows.n_rows[number], claims_per_block,
+            are_numbers=decided.are_numbers, threads=1,
+        )  # fmt: skip
+
+    names, writer, n_self_contradicting = AllNames(decided.are_numbers), _PartsWriter(room), 0
+    with ThreadPoolExecutor(room.threads) as pool:
+        parts_found = in_order(encoded, range(rows.n_parts), pool, room.threads - 1)
+        for number, found in enumerate(parts_found):
+            tell("encoding", number, rows.n_parts)
+            names.add(found.names)
+            n_self_contradicting += found.n_self_contradicting
+            writer.add(found)
+    rows.remove()
+    all_names, parts = names.together(), writer.finish()
+    check_some(parts, n_self_contradicting, table.origin)
+    writer.renumber(lambda own: places_among(own, all_names, is_open=names.n_open > 0))
+    notes = (*notes_of(all_names, n_self_contradicting), _note(n_rows, room.memory))
+    return Encoded(table.kind, all_names.names._replace(n_open=names.n_open), parts, notes)
+
+
+def _note(n_rows: int, memory: int) -> str:
+    return (
+        f"the claims are kept on disk: {n_rows:,} of them need about "
+        f"{_amount(BYTES_PER_CLAIM * n_rows)} of memory, and {_amount(memory)} may be used"
+    )
+
+
+def _amount(n_bytes: int) -> str:
+    """Bytes in words.
+
+    >>> _amount(4_000_000_000), _amount(120_000)
+    ('4.0 GB', '0.1 MB')
+    """
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**8 else f"{n_bytes / 1e6:,.1f} MB"
+
+
+def spilled_parts(parts: Iterable[Part], room: Room) -> SpilledParts:
+    """Parts that come one after the other, numbered as they are to be, put on disk."""
+    writer = _PartsWriter(room)
+    for part in parts:
+        writer.add(PartOfRows(LocalNames.nothing(), (part,)))
+    return writer.finish()
+
+
+class _Rows:
+    """The rows of all parts, on disk, until their part is encoded."""
+
+    def __init__(self, spill: Spill, n_parts: int) -> None:
+        self.n_parts = n_parts
+        self.n_rows = [0] * n_parts
+        self._spill = spill
+        self._path = spill.folder / "rows"
+        self._places: list[list[tuple[int, int]]] = [[] for _ in range(n_parts)]
+
+    def fill(self, table: ClaimsTable | ClaimsStream, most_bytes: int, tell: Tell) -> Decided:
+        """Write all rows of a table to their parts; also say what is decided over all of them.
+
+        While some rows are parted and written, the next are read.
+        """
+        decided = Decided()
+        rows = _gathered(table.batches(), most_bytes)
+        with (
+            spilling(self._spill.place),
+            self._path.open("wb") as file,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            for found in in_order(partial(self._write, file=file), rows, pool, 1):
+                decided += found
+                tell("parting", decided.n_rows, table.n_rows)
+        return decided
+
+    def _write(self, rows: pl.DataFrame, file: IO[bytes]) -> Decided:
+        numbered = rows.with_columns(part=part_of_row(rows, self.n_parts))
+        parts = numbered.partition_by("part", as_dict=True, include_key=False)
+        for (number,), own in parts.items():
+            packed = io.BytesIO()
+            own.write_ipc(packed, compression="lz4")
+            self._places[number].append((file.tell(), packed.tell()))
+            self.n_rows[number] += len(own)
+            file.write(packed.getbuffer())
+        return Decided.of(rows)
+
+    def take(self, number: int) -> Iterator[pl.DataFrame]:
+        """The rows of a part."""
+        with self._path.open("rb") as file:
+            for start, length in self._places[number]:
+                file.seek(start)
+                yield pl.read_ipc(file.read(length))
+
+    def remove(self) -> None:
+        """Make room on the disk: all parts are encoded."""
+        self._path.unlink()
+
+
+def _gathered(batches: Iterator[pl.DataFrame], most_bytes: int) -> Iterator[pl.DataFrame]:
+    """Batches brought together until they have so many bytes: so rows of a part lie together."""
+    waiting, n_bytes = list[pl.DataFrame](), 0
+    for batch in batches:
+        waiting.append(batch)
+        n_bytes += int(batch.estimated_size())
+        if n_bytes > most_bytes:
+            yield pl.concat(waiting)
+            waiting, n_bytes = [], 0
+    if waiting:
+        yield pl.concat(waiting)
+
+
+class _PartsWriter:
+    """Puts encoded parts on disk; the numbers of names are those of each part until all are in."""
+
+    def __init__(self, room: Room) -> None:
+        self._spill, self._memory = room.spill, room.memory
+        self._blocks = Shelf(room.spill, "blocks")
+        self._is_one: list[bool] = []
+        self._part_of_block: list[int] = []
+        self._n_parts = 0
+        self._has_values = True
+
+    def add(self, found: PartOfRows) -> None:
+        with spilling(self._spill.place), self._names_file(self._n_parts).open("wb") as file:
+            pickle.dump(found.names, file)  # names of open values are as many as there are facts
+        self._n_parts += 1
+        for part in found.parts:
+            number, block = len(self._blocks), part.block
+            is_one = block.source_of_voice is block.source_of_support
+            arrays = [np.asarray(array) for array in block[:-1]]
+            if is_one:
+                arrays[4] = arrays[4][:0]
+            self._blocks.add(arrays)
+            self._is_one.append(is_one)
+            self._part_of_block.append(self._n_parts - 1)
+            with spilling(self._spill.place):
+                part.items.write_ipc(self._spill.folder / f"items-{number}")
+                if part.values is not None:
+                    part.values.to_frame("value").write_ipc(self._spill.folder / f"values-{number}")
+            self._has_values = part.values is not None
+
+    def finish(self) -> SpilledParts:
+        blocks = SpilledBlocks(self._spill, self._memory, self._blocks, tuple(self._is_one))
+        return SpilledParts(blocks, has_values=self._has_values)
+
+    def renumber(self, places: Callable[[LocalNames], tuple[IntArray, ...]]) -> None:
+        """Give sources, values and attributes the numbers they have among all."""
+        part = -1
+        for number, own in enumerate(self._part_of_block):
+            if own != part:  # blocks of a part have names in common
+                part, (source, label, attribute) = own, places(self._names_of(own))
+            _, _, supports, _, voices, _, labels, attributes, *_ = self._blocks[number]
+            changed = {2: source[supports], 6: label[labels], 7: attribute[attributes]}
+            if not self._is_one[number]:
+                changed[4] = source[voices]
+            self._blocks.change(number, changed)
+
+    def _names_of(self, part: int) -> LocalNames:
+        file = self._names_file(part)
+        names: LocalNames = pickle.loads(file.read_bytes())
+        file.unlink()
+        return names
+
+    def _names_file(self, part: int) -> Path:
+        return self._spill.folder / f"names-{part}"
+
+
+@dataclass(frozen=True)
+class SpilledBlocks(Sequence[Block]):
+    """Blocks on disk: each is mapped when it is asked for, and let go when it is no longer used.
+
+    What is known beforehand, and other numbers for names, are laid over what is on disk.
+    """
+
+    spill: Spill
+    memory: int
+    """How many bytes of it may be used."""
+    shelf: Shelf
+    is_one: tuple[bool, ...]
+    known: Shelf | None = None
+    places: tuple[Places, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.shelf)
+
+    @overload
+    def __getitem__(self, number: int) -> Block: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Block]: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        """The block at a place."""
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        arrays = list(self.shelf[number])
+        if self.is_one[number]:
+            arrays[4] = arrays[2]
+        block = Block(*arrays, number=number % len(self))  # type: ignore[arg-type,misc]
+        if self.known is not None:
+            known_of_fact, known_number = self.known[number]
+            block = block._replace(known_of_fact=known_of_fact, known_number_of_item=known_number)
+        for places in self.places:
+            block = block.renumbered(*places)
+        return block
+
+
+@dataclass(frozen=True)
+class SpilledParts(Sequence[Part]):
+    """Parts on disk: blocks with the names of their items and the spellings of their values."""
+
+    blocks: SpilledBlocks
+    has_values: bool
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    @overload
+    def __getitem__(self, number: int) -> Part: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Part]: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        """The part at a place."""
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        folder, block = self.blocks.spill.folder, self.blocks[number]
+        items = pl.read_ipc(folder / f"items-{block.number}")
+        if not self.has_values:
+            return Part(block, items, None)
+        return Part(block, items, pl.read_ipc(folder / f"values-{block.number}")["value"])
+
+    def tables(
+        self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
+    ) -> list[PieceTable]:
+        """The tables that are made of all parts, each part's when it is asked for."""
+
+        def piece(place: int, number: int) -> pl.DataFrame:
+            return make(self[number], answers[number])[place]
+
+        return [
+            PieceTable(name, partial(piece, place), len(self), n)
+            for place, (name, n) in enumerate(names.items())
+        ]
+
+    def with_blocks(self, blocks: Iterable[Block]) -> SpilledParts:
+        """The same parts, with what is known of their facts as these blocks say."""
+        known = Shelf(self.blocks.spill, f"known-{id(blocks):x}")
+        for block in blocks:
+            known.add([block.known_of_fact, block.known_number_of_item])
+        return replace(self, blocks=replace(self.blocks, known=known))
+
+    def renumbered(self, places: Places) -> SpilledParts:
+        """The same parts, with other numbers for what is numbered across blocks."""
+        return replace(self, blocks=replace(self.blocks, places=(*self.blocks.places, places)))

@@ -1,0 +1,109 @@
+"""Tables that are made piece by piece, when they are asked for: never all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from veracity.io.memory import require_room
+
+__all__ = ["PieceTable"]
+
+
+class PieceTable:
+    """A table in pieces. It can be scanned, written and, if there is room, collected.
+
+    Parameters
+    ----------
+    name
+        What the table is of, for messages.
+    make
+        Makes the piece of a number.
+    n_pieces
+        How many pieces there are.
+    n_rows
+        About how many rows they have in all.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[int], pl.DataFrame],
+        n_pieces: int,
+        n_rows: int,
+    ) -> None:
+        self.name, self._make, self.n_pieces, self._n_rows = name, make, n_pieces, n_rows
+
+    def __len__(self) -> int:
+        """About how many rows there are."""
+        return self._n_rows
+
+    @cached_property
+    def _first(self) -> tuple[pl.DataFrame, int]:
+        """A row of the first piece, to know columns by, and how many bytes a row takes."""
+        first = self._make(0)
+        return first.head(1), int(first.estimated_size()) // max(len(first), 1) + 1
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The columns and their types."""
+        return self._first[0].schema
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """The pieces, in order."""
+        return map(self._make, range(self.n_pieces))
+
+    def collect(self) -> pl.DataFrame:
+        """All rows, if there is room for them."""
+        advice = f"write them, or take what is wanted from result.scan({self.name!r})"
+        what = f"the {self.name}, about {self._n_rows:,} rows,"
+        require_room(self._first[1] * self._n_rows, what, advice)
+        return pl.concat(list(self.pieces()))
+
+    def fold(self, work: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+        """What some work, such as taking the largest, makes of all rows: first of each piece's."""
+        return work(pl.concat([work(piece) for piece in self.pieces()]))
+
+    def scan(self) -> pl.LazyFrame:
+        """The rows as a lazy frame: pieces are made as the query comes to them."""
+        from polars.io.plugins import register_io_source  # noqa: PLC0415 - seldom needed
+
+        return register_io_source(self._source, schema=self.schema, is_pure=True)
+
+    def _source(
+        self,
+        columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        for piece in self.pieces():
+            rows = piece if n_rows is None else piece.head(n_rows)
+            n_rows = None if n_rows is None else n_rows - len(rows)
+            rows = rows if predicate is None else rows.filter(predicate)
+            yield rows if columns is None else rows.select(columns)
+            if n_rows == 0:
+                return
+
+    def write_parquet(
+        self,
+        path: Path,
+        *,
+        compression_level: int | None = None,
+        tell: Callable[[int], None] | None = None,
+    ) -> None:
+        """Write the rows to one file, piece by piece; it is told how many pieces are made."""
+
+        def make(number: int) -> pl.DataFrame:
+            if tell is not None:
+                tell(number)
+            return self._make(number)
+
+        table = PieceTable(self.name, make, self.n_pieces, self._n_rows)
+        table._first = self._first
+        table.scan().sink_parquet(
+            path, compression_level=compression_level, maintain_order=True, engine="streaming"
+        )

@@ -1,0 +1,33 @@
+"""Threads that work side by side, with answers in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+__all__ = ["in_order"]
+
+Given = TypeVar("Given")
+Answer = TypeVar("Answer")
+
+
+def in_order(
+    work: Callable[[Given], Answer],
+    given: Iterable[Given],
+    pool: ThreadPoolExecutor,
+    threads: int,
+) -> Iterator[Answer]:
+    """What work makes of all that is given, in order.
+
+    Never many more answers are waiting than there are threads, and never is much more taken of
+    what is given than they work on.
+    """
+    waiting: deque[Future[Answer]] = deque()
+    for one in given:
+        waiting.append(pool.submit(work, one))
+        if len(waiting) > threads:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -1,0 +1,366 @@
+"""Claims on disk: what is written there, what comes back, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import gzip
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import veracity
+from claims import as_encoded
+from veracity import Local, errors
+from veracity.algorithms.base import Turn
+from veracity.claims import parting, spilled
+from veracity.claims.encode import encode_part
+from veracity.claims.parting import AllNames, part_of_row, places_among
+from veracity.claims.schema import ClaimsTable
+from veracity.engines.beside import Beside
+from veracity.io.memory import as_bytes
+from veracity.io.pieces import PieceTable
+from veracity.io.spill import PREFIX, Shelf, Spill
+from veracity.progress import say_nothing
+
+CLAIMS = veracity.synthetic.Synthetic(sources=9, items=300, accuracy=0.75).draw(seed=2).claims
+
+
+def on_disk(place, **options):
+    return Local(memory="1KB", spill=place, **options)
+
+
+def left_in(place):
+    return sorted(path.name for path in place.iterdir())
+
+
+# --- amounts of memory ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "n_bytes"),
+    [("8GB", 8e9), ("1.5 gb", 1.5e9), ("512MiB", 2**29), (10**9, 1e9), ("4G", 4e9)],
+)
+def test_memory_is_told_in_words_or_bytes(told, n_bytes):
+    assert as_bytes(told) == n_bytes
+
+
+@pytest.mark.parametrize("told", ["much", "8 apples", "-1GB", "", "8", 8])
+def test_memory_that_is_no_amount_is_refused_at_birth(told):
+    with pytest.raises(errors.ParameterError, match="memory must be"):
+        Local(memory=told)
+
+
+def test_what_fits_stays_in_memory(tmp_path):
+    veracity.discover(CLAIMS, "majority-vote", engine=Local(memory="1GB", spill=tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_does_not_fit_in_what_is_free_is_kept_on_disk_unasked(monkeypatch):
+    monkeypatch.setattr("veracity.engines.local.free_memory", lambda: 1000)
+    result = veracity.discover(CLAIMS, "majority-vote")
+    (note,) = result.notes
+    assert note.startswith("the claims are kept on disk: ")
+
+
+# --- the folder -----------------------------------------------------------------------------------
+
+
+def test_temporary_files_go_with_the_last_that_uses_them(tmp_path):
+    result = veracity.discover(CLAIMS, engine=on_disk(tmp_path))
+    encoded, table = result.encoded, result.scan("facts")
+    assert len(left_in(tmp_path)) == 1
+    del result
+    gc.collect()
+    assert len(encoded.blocks[0].source_of_support)
+    assert len(table.collect())
+    del encoded, table
+    gc.collect()
+    assert left_in(tmp_path) == []
+
+
+def test_an_error_leaves_nothing(tmp_path, monkeypatch):
+    def fail(*arguments, **options):
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr(spilled, "encode_part", fail)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        veracity.discover(CLAIMS, engine=on_disk(tmp_path))
+    gc.collect()
+    assert left_in(tmp_path) == []
+
+
+def test_leftovers_of_runs_that_were_killed_are_removed_and_nothing_else(tmp_path):
+    for name in ("killed", "alive", "new"):
+        (tmp_path / f"{PREFIX}{name}").mkdir()
+    for name in ("killed", "alive"):
+        (tmp_path / f"{PREFIX}{name}" / "lock").touch()
+    (tmp_path / "mine").mkdir()
+    with (tmp_path / f"{PREFIX}alive" / "lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        Spill(tmp_path).remove()
+    assert left_in(tmp_path) == ["mine", f"{PREFIX}alive", f"{PREFIX}new"]
+
+
+def test_a_disk_that_is_too_small_is_told_beforehand_with_the_numbers(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(free=100)
+    monkeypatch.setattr("shutil.disk_usage", lambda place: usage)
+    with pytest.raises(errors.TooLarge, match=r"claims need about .* GB on disk, and 0.0 GB are"):
+        veracity.discover(CLAIMS, engine=on_disk(tmp_path))
+    assert left_in(tmp_path) == []
+
+
+def test_a_place_that_cannot_be_written_to_gets_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(errors.OutputError, match="cannot write temporary files to"):
+        veracity.discover(CLAIMS, engine=on_disk(tmp_path / "file"))
+
+
+WORK = """
+import resource, signal, sys, time
+from veracity.claims import encode, spilled
+from veracity.engines import local
+from veracity import discovery
+from veracity.cli import main
+
+def wait(*arguments, **options):
+    print("here", flush=True)
+    time.sleep(60)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+{change}
+main(["discover", "claims.parquet", "--memory", "1KB", "--spill", "spill", "--out", "run"])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    CLAIMS.write_parquet("claims.parquet")
+    return tmp_path
+
+
+def program(change):
+    return subprocess.Popen(
+        [sys.executable, "-c", WORK.format(change=change)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "where", ["spilled._Rows.fill", "spilled._PartsWriter.renumber", "local.HeldLocally.keep"]
+)
+def test_who_is_stopped_leaves_nothing_behind(folder, number, where):
+    work = program(f"{where} = wait")
+    assert work.stdout.readline() == "here\n"
+    assert len(left_in(folder / "spill")) == 1
+    work.send_signal(number)
+    _, stderr = work.communicate()
+    assert stderr.strip() == "error: stopped before the end; no half-written result is left"
+    assert (work.returncode, left_in(folder / "spill")) == (1, [])
+    assert not (folder / "run").exists()
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(folder):
+    work = program("local.HeldLocally.keep = wait")
+    assert work.stdout.readline() == "here\n"
+    work.kill()
+    work.communicate()
+    assert len(left_in(folder / "spill")) == 1
+    work = program("pass")
+    stdout, stderr = work.communicate()
+    assert (work.returncode, stderr, left_in(folder / "spill")) == (0, "", [])
+    assert "the claims are kept on disk" in stdout
+    assert len(pl.read_parquet("run/truths.parquet")) == 300
+
+
+def test_a_disk_that_is_full_in_the_middle_gets_one_sentence(folder):
+    work = program("resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))")
+    stdout, stderr = work.communicate()
+    assert stderr.startswith("error: cannot write temporary files to spill: ")
+    assert (len(stderr.splitlines()), stdout, left_in(folder / "spill")) == (1, "", [])
+
+
+# --- what is on disk ------------------------------------------------------------------------------
+
+
+def test_arrays_come_back_as_they_were_and_may_be_written_to(tmp_path):
+    shelf = Shelf(Spill(tmp_path), "arrays")
+    given = [(np.arange(5), np.zeros((2, 3), np.int8), np.empty(0)), (np.ones(1),), ()]
+    for arrays in given:
+        shelf.add(arrays)
+    assert len(shelf) == 3
+    for found, expected in zip(shelf, given, strict=True):
+        for one, other in zip(found, expected, strict=True):
+            assert_array_equal(one, other, strict=True)
+    shelf[0][0][:] = 7
+    assert shelf[0][0].tolist() == [0, 1, 2, 3, 4]
+    shelf.change(0, {0: np.arange(5) * 2})
+    assert shelf[0][0].tolist() == [0, 2, 4, 6, 8]
+
+
+def test_what_is_kept_beside_blocks_is_bounded_in_memory_and_comes_back(tmp_path):
+    beside = Beside(Spill(tmp_path), room=100)
+    for block in range(3):
+        beside.put(block, (np.full(10, block), "name"), None)
+    in_memory = beside._in_memory
+    assert len(in_memory) == 1
+    for block in range(3):
+        array, name = beside.of(block)
+        assert (array.tolist(), name) == ([block] * 10, "name")
+    beside.put(2, None, "another")
+    assert beside.of(2) is None
+    beside.clear()
+    assert beside.of(0) is None
+
+
+def test_lanes_of_a_walk_are_kept_apart_on_disk(tmp_path):
+    table = ClaimsTable(CLAIMS, "categorical", "a test")
+    encoded = on_disk(tmp_path, claims_per_block=300).encode(table, say_nothing)
+    with on_disk(tmp_path).hold(encoded.blocks) as held:
+        for _ in range(2):
+            lanes = held.walk(_go, (0, 100), Turn())
+        kept = list(held.collect(lambda block, state, turn: (turn.memory, turn.memory), 0, Turn()))
+    n_blocks = len(encoded.blocks)
+    assert lanes == (n_blocks, 100 + n_blocks)
+    assert kept == [[number + 1, 101 + number] for number in range(n_blocks)]
+
+
+def _go(block, lane, turn):
+    assert turn.memory in (None, lane + 1)
+    return lane + 1, lane + 1
+
+
+def test_a_table_in_pieces_is_scanned_collected_and_written(tmp_path):
+    table = PieceTable("rows", lambda n: pl.DataFrame({"a": [2 * n, 2 * n + 1]}), 3, 6)
+    assert table.collect()["a"].to_list() == [0, 1, 2, 3, 4, 5]
+    large = table.scan().filter(pl.col("a") > 2).select(pl.col("a") * 2).collect()
+    assert large["a"].to_list() == [6, 8, 10]
+    assert table.scan().head(3).collect()["a"].to_list() == [0, 1, 2]
+    assert table.fold(lambda rows: rows.select(pl.col("a").max())).item() == 5
+    table.write_parquet(tmp_path / "rows.parquet")
+    assert pl.read_parquet(tmp_path / "rows.parquet").equals(table.collect())
+
+
+def test_a_table_that_is_too_large_to_collect_says_how_else_to_read_it(tmp_path, monkeypatch):
+    result = veracity.discover(CLAIMS, engine=on_disk(tmp_path))
+    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 10)
+    with pytest.raises(errors.TooLarge, match=r"the facts, about .* result.scan\('facts'\)"):
+        _ = result.facts
+    assert "NOT" not in repr(result)
+    assert result.scan("facts").select(pl.len()).collect().item() == result.run.input.facts
+    with pytest.raises(errors.ParameterError, match="no table 'nothing'; there are truths, facts"):
+        result.scan("nothing")
+
+
+# --- parts and names ------------------------------------------------------------------------------
+
+
+def test_all_rows_of_an_item_are_in_one_part_and_parts_are_about_alike():
+    part = part_of_row(CLAIMS, 5)
+    by_item = CLAIMS.with_columns(part=part).group_by("entity").agg(pl.col("part").n_unique())
+    assert (by_item["part"] == 1).all()
+    assert np.bincount(part, minlength=5).min() > len(CLAIMS) / 10
+
+
+@pytest.mark.parametrize("values", [["1", "1.0", "2"], ["x", "1.0", "1"]])
+def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
+    rows = pl.DataFrame(
+        {
+            "source": [f"s{number % 7}" for number in range(60)],
+            "entity": [f"e{number % 11}" for number in range(60)],
+            "attribute": ["big", "small"] * 30,
+            "value": values * 20,
+        }
+    )
+    whole = as_encoded(rows)
+    parts = rows.with_columns(part=part_of_row(rows, 4)).partition_by("part", include_key=False)
+    decided = sum((parting.Decided.of(own) for own in parts), parting.Decided())
+    names = AllNames(decided.are_numbers)
+    found = [
+        encode_part([own], "categorical", 15, are_numbers=decided.are_numbers) for own in parts
+    ]
+    for own in found:
+        names.add(own.names)
+    together = names.together()
+    for one, other in zip(together.names[:3], whole.names[:3], strict=True):
+        assert one.to_list() == other.to_list()
+    for own in found:
+        places = places_among(own.names, together, is_open=False)
+        (part,) = own.parts
+        labels = part.block.renumbered(*places).label_of_fact
+        meant = pl.DataFrame({"label": labels, "value": part.values})
+        expected = pl.DataFrame(
+            {"label": whole.blocks[0].label_of_fact, "value": whole.facts["value"]}
+        )
+        assert meant.join(expected.unique(), on=["label", "value"], how="anti").is_empty()
+
+
+def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
+    monkeypatch.setattr(spilled, "AllNames", lambda numbers: AllNames(numbers, most_labels=1000))
+    rng = np.random.default_rng(1)
+    claims = pl.DataFrame(
+        {
+            "source": [f"s{number % 9}" for number in range(9000)],
+            "entity": [f"e{number // 9}" for number in range(9000)],
+            "value": [f"v{number // 9}-{wrong}" for number, wrong in
+                      enumerate(rng.integers(3, size=9000) * (rng.random(9000) < 0.4))],
+        }
+    )  # fmt: skip
+    found = veracity.discover(claims, engine=on_disk(tmp_path))
+    names = found.encoded.names
+    assert (len(names.labels), names.n_open) == (0, 1000)
+    expected = veracity.discover(claims).facts.sort("entity", "value")
+    assert_allclose(
+        found.facts.sort("entity", "value")["plausibility"], expected["plausibility"], atol=1e-9
+    )
+    for name in ("one-coin", "truth-finder", "accu-sim", "dawid-skene"):
+        with pytest.raises(errors.VeracityError, match=r"different|distinct"):
+            veracity.discover(claims, name, engine=on_disk(tmp_path))
+    again = found.fitted.judge(claims, engine=on_disk(tmp_path)).facts.sort("entity", "value")
+    assert_allclose(again["plausibility"], expected["plausibility"], atol=1e-9)
+    with pytest.raises(errors.TooLarge, match="hand them over in portions"):
+        veracity.discover(CLAIMS).fitted.judge(claims, engine=on_disk(tmp_path))
+
+
+def test_work_is_told_of_as_it_goes_on(tmp_path):
+    told = []
+    engine = on_disk(tmp_path)
+    veracity.discover(CLAIMS, engine=engine, progress=lambda *step: told.append(step))
+    phases = list(dict.fromkeys(phase for phase, _, _ in told))
+    assert phases[:3] == ["reading", "parting", "encoding"]
+    assert all(0 <= done <= total for _, done, total in told)
+
+
+def test_no_open_file_is_left_by_a_run(tmp_path):
+    def n_open():
+        gc.collect()
+        own = Path("/proc/self/fd")
+        return len(list(own.iterdir())) if own.exists() else 0
+
+    veracity.discover(CLAIMS, "majority-vote", engine=on_disk(tmp_path))
+    before = n_open()
+    veracity.discover(CLAIMS, "majority-vote", engine=on_disk(tmp_path))
+    assert n_open() == before
+
+
+@pytest.mark.parametrize("name", ["plain.csv", "tabs.tsv", "packed.csv.gz", "old.csv"])
+def test_text_that_is_too_large_is_read_in_portions_where_it_can_be(tmp_path, monkeypatch, name):
+    expected = veracity.discover(CLAIMS, "majority-vote").facts
+    path = tmp_path / name
+    text = CLAIMS.write_csv(separator="\t" if name.endswith("tsv") else ",")
+    if name == "packed.csv.gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text.replace("\n", "\r") if name == "old.csv" else text, newline="")
+    monkeypatch.setattr("veracity.io.files.LARGE_TEXT", 10)
+    found = veracity.discover(path, "majority-vote", engine=on_disk(tmp_path)).facts
+    assert found.sort("entity", "value").equals(expected.sort("entity", "value"))
