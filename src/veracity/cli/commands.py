@@ -13,10 +13,13 @@ from veracity.cli.options import (
     ABOVE_0,
     ALGORITHM_NAMES,
     SHARE,
+    chosen_claims,
     chosen_normalise,
     columns_option,
+    database_options,
     encoding_option,
     example,
+    force_all_option,
     force_option,
     json_option,
     kind_option,
@@ -28,6 +31,7 @@ from veracity.cli.options import (
     seed_option,
     split_names,
     threads_option,
+    to_option,
     use_threads,
 )
 from veracity.errors import ParameterError
@@ -43,7 +47,9 @@ SYNTHETIC_FILE = "synthetic.json"
 
 @click.command(epilog=example("veracity discover claims.csv --out run/ --columns source=website"))
 @click.argument("path")
+@database_options
 @out_option
+@to_option
 @click.option(
     "--algorithm",
     type=click.Choice(ALGORITHM_NAMES),
@@ -64,22 +70,23 @@ SYNTHETIC_FILE = "synthetic.json"
 @min_plausibility_option
 @seed_option
 @threads_option
-@force_option
+@force_all_option
 @json_option
-def discover(path: str, as_json: bool, out: Path | None, force: bool, **options: Any) -> None:  # noqa: ANN401
+def discover(
+    path: str, as_json: bool, out: Path | None, to: str | None, force: bool, **options: Any  # noqa: ANN401
+) -> None:  # fmt: skip
     """Find the truths in the claims at PATH.
 
-    PATH is a CSV, TSV or Parquet file, a folder of them, or a quoted glob, with columns source,
-    entity, attribute (optional) and value; or source, fact and claim for --kind binary.
+    PATH is a CSV, TSV or Parquet file, a folder of them, a quoted glob, or the address of a
+    database, with columns source, entity, attribute (optional) and value; or source, fact and claim
+    for --kind binary.
     """
     use_threads(options["threads"])
-    from veracity.cli.showing import tell_result
-    from veracity.io.folders import check_target
-    from veracity.result import RUN_FILE
+    from veracity.cli.showing import check_targets, tell_result
 
-    if out is not None:
-        check_target(out, force=force, marker=RUN_FILE)
-    tell_result(_discover(path, **options), out, force=force, as_json=as_json)
+    check_targets(out, to, force=force)
+    claims = chosen_claims(path, options)
+    tell_result(_discover(claims, **options), out, to, force=force, as_json=as_json)
 
 
 @click.command(epilog=example("veracity evaluate run/ truth.csv"))
@@ -121,6 +128,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 
 @click.command(epilog=example("veracity compare claims.csv --truth truth.csv"))
 @click.argument("path")
+@database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths to measure against.")
 @click.option(
     "--algorithms",
@@ -155,10 +163,10 @@ def compare(
     from veracity.show.terminal import at_work, print_json, show_comparison
 
     columns, kind = options.pop("columns"), options.pop("kind")
-    normalise = chosen_normalise(options)
+    normalise, given = chosen_normalise(options), chosen_claims(path, options)
     with at_work() as progress:
         claims = read_claims(
-            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
+            given, columns=columns, kind=kind, encoding=encoding, normalise=normalise
         )
         found = compare_algorithms(claims, truth, progress=progress, **options)
     if figure is not None:
@@ -269,7 +277,7 @@ def demo(out: Path | None, force: bool) -> None:
 
 
 def _discover(
-    path: str, prior: str | None, threads: int | None, encoding: str, **options: Any  # noqa: ANN401
+    given: Any, prior: str | None, threads: int | None, encoding: str, **options: Any  # noqa: ANN401
 ) -> Result:  # fmt: skip
     from dataclasses import fields, replace
 
@@ -289,7 +297,7 @@ def _discover(
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
     with at_work() as progress:
         claims = open_claims(
-            path, columns=columns, kind=kind, encoding=encoding, normalise=normalise
+            given, columns=columns, kind=kind, encoding=encoding, normalise=normalise
         )
         return discover_truths(
             claims, algorithm, engine=Local(threads=threads), progress=progress, **options

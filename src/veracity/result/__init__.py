@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import uuid
 from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -22,16 +23,20 @@ from veracity.claims.schema import Kind
 from veracity.errors import UnreadableFile
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
+from veracity.io.databases import write_tables
 from veracity.io.folders import check_target, finished_folder
 from veracity.io.frames import FrameKind, hand_back
 from veracity.result.layout import claims_table, encoded_from, layout_table
-from veracity.result.run import Run
+from veracity.result.run import Run, notes_table
 from veracity.result.tables import Rightness, Tables, rightness, sources_by_attribute
 
-__all__ = ["RUN_FILE", "Result", "load"]
+__all__ = ["DATABASE_TABLES", "RUN_FILE", "Result", "load"]
 
 RUN_FILE = "run.json"
 """The file that makes a folder the folder of a run."""
+
+DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
+"""The tables that `Result.write_database` writes."""
 
 FITTED_FILE = "fitted.npz"
 """What was learned, as arrays."""
@@ -189,6 +194,37 @@ class Result:
                 json.dumps(saved.to_json(), indent=2, ensure_ascii=False), encoding="utf-8"
             )
         return target
+
+    def write_database(
+        self,
+        address: str,
+        schema: str | None = None,
+        *,
+        force: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> str:
+        """Write the tables truths, facts, sources and notes to a database: all of them, or nothing.
+
+        Tables of these names are replaced if veracity wrote them; those of others stay unless
+        `force`. Returns the address without its password.
+
+        Parameters
+        ----------
+        address
+            Where, e.g. ``postgresql://user@host/database`` or ``sqlite:///file.db``.
+        schema
+            The schema for the tables, made if it is not there; for SQLite, which has none, what
+            their names begin with. It may also stand in the address, behind a ``#``.
+        force
+            Whether tables of others are replaced, too.
+        progress
+            Called with phase, done and total as rows are written.
+        """
+        run = uuid.uuid4().hex[:12]
+        own = self.tables
+        frames = (own.truths, own.facts, own.sources, notes_table(self.run, run))
+        tables = dict(zip(DATABASE_TABLES, frames, strict=True))
+        return write_tables(address, tables, schema, run=run, force=force, tell=progress)
 
     def frames(self) -> dict[str, pl.DataFrame | None]:
         """All that a folder has: the tables, and the claims they were made from."""
