@@ -22,6 +22,9 @@ SYSTEMS = {
 }
 """What the schemes of addresses stand for."""
 
+ILL_PLACED = re.compile(r"[@/:?#]")
+"""Characters at which servers cut a password in parts, where they are not written as %40."""
+
 FILE_MARKS = {"SQLite": (0, b"SQLite format 3\0"), "DuckDB": (8, b"DUCK")}
 """At which byte the files of a database have which mark."""
 
@@ -47,7 +50,8 @@ class Address:
         user_info, at, host = body.rpartition("@")
         told = {value for name, value in parse_qsl(options) if "password" in name.lower()}
         told |= {user_info.partition(":")[2] if at else _false_port(host)}
-        return {spelt for word in told for spelt in (word, unquote(word)) if spelt}
+        parts = {part for word in told for part in ILL_PLACED.split(word)}
+        return (parts | told | set(map(unquote, told))) - {""}
 
 
 def is_address(text: str) -> bool:

@@ -113,7 +113,7 @@ class Postgres(Adbc):
             else quoted(name)
             for name, dtype in schema.items()
         ]
-        numbers = [pl.col(name).cast(kind) for name, kind in schema.items() if kind.is_decimal()]
+        numbers = [_number(name, dtype) for name, dtype in schema.items() if dtype.is_decimal()]
         with self.connection.cursor() as cursor:
             cursor.adbc_statement.set_options(
                 **{"adbc.postgresql.batch_size_hint_bytes": str(BYTES_PER_BATCH)}
@@ -159,9 +159,8 @@ class DuckDb(Database):
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a small answer."""
-        with contextlib.closing(self.connection.cursor()) as cursor:
-            rows: list[tuple[Any, ...]] = cursor.execute(sql).fetchall()
-            return rows
+        rows: list[tuple[Any, ...]] = self.connection.sql(sql).fetchall()
+        return rows
 
     def tables(self) -> list[TableName]:
         """All tables and views."""
@@ -198,6 +197,12 @@ class DuckDb(Database):
 def _from_arrow(reader: Any) -> Iterator[pl.DataFrame]:  # noqa: ANN401 - a reader of pyarrow
     for batch in reader:
         yield pl.DataFrame(batch)
+
+
+def _number(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Numbers as PostgreSQL writes them; what is none is taken as missing, as in other columns."""
+    is_none = pl.col(name).is_in(["NaN", "Infinity", "-Infinity"])
+    return pl.when(~is_none).then(pl.col(name)).cast(dtype)
 
 
 def _pg_type(field: Any) -> str:  # noqa: ANN401 - a field of pyarrow

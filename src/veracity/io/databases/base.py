@@ -47,10 +47,10 @@ class TableName(NamedTuple):
 
 
 def quoted(*names: str | None) -> str:
-    r"""An identifier as SQL has it, whatever is in it.
+    """An identifier as SQL has it, whatever is in it.
 
-    >>> print(quoted("my schema", 'odd "name"'))
-    "my schema"."odd ""name""\"
+    >>> print(quoted("my schema", 'odd "name" of it'))
+    "my schema"."odd ""name"" of it"
     """
     return ".".join('"' + name.replace('"', '""') + '"' for name in names if name is not None)
 

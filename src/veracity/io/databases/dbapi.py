@@ -167,7 +167,7 @@ class SqlAlchemy(DbApi):
     @contextlib.contextmanager
     def answer(self, sql: str, *, is_large: bool = False) -> Iterator[Any]:
         """A result with the answer; it is closed afterwards."""
-        options = {"stream_results": True} if is_large else {}
+        options = {"stream_results": is_large, "no_parameters": True}  # a % is just a %
         found = self.connection.exec_driver_sql(sql, execution_options=options)
         with contextlib.closing(found):
             yield found

@@ -7,8 +7,7 @@ import re
 __all__ = ["advice_on", "reason_of"]
 
 PREFIX = re.compile(
-    r"^(?:[A-Z_]{2,}: |\[libpq\] |Failed to [a-z ]+: |Execution error \[\w+\]: |Error \w+ing \w+: "
-    r"|Could not [a-z ]+: |\([\w.]+\) |(?:ERROR|FATAL): +)+"
+    r"^(?:[A-Z_]{2,}: +|\[libpq\] |Failed to [a-z ]+: |Execution error \[\w+\]: |\([\w.]+\) )+"
 )
 """What drivers put before the words that matter."""
 
@@ -21,6 +20,8 @@ ADVICE = (
      r"|no connection to the server|EOF detected", "the connection broke: try again"),
     (r"database \S+ does not exist", "check the name of the database"),
     (r"role \S+ does not exist", "check the name of the user"),
+    (r"conversion from", "cast the column to another type in a query"),
+    (r"different configuration", "hand the connection that is open to veracity.read_database"),
     (r"column", "check the names of the columns in the query"),
     (r"relation|no such table|table with name|catalog error", "check the names in the query"),
     (r"permission denied|must be owner|attempt to write a readonly",

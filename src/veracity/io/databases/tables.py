@@ -34,6 +34,7 @@ def check_tables(address: str, names: list[str], schema: str | None, *, force: b
     """
     target = _target(address, schema)
     with target.opened(), target.writing():
+        target.begin()  # and never committed
         target.check(names, force=force)
     return target.address.shown
 
@@ -239,10 +240,17 @@ class PostgresTarget(Target):
     def begin(self) -> None:
         """The driver has begun the transaction; here the schema comes to be."""
         if self.schema is None:
-            self.schema = self.run("select current_schema()::text")[0][0]
-        schemas = [name for (name,) in self.run("select nspname::text from pg_namespace")]
-        if self.schema is not None and self.schema not in schemas:
+            self.schema = self.run("select current_schema()::text")[0][0] or "public"
+        found = dict(
+            self.run("select nspname::text, has_schema_privilege(oid, 'create') from pg_namespace")
+        )
+        if self.schema not in found:
             self.run(f"create schema {quoted(self.schema)}")
+        elif not found[self.schema]:
+            raise OutputError(
+                f"{self.address.shown}: permission denied for schema {self.schema}; ask the owner "
+                f"for the right to create tables, or choose another schema"
+            )
 
     def commit(self) -> None:
         """Make all that was written stay."""
@@ -252,13 +260,11 @@ class PostgresTarget(Target):
         """The names that are taken: whether by a table, and what the database keeps with it."""
         rows = self.run(
             "select nspname::text, relname::text, relkind in ('r', 'p'), "
-            "coalesce(obj_description(c.oid, 'pg_class'), ''), nspname = current_schema() "
+            "coalesce(obj_description(c.oid, 'pg_class'), '') "
             "from pg_class c join pg_namespace n on n.oid = relnamespace"
         )
         return {
-            name: (is_table, mark)
-            for schema, name, is_table, mark, is_usual in rows
-            if (is_usual if self.schema is None else schema == self.schema)
+            name: (is_table, mark) for schema, name, is_table, mark in rows if schema == self.schema
         }
 
     def insert(self, name: str, rows: pl.DataFrame) -> None:
@@ -341,8 +347,11 @@ class DuckDbTarget(FileTarget):
             "select schema_name, view_name, false, comment from duckdb_views() "
             "where database_name = current_database()"
         )
-        schema = self.schema or self.run("select current_schema()")[0][0]
-        return {name: (is_table, mark or "") for s, name, is_table, mark in rows if s == schema}
+        return {
+            name: (is_table, mark or "")
+            for schema, name, is_table, mark in rows
+            if schema == self.schema
+        }
 
     def insert(self, name: str, rows: pl.DataFrame) -> None:
         """Add rows to a table."""
