@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import importlib
 import os
+import shlex
 import sqlite3
 import sys
 from decimal import Decimal
@@ -819,6 +820,18 @@ def test_from_a_database_to_a_database(database, claims, result):
         ),
         check_row_order=False,
     )
+
+
+def test_the_commands_of_the_page_work(postgres, claims):
+    page = (Path(__file__).parents[1] / "docs" / "databases.md").read_text(encoding="utf-8")
+    commands = page.partition("```sh\n")[2].partition("```")[0]
+    _, discover, look = commands.replace(
+        "postgresql://ana@db.example/shop", postgres.address
+    ).splitlines()
+    postgres.fill(claims)
+    run = veracity_command(*shlex.split(discover)[1:])
+    assert run.exit_code == 0, run.output
+    assert len(postgres.run(shlex.split(look)[-1])) == 10
 
 
 def test_judging_writes_to_a_database_too(database, claims, result, tmp_path):
