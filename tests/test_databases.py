@@ -430,6 +430,37 @@ def test_a_file_that_is_open_here_is_told_with_what_to_do(duckdb_file, two_again
         veracity.discover(address)
 
 
+def test_an_engine_of_sqlite_is_taken(sqlite_file, claims, result):
+    sqlite_file.fill(claims)
+    with engine_at(sqlite_file.address) as engine:
+        found = veracity.discover(veracity.read_database(engine, table="claims"))
+        with pytest.raises(
+            UnreadableDatabase, match="there is no table 'weather'; there is claims"
+        ):
+            veracity.read_database(engine, table="weather")
+    assert_frame_equal(found.truths, result.truths)
+
+
+def test_what_has_no_type_of_its_own_becomes_text(postgres):
+    row = ("a", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "08:00:2b:01:02:03")
+    postgres.run(
+        "create table claims (source text, entity uuid, value macaddr)",
+        f"insert into claims values {row}",
+    )
+    assert veracity.read_database(postgres.address, "claims").collect().rows() == [row]
+    with psycopg.connect(postgres.address) as connection:
+        assert veracity.read_database(connection, "claims").collect().rows() == [row]
+
+
+def test_text_that_is_none_gets_one_sentence(sqlite_file):
+    sqlite_file.run(
+        "create table claims (source text, entity text, value text)",
+        "insert into claims values ('a', 'x', cast(x'ff' as text))",
+    )
+    with pytest.raises(UnreadableDatabase, match="cast the column to another type in a query"):
+        veracity.discover(f"{sqlite_file.address}#claims")
+
+
 def test_a_column_may_not_change_its_type_on_the_way(postgres, monkeypatch):
     monkeypatch.setattr("veracity.io.databases.dbapi.ROWS_PER_FETCH", 1)
     postgres.run(

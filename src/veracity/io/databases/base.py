@@ -29,8 +29,8 @@ ROWS_PER_FETCH = 1 << 16
 """How many rows are asked for at a time, where they come as Python's own values."""
 
 
-ALSO_RAISED: tuple[type[Exception], ...] = (OSError, pl.exceptions.PolarsError)
-"""What goes wrong beside the driver: files, and types of columns."""
+ALSO_RAISED: tuple[type[Exception], ...] = (OSError, ValueError, pl.exceptions.PolarsError)
+"""What goes wrong beside the driver: Arrow's batches, and types of columns."""
 
 
 class TableName(NamedTuple):

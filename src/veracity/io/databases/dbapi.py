@@ -72,15 +72,11 @@ class DbApi(Database):
             yield batch.select(self._typed(batch[name], dtype) for name, dtype in schema.items())
 
     def _fetched(self, query: str, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        columns = [self.quoted(name) for name in names]
-        with self.answer(self.selecting(columns, query), is_large=True) as cursor:
+        sql = self.selecting([self.quoted(name) for name in names], query)
+        with self.answer(sql, is_large=True) as cursor:
             while rows := cursor.fetchmany(ROWS_PER_FETCH):
-                yield pl.DataFrame(
-                    [
-                        pl.Series(name, column, strict=False)
-                        for name, column in zip(names, zip(*rows, strict=True), strict=True)
-                    ]
-                )
+                columns = zip(*rows, strict=True)
+                yield pl.DataFrame(list(map(_column, names, columns)))
 
     def _typed(self, column: pl.Series, dtype: pl.DataType) -> pl.Series:
         """A column in the type of the rows before, if nothing is lost by it."""
@@ -91,6 +87,14 @@ class DbApi(Database):
                 "cast it to one type in the query"
             )
         return same
+
+
+def _column(name: str, cells: Sequence[Any]) -> pl.Series:
+    """Python's own values as a column; what polars has no type for becomes text."""
+    column = pl.Series(name, cells, strict=False)
+    if column.dtype != pl.Object:
+        return column
+    return pl.Series(name, [None if cell is None else str(cell) for cell in cells])
 
 
 class Sqlite(DbApi):

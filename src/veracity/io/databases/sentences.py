@@ -12,6 +12,9 @@ PREFIX = re.compile(
 """What drivers put before the words that matter."""
 
 ADVICE = (
+    (r"statement timeout|lock timeout", "ask for more time, or try again later"),
+    (r"too many (clients|connections)", "try again later"),
+    (r"disk is full|no space left", "make room"),
     (r"password|authenticat|pg_hba",
      "check user and password; PGPASSWORD and ~/.pgpass are looked at, too"),
     (r"translate host name|refused|time(d )?out|No route|unreachable|No such file or directory",
@@ -22,7 +25,9 @@ ADVICE = (
     (r"role \S+ does not exist", "check the name of the user"),
     (r"conversion from", "cast the column to another type in a query"),
     (r"different configuration", "hand the connection that is open to veracity.read_database"),
-    (r"column", "check the names of the columns in the query"),
+    (r"decode", "cast the column to another type in a query"),
+    (r"no such column|referenced column|unknown column|column .*does not exist|column reference",
+     "check the names of the columns in the query"),
     (r"relation|no such table|table with name|catalog error", "check the names in the query"),
     (r"permission denied|must be owner|attempt to write a readonly",
      "ask the owner for the right to do so"),

@@ -276,6 +276,8 @@ class PostgresTarget(Target):
 class FileTarget(Target):
     """A database in a file, which is gone again if it was made for what could not be written."""
 
+    is_done = False
+
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
         """Connected, until it is left; what was not committed then is undone."""
@@ -291,8 +293,6 @@ class FileTarget(Target):
             self.connection.close()
             if is_new and not self.is_done:
                 file.unlink(missing_ok=True)
-
-    is_done = False
 
     @abstractmethod
     def connect(self) -> Any:  # noqa: ANN401 - a connection
