@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -113,7 +112,7 @@ class Sqlite(DbApi):
         """The database in a file."""
         require_file(address)
         place = quote(str(Path(address.location).absolute()))
-        connection = sqlite3.connect(f"file:{place}?mode=ro", uri=True)
+        connection = importlib.import_module("sqlite3").connect(f"file:{place}?mode=ro", uri=True)
         with contextlib.closing(connection):
             yield cls(connection, address.shown)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -92,7 +91,7 @@ def _connected(given: Any, name: str) -> Database:  # noqa: ANN401 - any connect
         return Postgres(given, name) if is_postgres else Adbc(given, name)
     if type(given).__module__.lstrip("_").startswith("duckdb"):
         return DuckDb(given, name)
-    if isinstance(given, sqlite3.Connection):
+    if type(given).__module__.startswith("sqlite3"):
         return Sqlite(given, name)
     return DbApi(given, name)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -375,12 +374,13 @@ class SqliteTarget(FileTarget):
 
     def connect(self) -> Any:  # noqa: ANN401 - a connection
         """A connection to the file."""
-        return sqlite3.connect(self.address.location, isolation_level=None)
+        connect = importlib.import_module("sqlite3").connect
+        return connect(self.address.location, isolation_level=None)
 
     @property
     def errors(self) -> tuple[type[BaseException], ...]:
         """What the driver raises."""
-        return (*super().errors, sqlite3.Error)
+        return (*super().errors, importlib.import_module("sqlite3").Error)
 
     def begin(self) -> None:
         """Begin the transaction, in which nobody else writes."""
