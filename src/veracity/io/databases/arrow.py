@@ -126,7 +126,7 @@ class Postgres(Adbc):
         """How many digits stand behind the point, for numerics: by their type, or at most."""
         told = {n: int((f.metadata or {}).get(b"POSTGRESQL:typmod", -1)) for n, f in fields.items()}
         numerics = [name for name, field in fields.items() if _pg_type(field) == "numeric"]
-        scales = {name: (told[name] - 4) & 0x7FF for name in numerics if told[name] >= 4}
+        scales = {name: _scale(told[name]) for name in numerics if told[name] >= 4}
         free = [name for name in numerics if name not in scales]
         if free:
             largest = [f"coalesce(max(scale({quoted(name)})), 0)" for name in free]
@@ -208,6 +208,15 @@ def _number(name: str, dtype: pl.DataType) -> pl.Expr:
 def _pg_type(field: Any) -> str:  # noqa: ANN401 - a field of pyarrow
     told = (field.metadata or {}).get(b"POSTGRESQL:type", b"")
     return str(told, "utf-8")
+
+
+def _scale(modifier: int) -> int:
+    """How many digits a modifier of numeric leaves behind the point: eleven bits with a sign.
+
+    >>> _scale(655366)
+    2
+    """
+    return max((((modifier - 4) & 0x7FF) ^ 0x400) - 0x400, 0)
 
 
 def _polars_type(field: Any) -> pl.DataType:  # noqa: ANN401 - a field of pyarrow
