@@ -461,6 +461,36 @@ def test_text_that_is_none_gets_one_sentence(sqlite_file):
         veracity.discover(f"{sqlite_file.address}#claims")
 
 
+class OfAnotherDatabase:
+    """A DB-API connection of a driver that nobody here has heard of."""
+
+    def __init__(self, connection) -> None:
+        self.connection, self.asked = connection, []
+
+    def cursor(self):
+        cursor, asked = self.connection.cursor(), self.asked
+
+        class Cursor:
+            description = property(lambda self: cursor.description)
+            fetchmany, fetchall, close = cursor.fetchmany, cursor.fetchall, cursor.close
+
+            def execute(self, sql: str) -> None:
+                asked.append(sql)
+                cursor.execute(sql)
+
+        return Cursor()
+
+
+def test_no_name_is_quoted_where_that_could_make_it_a_text(sqlite_file, claims, result):
+    sqlite_file.fill(claims)
+    with contextlib.closing(sqlite_file.connect()) as connection:
+        other = OfAnotherDatabase(connection)
+        query = "select value, 1 as one, entity, attribute, source from claims"
+        found = veracity.discover(veracity.read_database(other, query))
+    assert_frame_equal(found.truths, result.truths)
+    assert not any('"' in sql for sql in other.asked)
+
+
 def test_a_column_may_not_change_its_type_on_the_way(postgres, monkeypatch):
     monkeypatch.setattr("veracity.io.databases.dbapi.ROWS_PER_FETCH", 1)
     postgres.run(

@@ -30,6 +30,8 @@ class DbApi(Database):
     def __init__(self, connection: Any, name: str) -> None:  # noqa: ANN401
         super().__init__(connection, name)
         self.library = type(connection).__module__.split(".")[0]
+        # Elsewhere "source" may be a text, as in MySQL: there, columns are taken by their place.
+        self.quotes_as_standard = self.library.startswith(("psycopg", "sqlite3", "sqlalchemy"))
         error: Any = getattr(importlib.import_module(self.library), "Error", Exception)
         self.errors = (error,)
 
@@ -71,11 +73,15 @@ class DbApi(Database):
             yield batch.select(self._typed(batch[name], dtype) for name, dtype in schema.items())
 
     def _fetched(self, query: str, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        sql = self.selecting([self.quoted(name) for name in names], query)
-        with self.answer(sql, is_large=True) as cursor:
+        chosen = names if self.quotes_as_standard else self.names(query)
+        columns = [self.quoted(name) for name in names] if self.quotes_as_standard else ["*"]
+        places = [chosen.index(name) for name in names]
+        with self.answer(self.selecting(columns, query), is_large=True) as cursor:
             while rows := cursor.fetchmany(ROWS_PER_FETCH):
-                columns = zip(*rows, strict=True)
-                yield pl.DataFrame(list(map(_column, names, columns)))
+                cells = list(zip(*rows, strict=True))
+                yield pl.DataFrame(
+                    [_column(name, cells[at]) for name, at in zip(names, places, strict=True)]
+                )
 
     def _typed(self, column: pl.Series, dtype: pl.DataType) -> pl.Series:
         """A column in the type of the rows before, if nothing is lost by it."""
