@@ -59,7 +59,8 @@ def discover(
     ----------
     claims
         A path (CSV, TSV, Parquet; a folder or a glob of them), a polars or pandas frame, an Arrow
-        table, anything else with an Arrow stream, or what `read_claims` returned.
+        table, anything else with an Arrow stream, the address of a database with a table
+        (``sqlite:///file.db#claims``), or what `read_claims` or `read_database` returned.
     algorithm
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns

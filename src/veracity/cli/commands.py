@@ -13,10 +13,13 @@ from veracity.cli.options import (
     ABOVE_0,
     ALGORITHM_NAMES,
     SHARE,
+    chosen_claims,
     chosen_normalise,
     columns_option,
+    database_options,
     encoding_option,
     example,
+    force_all_option,
     force_option,
     json_option,
     kind_option,
@@ -31,6 +34,7 @@ from veracity.cli.options import (
     spill_option,
     split_names,
     threads_option,
+    to_option,
     use_threads,
 )
 from veracity.errors import ParameterError
@@ -46,7 +50,9 @@ SYNTHETIC_FILE = "synthetic.json"
 
 @click.command(epilog=example("veracity discover claims.csv --out run/ --columns source=website"))
 @click.argument("path")
+@database_options
 @out_option
+@to_option
 @click.option(
     "--algorithm",
     type=click.Choice(ALGORITHM_NAMES),
@@ -69,22 +75,23 @@ SYNTHETIC_FILE = "synthetic.json"
 @threads_option
 @memory_option
 @spill_option
-@force_option
+@force_all_option
 @json_option
-def discover(path: str, as_json: bool, out: Path | None, force: bool, **options: Any) -> None:  # noqa: ANN401
+def discover(
+    path: str, as_json: bool, out: Path | None, to: str | None, force: bool, **options: Any  # noqa: ANN401
+) -> None:  # fmt: skip
     """Find the truths in the claims at PATH.
 
-    PATH is a CSV, TSV or Parquet file, a folder of them, or a quoted glob, with columns source,
-    entity, attribute (optional) and value; or source, fact and claim for --kind binary.
+    PATH is a CSV, TSV or Parquet file, a folder of them, a quoted glob, or the address of a
+    database, with columns source, entity, attribute (optional) and value; or source, fact and claim
+    for --kind binary.
     """
     use_threads(options["threads"])
-    from veracity.cli.showing import tell_result
-    from veracity.io.folders import check_target
-    from veracity.result import RUN_FILE
+    from veracity.cli.showing import check_targets, tell_result
 
-    if out is not None:
-        check_target(out, force=force, marker=RUN_FILE)
-    tell_result(_discover(path, **options), out, force=force, as_json=as_json)
+    check_targets(out, to, force=force)
+    claims = chosen_claims(path, options)
+    tell_result(_discover(claims, **options), out, to, force=force, as_json=as_json)
 
 
 @click.command(epilog=example("veracity evaluate run/ truth.csv"))
@@ -126,6 +133,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 
 @click.command(epilog=example("veracity compare claims.csv --truth truth.csv"))
 @click.argument("path")
+@database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths to measure against.")
 @click.option(
     "--algorithms",
@@ -163,9 +171,10 @@ def compare(
 
     columns, kind = options.pop("columns"), options.pop("kind")
     normalise, engine = chosen_normalise(options), local_engine(options)
+    given = chosen_claims(path, options)
     with at_work() as progress:
         claims = open_claims(
-            path,
+            given,
             columns=columns,
             kind=kind,
             encoding=encoding,
@@ -281,7 +290,7 @@ def demo(out: Path | None, force: bool) -> None:
 
 
 def _discover(
-    path: str, prior: str | None, encoding: str, **options: Any  # noqa: ANN401
+    given: Any, prior: str | None, encoding: str, **options: Any  # noqa: ANN401
 ) -> Result:  # fmt: skip
     from dataclasses import fields, replace
 
@@ -300,7 +309,7 @@ def _discover(
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
     with at_work() as progress:
         claims = open_claims(
-            path,
+            given,
             columns=columns,
             kind=kind,
             encoding=encoding,
