@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from veracity.algorithms import Algorithm, algorithm_named
+from veracity.claims.block import FloatArray
 from veracity.claims.encode import Encoded
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
@@ -293,8 +294,14 @@ def _told(
     run = replace(run, min_plausibility=min_plausibility, seconds=seconds)
     return Result(
         tables, run, table.frame_kind, fitted=fitted, encoded=encoded,
-        plausibility=judged.plausibility if table.kind != "numeric" else None,
+        plausibility=_elsewhere(judged),
     )  # fmt: skip
+
+
+def _elsewhere(judged: Judged) -> Sequence[FloatArray] | None:
+    """The plausibilities of each block, if not in memory; there the table of facts has them."""
+    is_elsewhere = len(judged.plausibility) and not isinstance(judged.plausibility, tuple)
+    return judged.plausibility if is_elsewhere else None
 
 
 def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned) -> Run:
