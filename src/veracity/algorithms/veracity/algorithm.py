@@ -322,7 +322,7 @@ class Veracity(Algorithm[Belief]):
         if not isinstance(model, OneCoin) or not block.is_known.any():
             return (None,)
         known = block.select(block.is_known)
-        correlation = model.usual_correlation(state.claims)
+        correlation = model.alike * model.usual_correlation(state.claims)
         return (model.tally_expected(known, self.derive(known, state), correlation),)
 
     def learn_expected(self, state: Belief, total: Tally) -> Belief:
@@ -332,8 +332,8 @@ class Veracity(Algorithm[Belief]):
         return state._replace(model=state.model._replace(expected=total[0]))
 
     def tally_known(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """How likely the known truths are, for every intra-item correlation, as will be judged."""
-        model = state.model.calibrated()
+        """How likely the known truths are, for every intra-item correlation."""
+        model = state.model
         assert not isinstance(model, TwoCoin)
         known = block.select(block.is_known)
         found = self.derive(known, state) if known.n_items else None
@@ -349,9 +349,9 @@ class Veracity(Algorithm[Belief]):
     def learn_known(self, state: Belief, total: Tally) -> Belief:
         """How alike voices err."""
         assert not isinstance(state.model, TwoCoin)
-        usual = state.model.usual_correlation(state.claims)
-        model = state.model._replace(correlation=correlation_of(total[0], usual))
-        return state._replace(model=model)
+        model = state.model
+        correlation = correlation_of(total[0], model.usual_correlation(state.claims), model.alike)
+        return state._replace(model=model._replace(correlation=correlation))
 
     def calibrate(self, state: Belief, prior: PriorRates) -> Belief:
         """Correct what was learned by the known truths."""

@@ -144,7 +144,7 @@ class Confusions(NamedTuple):
         mean = float(np.average(self.accuracy, weights=claims))
         between = float(np.average((self.accuracy - mean) ** 2, weights=claims))
         least = 1.0 + LESS_ALIKE * between / max(mean * (1.0 - mean), SUREST)
-        return self.alike * MOST_ALIKE / least
+        return MOST_ALIKE / least
 
     def scatter(self, block: Block, found: Derived) -> Scatter:
         """By how much more, or less, voices are right on an item than is expected of them."""

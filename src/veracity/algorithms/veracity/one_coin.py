@@ -211,7 +211,7 @@ class OneCoin(NamedTuple):
 
     def usual_correlation(self, claims: FloatArray) -> float:
         """How alike the voices on an item err, as far as is known without truths."""
-        return self.alike * USUAL_CORRELATION
+        return USUAL_CORRELATION
 
     def scatter(self, block: Block, found: Derived) -> Scatter:
         """By how much more, or less, voices are right on an item than is expected of them.
