@@ -170,7 +170,7 @@ def test_explanations_are_those_of_why(flights_page, flights):
 
 def test_a_report_encodes_nothing_again(flights, monkeypatch, no_figures, tmp_path):
     result = veracity.discover(flights.claims)
-    monkeypatch.delattr("veracity.discovery.encode")
+    monkeypatch.delattr("veracity.engines.local.encode")
     assert page_of(result, tmp_path).said
 
 
