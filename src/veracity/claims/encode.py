@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, BoolArray, IntArray, Names, Places
-from veracity.claims.numbering import Numbered, places
+from veracity.claims.numbering import Numbered, marks_of, places
 from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind
@@ -342,6 +342,7 @@ def _encode_values(
     block = block._replace(
         label_of_fact=value_of_spelling[spelling_of_fact].astype(np.int32),
         attribute_of_item=items.attribute_of_item,
+        mark_of_item=marks_of(items.items),
     )
     if kind == "numeric":
         numbers = values.cast(pl.Float64).to_numpy(writable=True)
@@ -451,8 +452,10 @@ def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
         source.astype(np.int32),
         *_nothing_known(len(kept_facts), len(kept_facts)),
     )
-    names = LocalNames.nothing()._replace(sources=sources.gather(kept_sources))
-    parts = _cut(Part(block, facts.items[kept_facts], None), claims_per_block)
+    names, items = LocalNames.nothing(), facts.items[kept_facts]
+    names = names._replace(sources=sources.gather(kept_sources))
+    block = block._replace(mark_of_item=marks_of(items))
+    parts = _cut(Part(block, items, None), claims_per_block)
     return PartOfRows(names, parts, n_self_contradicting)
 
 

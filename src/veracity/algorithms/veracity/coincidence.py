@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from veracity.claims.block import Block, FloatArray
-from veracity.dependence.agreement import mark_of_item
 
 __all__ = ["log_likelihoods", "n_false_values"]
 
@@ -63,10 +62,7 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
 def _some_items(block: Block, n_claims: float) -> Block:
     """Those of which several speak, some of them if they are many: always the same."""
     is_some = (block.n_voices_of_item > 1) & ~block.is_known
-    stride = int(n_claims // ENOUGH_CLAIMS)
-    if stride > 1:
-        is_some &= mark_of_item(block) % np.uint64(stride) == 0
-    return block.select(is_some)
+    return block.select(is_some & block.drawn(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
 
 
 def n_false_values(log_likelihood: FloatArray) -> float:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.dependence.agreement import mark_of_item
 
 __all__ = ["Dispersion", "Scatter", "err_alike", "telling_items"]
 
@@ -74,10 +73,7 @@ class Scatter(NamedTuple):
 def telling_items(block: Block, n_claims: float) -> Block:
     """Those of a block's items that are looked at: always the same, wherever they lie."""
     tells = (block.n_voices_of_item >= FEWEST_VOICES) & ~block.is_known
-    stride = int(n_claims // ENOUGH_CLAIMS)
-    if stride > 1:
-        tells &= mark_of_item(block) % np.uint64(stride) == 0
-    return block.select(tells)
+    return block.select(tells & block.drawn(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
 
 
 def err_alike(total: Dispersion) -> float:
