@@ -8,13 +8,13 @@ help:            ## list the targets
 demo: .venv/core ## run on built-in data: truths, sources, how right they are, and a report to open
 	$(BIN)/veracity demo --out demo-run --force
 
-test: .venv/dev browser postgres ## run every test and check
+test: .venv/dev browser postgres java ## run every test and check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell src tests docs benchmarks *.md
-	$(BIN)/pytest -q -n auto
+	$(BIN)/pytest -q -n auto --dist loadgroup
 	$(MAKE) test-plain
 
 test-plain: .venv/dev ## run pages, examples and golden numbers as on a plainer processor
@@ -42,6 +42,13 @@ postgres:        ## install Debian's PostgreSQL, of which tests start a server, 
 	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
 	  postgresql; } >/dev/null && break || echo "no PostgreSQL yet: databases need it"; done; fi
 
+java:            ## install the system's Java, on which Spark runs, where there is none
+	@if ! command -v java >/dev/null && command -v apt-get >/dev/null; then \
+	  sudo=$$(test $$(id -u) = 0 || echo sudo -n); \
+	  for try in 1 2 3; do \
+	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
+	  default-jre-headless; } >/dev/null && break || echo "no Java yet: Spark needs it"; done; fi
+
 docs: .venv/dev  ## build the site of the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 	@echo "now open site/index.html in a browser"
@@ -66,4 +73,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
 
-.PHONY: help demo test test-plain check bare browser postgres docs format bench clean
+.PHONY: help demo test test-plain check bare browser postgres java docs format bench clean

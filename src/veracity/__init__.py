@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from veracity.claims.read import read_claims, read_database
     from veracity.discovery import discover
     from veracity.engines import Local
+    from veracity.engines.spark import Spark
     from veracity.fit.fitted import Fitted
     from veracity.inspect.checking import Health, check
     from veracity.inspect.comparison import Comparison, compare
@@ -80,6 +81,7 @@ __all__ = [
     "Rate",
     "Result",
     "SimpleLCA",
+    "Spark",
     "Sums",
     "ThreeEstimates",
     "TruthFinder",
@@ -113,6 +115,7 @@ _HOME = {
     "Profile": "veracity.inspect.profiling",
     "Rate": "veracity.algorithms.prior",
     "Result": "veracity.result",
+    "Spark": "veracity.engines.spark",
     "check": "veracity.inspect.checking",
     "compare": "veracity.inspect.comparison",
     "discover": "veracity.discovery",

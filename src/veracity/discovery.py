@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -16,13 +17,17 @@ from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
+from veracity.claims.spark_rows import SparkClaims, open_on_spark
+from veracity.claims.survey import Survey
 from veracity.doubts import with_doubts
 from veracity.engines import Engine, Local
+from veracity.engines.spark import Spark
 from veracity.errors import ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
-from veracity.fit.readings import decided, find_readings
+from veracity.fit.readings import MOST_CLAIMS, Reading, decided, find_readings
+from veracity.io.frames import is_spark_frame
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.result.readings import with_readings
@@ -30,7 +35,16 @@ from veracity.result.run import Input, Run, describe_parameters
 from veracity.result.tables import tabulate
 from veracity.result.warnings import notes_on_fit
 
-__all__ = ["Prepared", "answer", "chosen_algorithm", "discover", "judge", "prepare", "update"]
+__all__ = [
+    "Prepared",
+    "answer",
+    "chosen_algorithm",
+    "discover",
+    "judge",
+    "open_for_spark",
+    "prepare",
+    "update",
+]
 
 USUAL_ALGORITHM: dict[Kind, str] = {
     "categorical": "veracity",
@@ -60,8 +74,8 @@ def discover(
     ----------
     claims
         A path (CSV, TSV, Parquet; a folder or a glob of them), a polars or pandas frame, an Arrow
-        table, anything else with an Arrow stream, the address of a database with a table
-        (``sqlite:///file.db#claims``), or what `read_claims` or `read_database` returned.
+        table, anything else with an Arrow stream, a Spark frame, the address of a database with a
+        table (``sqlite:///file.db#claims``), or what `read_claims` or `read_database` returned.
     algorithm
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
@@ -83,7 +97,8 @@ def discover(
     seed
         Where randomness starts, in place of the algorithm's own.
     engine
-        Where the work is done; this machine, on all cores, unless said otherwise.
+        Where the work is done; this machine, on all cores, unless said otherwise. The work on a
+        Spark frame is done where it lives.
     progress
         Called with phase, done and total as the work goes on.
 
@@ -95,7 +110,8 @@ def discover(
     >>> discover(claims, "majority-vote").truths["value"].to_list()
     ['1']
     """
-    chosen = None if algorithm is None else chosen_algorithm(algorithm, seed)
+    engine = _engine_for(claims, engine)
+    chosen = None if algorithm is None else chosen_algorithm(algorithm, seed, engine)
     _check_min_plausibility(min_plausibility)
     tell = progress or say_nothing
     prepared = prepare(
@@ -107,7 +123,7 @@ def discover(
         tell=tell,
         engine=engine,
     )
-    chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed)
+    chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
         raise ParameterError("discover: min_plausibility is not for numeric claims")
     return answer(prepared, chosen, engine, tell, min_plausibility)
@@ -117,10 +133,12 @@ def discover(
 class Prepared:
     """Claims ready for any algorithm: read, encoded, with what is known of them."""
 
-    table: ClaimsTable | ClaimsStream
+    table: ClaimsTable | ClaimsStream | SparkClaims
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
+    engine: Engine
+    """Where they are held."""
 
 
 def prepare(
@@ -134,22 +152,23 @@ def prepare(
     engine: Engine | None = None,
 ) -> Prepared:
     """Read and encode claims, once for any number of algorithms."""
-    clock = _Clock()
+    clock, engine = _Clock(), _engine_for(claims, engine)
     tell("reading", 0, 1)
-    table = _as_table(claims, columns, kind, normalise, getattr(engine, "allowed", None))
+    table = _as_table(claims, columns, kind, normalise, engine)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
-    encoded = (engine or Local()).encode(table, tell)
+    encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
     if known is not None:
         truths, read_notes = read_truths_beside(table, known)
-        encoded, notes = with_known(encoded, truths)
-        known_notes = [f"known: {note}" for note in (*read_notes, *notes)]
+        encoded, match_notes = with_known(encoded, truths)
+        known_notes = [f"known: {note}" for note in (*read_notes, *match_notes)]
     clock.lap("encode")
     clock.laps = {
         "read": round(table.seconds, 4),
         "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
     }
-    return Prepared(table, encoded, (*table.notes, *encoded.notes, *known_notes), clock.laps)
+    notes = (*table.notes, *encoded.notes, *known_notes)
+    return Prepared(table, encoded, notes, clock.laps, engine)
 
 
 def answer(
@@ -167,28 +186,40 @@ def answer(
             f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
             "ones"
         )
-    other = decided(encoded, algorithm) if kept is None else None
+    some = encoded.drawn(MOST_CLAIMS) if encoded.n_known else encoded
+    other = decided(some, algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
         note = f"of two readings, known truths chose this one: {name}"
         prepared = replace(prepared, notes=(*prepared.notes, note))
     clock, names = _Clock(), encoded.names
-    with (engine or Local()).hold(encoded.blocks) as held:
+    with (engine or prepared.engine).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
         learned = learn(held, survey, algorithm, tell, kept)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
         clock.lap("learn")
         tell("looking for another reading", 0, 1)
-        readings = find_readings(encoded, algorithm, learned.state, judged)
+        some, readings = _readings(encoded, algorithm, learned.state, judged)
         if readings:
             learned = replace(learned, state=algorithm.doubted(learned.state))
             judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
         clock.lap("readings")
-    fitted = Fitted(
+        fitted = _fitted(prepared, algorithm, learned, survey)
+        result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
+        result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
+        return with_doubts(result, held, judged.plausibility)
+
+
+def _fitted(
+    prepared: Prepared, algorithm: Algorithm[Any], learned: Learned, survey: Survey
+) -> Fitted:
+    """What is kept of it."""
+    encoded = prepared.encoded
+    return Fitted(
         algorithm=algorithm,
         state=learned.state,
-        names=names,
+        names=encoded.names,
         kind=encoded.kind,
         counted=survey.counted,
         totals=learned.totals,
@@ -196,8 +227,19 @@ def answer(
         normalisation=prepared.table.normalisation,
         columns=dict(prepared.table.columns),
     )
-    result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
-    return with_doubts(with_readings(result, readings))
+
+
+def _readings(
+    encoded: Encoded,
+    algorithm: Algorithm[Any],
+    state: Any,  # noqa: ANN401 - the algorithm's own
+    judged: Judged,
+) -> tuple[Encoded, list[Reading]]:
+    """Other readings of the claims; and the claims in which they were found, some of all."""
+    if not algorithm.rivals(state) or not judged.plausibility:
+        return encoded, []
+    some, answers = encoded.drawn_with(judged.plausibility, MOST_CLAIMS)
+    return some, find_readings(some, algorithm, state, replace(judged, plausibility=answers))
 
 
 def judge(
@@ -210,11 +252,11 @@ def judge(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.judge`: an answer without learning."""
-    tell = progress or say_nothing
+    tell, engine = progress or say_nothing, _engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     clock, encoded, algorithm = _Clock(), prepared.encoded, fitted.algorithm
     state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
-    with (engine or Local()).hold(encoded.blocks) as held:
+    with prepared.engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, state, encoded.kind, names.n_sources)
@@ -236,7 +278,7 @@ def update(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.update`: go on learning from new claims."""
-    tell = progress or say_nothing
+    tell, engine = progress or say_nothing, _engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
@@ -245,11 +287,17 @@ def _prepare_for(
     fitted: Fitted,
     claims: object,
     columns: Mapping[str, str] | None,
-    engine: Engine | None,
+    engine: Engine,
     tell: Progress,
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
-    if not isinstance(claims, ClaimsTable | ClaimsStream):
+    if _is_for_spark(claims, engine):
+        claims = open_for_spark(
+            claims, columns or fitted.columns, fitted.kind, normalise=False, engine=engine
+        )
+        if fitted.normalisation is not None:
+            claims = claims.normalised_as(fitted.normalisation, fitted.values)
+    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
         claims = open_claims_like(
             claims,
             columns=columns or fitted.columns,
@@ -333,15 +381,20 @@ def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned
 
 def _n_speaking(encoded: Encoded) -> int:
     """How many sources make a claim: a kept fit knows others, too."""
-    speaks = np.zeros(encoded.names.n_sources, dtype=np.bool_)
-    for block in encoded.blocks:
-        speaks[block.source_of_voice] = True
-    return int(speaks.sum())
+    return int(np.count_nonzero(encoded.items_of_source))
 
 
-def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -> Algorithm[Any]:
-    """The algorithm that was asked for, with the seed if it takes one."""
-    chosen = algorithm_named(algorithm) if isinstance(algorithm, str) else algorithm
+def chosen_algorithm(
+    algorithm: Algorithm[Any] | str, seed: int | None = None, engine: Engine | None = None
+) -> Algorithm[Any]:
+    """The algorithm that was asked for, with the seed if it takes one.
+
+    Where a name is all that was said, it is the form that suits the engine.
+    """
+    chosen = algorithm
+    if isinstance(chosen, str):
+        chosen = algorithm_named(chosen)
+        chosen = chosen.by_sweeps() if isinstance(engine, Spark) else chosen
     if seed is None or "seed" not in (field.name for field in fields(chosen)):  # type: ignore[arg-type]
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]
@@ -352,16 +405,61 @@ def _as_table(
     columns: Mapping[str, str] | None,
     kind: Kind | None,
     normalise: Normalise,
-    memory: int | None,
-) -> ClaimsTable | ClaimsStream:
-    if not isinstance(claims, ClaimsTable | ClaimsStream):
-        usual: Kind = "categorical"
+    engine: Engine,
+) -> ClaimsTable | ClaimsStream | SparkClaims:
+    usual: Kind = "categorical"
+    if _is_for_spark(claims, engine):
+        return open_for_spark(claims, columns, kind or usual, normalise, engine)
+    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
         return open_claims(
-            claims, columns=columns, kind=kind or usual, normalise=normalise, memory=memory
+            claims,
+            columns=columns,
+            kind=kind or usual,
+            normalise=normalise,
+            memory=getattr(engine, "allowed", None),
         )
     if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims
+
+
+# --- Spark ----------------------------------------------------------------------------------------
+
+
+def _engine_for(claims: object, engine: Engine | None) -> Engine:
+    """The engine that was asked for; that of a Spark frame is the frame's own."""
+    if not is_spark_frame(claims):
+        return engine or Local()
+    if engine is None or (isinstance(engine, Spark) and engine.session is None):
+        own = claims.sparkSession  # type: ignore[attr-defined]
+        return replace(engine or Spark(), session=own)
+    if not isinstance(engine, Spark):
+        raise ParameterError(
+            "the work on a Spark frame is done where it lives: leave out engine, or give "
+            "veracity.Spark(...); to work here, give frame.toPandas() or frame.toArrow()"
+        )
+    return engine
+
+
+def _is_for_spark(claims: object, engine: Engine) -> bool:
+    return is_spark_frame(claims) or (
+        isinstance(engine, Spark) and isinstance(claims, str | os.PathLike)
+    )
+
+
+def open_for_spark(
+    claims: object,
+    columns: Mapping[str, str] | None,
+    kind: Kind,
+    normalise: Normalise,
+    engine: Engine,
+    encoding: str = "utf-8",
+) -> SparkClaims:
+    """Find claims that Spark is to read; to normalise, their different values come here."""
+    assert isinstance(engine, Spark)
+    session = None if is_spark_frame(claims) else engine.started()
+    found = open_on_spark(claims, session, columns=columns, kind=kind, encoding=encoding)
+    return found if normalise is False else found.normalised(normalise)
 
 
 def _check_min_plausibility(min_plausibility: float | None) -> None:

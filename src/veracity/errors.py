@@ -14,6 +14,7 @@
     │   └── TooLarge            more than fits in memory
     ├── ParameterError          a parameter out of its range (also a ValueError)
     ├── OutputError             a result that cannot be written
+    ├── EngineError             an engine that cannot be started, or that gave up
     └── StudyError              a study that cannot go on
 
 Each message says what is wrong, where, and what to do next.
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 __all__ = [
     "BadValue",
+    "EngineError",
     "InputError",
     "MissingColumn",
     "NoClaims",
@@ -86,6 +88,10 @@ class ParameterError(VeracityError, ValueError):
 
 class OutputError(VeracityError):
     """A result that cannot be written."""
+
+
+class EngineError(VeracityError):
+    """An engine that cannot be started, or that gave up."""
 
 
 class StudyError(VeracityError):

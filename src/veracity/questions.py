@@ -55,6 +55,7 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     """
     if budget < 1:
         raise ParameterError(f"questions: the budget must be at least 1, got {budget}")
+    result = result.here()
     if result.encoded is None:
         raise ParameterError("questions: this run was saved without its claims; discover again")
     if result.kind == "numeric":

@@ -185,6 +185,10 @@ class Algorithm(ABC, Generic[State]):
         """How far a round moved what matters."""
         raise NotImplementedError(f"{self.name} has no rounds")
 
+    def by_sweeps(self) -> Algorithm[State]:
+        """The same, learned by sweeps alone where there is such a way: for engines slow to walk."""
+        return self
+
     def is_settled(self, state: State) -> bool:
         """Whether there is nothing to learn."""
         return False

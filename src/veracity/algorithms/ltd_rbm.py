@@ -7,7 +7,7 @@ that make them, and the hidden unit answers how plausible the fact is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -172,6 +172,10 @@ class LTDRBM(Algorithm[Training]):
     def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
         """A single truth is for values."""
         return ("categorical",) if self.single_truth else ("categorical", "multiple", "binary")
+
+    def by_sweeps(self) -> LTDRBM:
+        """Follow the flow, if the negative phase is exact."""
+        return replace(self, learning="flow") if self.negative_phase == "exact" else self
 
     def start(self, survey: Survey, prior: PriorRates) -> Training:
         """Set the machine to the prior."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from veracity.claims.block import UNKNOWN, Block, BoolArray, IntArray, Names, Pl
 from veracity.claims.numbering import Numbered, marks_of, places
 from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable, Kind
+from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.errors import NoClaims
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels
@@ -41,6 +41,8 @@ __all__ = [
     "encode_part",
     "notes_of",
 ]
+
+Counted = TypeVar("Counted")
 
 CLAIMS_PER_BLOCK = 1 << 20
 """Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
@@ -162,17 +164,34 @@ class Encoded:
         """Of how many items the truth is known."""
         return sum(int(np.count_nonzero(block.is_known)) for block in self.blocks)
 
+    @property
+    def n_facts_of_block(self) -> list[int]:
+        """How many facts each block has."""
+        return [block.n_facts for block in self.blocks]
+
+    @property
+    def items_of_source(self) -> IntArray:
+        """Of how many items each source speaks."""
+        n = self.names.n_sources
+        counts = [np.bincount(block.source_of_voice, minlength=n) for block in self.blocks]
+        return np.asarray(np.sum(counts, axis=0))
+
     def by_block(self, number_of_fact: NDArray[Any]) -> list[NDArray[Any]]:
         """Numbers of all facts, as those of each block."""
-        bounds = np.cumsum([block.n_facts for block in self.blocks])[:-1]
+        bounds = np.cumsum(self.n_facts_of_block)[:-1]
         return np.split(number_of_fact, bounds)
+
+    @property
+    def n_claims_of_block(self) -> list[int]:
+        """How many claims each block has, as a user would count them."""
+        if self.kind == "binary":
+            return [len(block.source_of_voice) for block in self.blocks]
+        return [len(block.source_of_support) for block in self.blocks]
 
     @property
     def n_claims(self) -> int:
         """How many claims were made, as a user would count them."""
-        if self.kind == "binary":
-            return sum(len(block.source_of_voice) for block in self.blocks)
-        return sum(len(block.source_of_support) for block in self.blocks)
+        return sum(self.n_claims_of_block)
 
     @property
     def items(self) -> pl.DataFrame:
@@ -183,6 +202,63 @@ class Encoded:
     def facts(self) -> pl.DataFrame:
         """One row per fact, in the order of the blocks."""
         return _together([part.facts for part in self.parts])
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the parts are where this machine cannot reach them one by one."""
+        return False
+
+    def here(
+        self,
+        choose: Callable[[Part], BoolArray] | None = None,
+        answers: Any = None,  # noqa: ANN401 - as the engine keeps them
+    ) -> tuple[Encoded, Any]:
+        """The same on this machine, of all items or of those that are chosen, with the answers."""
+        return self, answers
+
+    def drawn(self, most_claims: int) -> Encoded:
+        """Items with about so many claims at most, those with known truth among them, or more."""
+        return self
+
+    def drawn_with(self, answers: Sequence[Any], most_claims: int) -> tuple[Encoded, Sequence[Any]]:
+        """Items with about so many claims at most, and the answers to their facts."""
+        share = most_claims / max(self.n_claims, 1)
+        if share >= 1.0:
+            return self, answers
+        parts, found = [], []
+        for part, answer in zip(self.parts, answers, strict=True):
+            is_drawn = part.block.drawn(share)
+            parts.append(part.select(is_drawn))
+            found.append(answer[np.repeat(is_drawn, part.block.n_facts_of_item)])
+        return replace(self, parts=PartsInMemory(parts)), found
+
+    @property
+    def example(self) -> Part:
+        """A part, to know types and columns by."""
+        return self.parts[0]
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all values are plain numbers, which are compared as such."""
+        if self.kind == "binary":
+            return False
+        if len(self.names.labels):
+            return numbers_in(self.names.labels) is not None
+        return all(numbers_in(part.facts["value"]) is not None for part in self.parts)
+
+    def knowing(
+        self, look: Callable[[Part], tuple[Block, Counted]]
+    ) -> tuple[Encoded, list[Counted]]:
+        """The same, with blocks in which a look has marked what is known; and what it counted."""
+        counts: list[Counted] = []
+
+        def blocks() -> Iterator[Block]:
+            for part in self.parts:
+                block, count = look(part)
+                counts.append(count)
+                yield block
+
+        return self.with_known(blocks()), counts
 
     def with_known(self, known: Iterable[Block]) -> Encoded:
         """The same, with blocks to which what is known was added."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from veracity.claims.block import UNKNOWN, Block
-from veracity.claims.encode import Encoded
-from veracity.claims.schema import Kind, comparable, keys_of, numbers_in
+from veracity.claims.encode import Encoded, Part
+from veracity.claims.schema import Kind, comparable, keys_of
 
-__all__ = ["Matched", "match_truths", "note_count", "with_known"]
+__all__ = ["KnownCount", "KnownInPart", "Matched", "match_truths", "note_count", "with_known"]
 
 
 class Matched(NamedTuple):
@@ -83,35 +83,43 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
 
     A fact is known to be true (1) or false (0), or `UNKNOWN` where its item is not known.
     """
-    are_numbers = _are_numbers(encoded)
-    n_spoken = n_unclaimed = 0
-
-    def known_blocks() -> Iterator[Block]:
-        nonlocal n_spoken, n_unclaimed
-        for part in encoded.parts:
-            facts, alike, _ = _alike(part.facts, truths, encoded.kind, are_numbers=are_numbers)
-            spoken = _spoken_of(facts, alike)
-            block, n_claimed = _with_known(part.block, facts, spoken, encoded.kind)
-            n_spoken += len(spoken)
-            n_unclaimed += len(spoken) - n_claimed
-            yield block
-
-    known = encoded.with_known(known_blocks())
+    look = KnownInPart(truths, encoded.kind, encoded.are_numbers)
+    known, counts = encoded.knowing(look)
     _, alike, n_contradicting = _alike(
-        encoded.parts[0].facts, truths, encoded.kind, are_numbers=are_numbers
+        encoded.example.facts, truths, encoded.kind, are_numbers=encoded.are_numbers
     )
-    notes = _notes(encoded.kind, n_contradicting, alike, n_spoken)
+    notes = _notes(encoded.kind, n_contradicting, alike, sum(count.spoken for count in counts))
+    n_unclaimed = sum(count.unclaimed for count in counts)
     note_count(notes, n_unclaimed, "truths are claimed by nobody: their items keep no value")
     return known, notes
 
 
-def _are_numbers(encoded: Encoded) -> bool:
-    """Whether all values are plain numbers: of this all parts have to be asked."""
-    if encoded.kind == "binary":
-        return False
-    if len(encoded.names.labels):
-        return numbers_in(encoded.names.labels) is not None
-    return all(numbers_in(part.facts["value"]) is not None for part in encoded.parts)
+class KnownCount(NamedTuple):
+    """Of how many known truths a part speaks, how many nobody claims, and how many items these are.
+
+    Known numbers need not be claimed.
+    """
+
+    spoken: int
+    unclaimed: int
+    items: int
+
+
+@dataclass(frozen=True)
+class KnownInPart:
+    """Marks what is known in a part, wherever the part is."""
+
+    truths: pl.DataFrame
+    kind: Kind
+    are_numbers: bool
+
+    def __call__(self, part: Part) -> tuple[Block, KnownCount]:
+        """The block with what is known of it, and how much that is."""
+        facts, alike, _ = _alike(part.facts, self.truths, self.kind, are_numbers=self.are_numbers)
+        spoken = _spoken_of(facts, alike)
+        block, n_claimed = _with_known(part.block, facts, spoken, self.kind)
+        n_items = int(np.count_nonzero(block.is_known))
+        return block, KnownCount(len(spoken), len(spoken) - n_claimed, n_items)
 
 
 def _with_known(

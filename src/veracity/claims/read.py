@@ -16,6 +16,7 @@ import polars as pl
 from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, Kind, find_columns
+from veracity.claims.spark_rows import SparkClaims
 from veracity.errors import BadValue, MissingColumn, NoClaims, ParameterError
 from veracity.io.databases import Selection, StreamedRows, column_names, is_address, selection_of
 from veracity.io.files import (
@@ -36,6 +37,8 @@ from veracity.io.memory import fits
 __all__ = [
     "TRUE_WORDS",
     "ClaimsStream",
+    "checked_rows",
+    "lacking_notes",
     "open_claims",
     "open_claims_like",
     "read_claims",
@@ -79,7 +82,7 @@ class ClaimsStream:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was noticed on the way."""
-        return (*dict.fromkeys(self._notes), *itertools.starmap(_lacking, self._n_lacking.items()))
+        return (*dict.fromkeys(self._notes), *lacking_notes(self._n_lacking))
 
     @cached_property
     def n_rows(self) -> int:
@@ -365,7 +368,7 @@ def read_truth(
 
 
 def read_truths_beside(
-    claims: ClaimsTable | ClaimsStream, data: object
+    claims: ClaimsTable | ClaimsStream | SparkClaims, data: object
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read truths that come with claims, and are likely to be written as these are.
 
@@ -388,11 +391,11 @@ def read_truths_beside(
         return read()
 
 
-def _like(claims: ClaimsTable | ClaimsStream) -> pl.DataFrame | None:
+def _like(claims: ClaimsTable | ClaimsStream | SparkClaims) -> pl.DataFrame | None:
     """Values by which those of truths are spelt."""
     if isinstance(claims, ClaimsTable):
         return claims.rows
-    return claims.like if isinstance(claims, NormalisedStream) else None
+    return claims.like if isinstance(claims, NormalisedStream | SparkClaims) else None
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
@@ -522,6 +525,20 @@ def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     return rows, n_lacking
 
 
+def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFrame, Counter[str]]:
+    """Rows that stand in no order, as claims; and how many lack what."""
+    rows = rows.select(_plain(name, dtype) for name, dtype in rows.schema.items())
+    if "claim" in rows.columns:
+        rows = rows.with_columns(claim=_as_claims(rows["claim"], origin))
+    rows, n_lacking = _complete(rows)
+    return (_with_numbers(rows, origin) if kind == "numeric" else rows), n_lacking
+
+
+def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:
+    """How many rows were left out, and why."""
+    return tuple(itertools.starmap(_lacking, n_lacking.items()))
+
+
 def _lacking(name: str, count: int) -> str:
     lacking = f"without {'an' if name == 'entity' else 'a'} {name}"
     return (
@@ -542,7 +559,7 @@ def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
     return rows.with_columns(value=numbers + 0.0)
 
 
-def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
+def _as_claims(column: pl.Series, origin: str, first_row: int | None = None) -> pl.Series:
     """True and false, from the usual words and numbers for them."""
     if column.dtype == pl.Boolean:
         return column
@@ -554,8 +571,9 @@ def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
     is_bad = ~(is_true | is_false)
     if is_bad.any():
         row = is_bad.arg_true()[0]
+        which = "a row" if first_row is None else f"row {first_row + row + 1}"
         raise BadValue(
-            f"{origin}: row {first_row + row + 1} claims {str(column[row])!r}, which is neither "
+            f"{origin}: {which} claims {str(column[row])!r}, which is neither "
             "true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims name "
             "values"
         )

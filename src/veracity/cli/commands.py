@@ -14,21 +14,22 @@ from veracity.cli.options import (
     ALGORITHM_NAMES,
     SHARE,
     chosen_claims,
-    chosen_normalise,
+    chosen_engine,
     columns_option,
     database_options,
     encoding_option,
+    engine_options,
     example,
     force_all_option,
     force_option,
     json_option,
     kind_option,
     known_option,
-    local_engine,
     memory_option,
     min_plausibility_option,
     normalise_options,
     number_option,
+    opened,
     out_option,
     seed_option,
     spill_option,
@@ -75,6 +76,7 @@ SYNTHETIC_FILE = "synthetic.json"
 @threads_option
 @memory_option
 @spill_option
+@engine_options
 @force_all_option
 @json_option
 def discover(
@@ -149,6 +151,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 @seed_option
 @memory_option
 @spill_option
+@engine_options
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
@@ -157,30 +160,20 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 )
 @json_option
 def compare(
-    path: str, truth: str | None, figure: Path | None, encoding: str, as_json: bool, **options: Any  # noqa: ANN401
+    path: str, truth: str | None, figure: Path | None, as_json: bool, **options: Any  # noqa: ANN401
 ) -> None:  # fmt: skip
     """Let several algorithms answer, and compare them.
 
     PATH is what discover takes. Without known truths, only how far the algorithms agree is told.
     An algorithm that fails is shown as failed, with its reason.
     """
-    from veracity.claims.read import open_claims
     from veracity.inspect.comparison import compare as compare_algorithms
     from veracity.show.plot import plot_comparison, save_figure
     from veracity.show.terminal import at_work, print_json, show_comparison
 
-    columns, kind = options.pop("columns"), options.pop("kind")
-    normalise, engine = chosen_normalise(options), local_engine(options)
-    given = chosen_claims(path, options)
+    engine, given = chosen_engine(options), chosen_claims(path, options)
     with at_work() as progress:
-        claims = open_claims(
-            given,
-            columns=columns,
-            kind=kind,
-            encoding=encoding,
-            normalise=normalise,
-            memory=engine.allowed,
-        )
+        claims = opened(given, engine, options)
         found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
         save_figure(plot_comparison(found), figure)
@@ -290,30 +283,21 @@ def demo(out: Path | None, force: bool) -> None:
 
 
 def _discover(
-    given: Any, prior: str | None, encoding: str, **options: Any  # noqa: ANN401
+    given: Any, prior: str | None, **options: Any  # noqa: ANN401
 ) -> Result:  # fmt: skip
     from dataclasses import fields, replace
 
-    from veracity.algorithms import Prior, algorithm_named
-    from veracity.claims.read import open_claims
-    from veracity.discovery import USUAL_ALGORITHM
+    from veracity.algorithms import Prior
+    from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
     from veracity.discovery import discover as discover_truths
     from veracity.show.terminal import at_work
 
-    columns, kind = options.pop("columns"), options.pop("kind")
-    normalise, engine = chosen_normalise(options), local_engine(options)
-    algorithm = algorithm_named(options.pop("algorithm") or USUAL_ALGORITHM[kind])
+    engine, name = chosen_engine(options), options.pop("algorithm")
+    algorithm = chosen_algorithm(name or USUAL_ALGORITHM[options["kind"]], engine=engine)
     if prior is not None:
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
     with at_work() as progress:
-        claims = open_claims(
-            given,
-            columns=columns,
-            kind=kind,
-            encoding=encoding,
-            normalise=normalise,
-            memory=engine.allowed,
-        )
+        claims = opened(given, engine, options)
         return discover_truths(claims, algorithm, engine=engine, progress=progress, **options)

@@ -9,13 +9,14 @@ import click
 
 from veracity.cli.options import (
     chosen_claims,
+    chosen_engine,
     columns_option,
     database_options,
     encoding_option,
+    engine_options,
     example,
     force_all_option,
     json_option,
-    local_engine,
     memory_option,
     min_plausibility_option,
     out_option,
@@ -33,26 +34,36 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     use_threads(options["threads"])
     from veracity.claims.read import open_claims_like
     from veracity.cli.showing import check_targets, tell_result
+    from veracity.discovery import open_for_spark
+    from veracity.engines import Local
     from veracity.errors import UnreadableFile
     from veracity.result import load
     from veracity.show.terminal import at_work
 
     force, as_json, to = options.pop("force"), options.pop("as_json"), options.pop("to")
     check_targets(out, to, force=force)
-    engine, given = local_engine(options), chosen_claims(path, options)
+    given = chosen_claims(path, options)
     fitted = load(run).fitted
     if fitted is None:
         raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
+    engine, columns, encoding = chosen_engine(options), options["columns"], options["encoding"]
     with at_work() as progress:
-        claims = open_claims_like(
-            given,
-            columns=options["columns"],
-            kind=fitted.kind,
-            encoding=options["encoding"],
-            normalisation=fitted.normalisation,
-            like=fitted.values,
-            memory=engine.allowed,
-        )
+        if isinstance(engine, Local):
+            claims: Any = open_claims_like(
+                given,
+                columns=columns,
+                kind=fitted.kind,
+                encoding=encoding,
+                normalisation=fitted.normalisation,
+                like=fitted.values,
+                memory=engine.allowed,
+            )
+        else:
+            claims = open_for_spark(
+                given, columns, fitted.kind, normalise=False, engine=engine, encoding=encoding
+            )
+            if fitted.normalisation is not None:
+                claims = claims.normalised_as(fitted.normalisation, fitted.values)
         result = getattr(fitted, name)(
             claims,
             min_plausibility=options["min_plausibility"],
@@ -69,7 +80,7 @@ def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
         database_options,
     ):  # fmt: skip
         command = option(command)
-    command = click.argument("path")(command)
+    command = click.argument("path")(engine_options(command))
     return click.argument("run", type=click.Path(path_type=Path))(command)
 
 

@@ -20,21 +20,23 @@ __all__ = [
     "SHARE",
     "Decorator",
     "chosen_claims",
+    "chosen_engine",
     "chosen_normalise",
     "columns_option",
     "database_options",
     "encoding_option",
+    "engine_options",
     "example",
     "force_all_option",
     "force_option",
     "json_option",
     "kind_option",
     "known_option",
-    "local_engine",
     "memory_option",
     "min_plausibility_option",
     "normalise_options",
     "number_option",
+    "opened",
     "out_option",
     "seed_option",
     "spill_option",
@@ -209,11 +211,62 @@ spill_option = click.option(
 )
 
 
-def local_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when it is needed
-    """The engine that the options for threads, memory and spilling stand for."""
+_engine_option = click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    metavar="NAME",
+    help="Where the work is done: local, or spark.",
+)
+_master_option = click.option(
+    "--master",
+    metavar="URL",
+    help="Spark's cluster; local[*], this machine with all its cores, by default.",
+)
+
+
+def engine_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    """Where the work is done."""
+    return _engine_option(_master_option(command))
+
+
+def chosen_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when it is needed
+    """The engine that the options stand for."""
     from veracity.engines import Local
 
-    return Local(**{name: options.pop(name, None) for name in ("threads", "memory", "spill")})
+    name, master = options.pop("engine", "local"), options.pop("master", None)
+    local = {name: options.pop(name, None) for name in ("threads", "memory", "spill")}
+    if name == "local":
+        if master is not None:
+            raise click.UsageError("--master is for --engine spark")
+        return Local(**local)
+    from veracity.engines.spark import Spark
+
+    given = [f"--{name}" for name, value in local.items() if value is not None]
+    if given:
+        raise click.UsageError(f"{given[0]} is for --engine local; Spark has settings of its own")
+    return Spark(master=master or "local[*]")
+
+
+def opened(path: str, engine: Any, options: dict[str, Any]) -> Any:  # noqa: ANN401
+    """The claims at a path, to be read by the engine."""
+    from veracity.claims.read import open_claims
+    from veracity.discovery import open_for_spark
+    from veracity.engines import Local
+
+    columns, kind, encoding = (options.pop(name) for name in ("columns", "kind", "encoding"))
+    normalise = chosen_normalise(options)
+    if isinstance(engine, Local):
+        return open_claims(
+            path,
+            columns=columns,
+            kind=kind,
+            encoding=encoding,
+            normalise=normalise,
+            memory=engine.allowed,
+        )
+    return open_for_spark(path, columns, kind, normalise, engine, encoding)
 
 
 def use_threads(threads: int | None) -> None:

@@ -6,13 +6,13 @@ tells the rest, too. Both ask `find_doubts`, so they cannot disagree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
-from veracity.claims.encode import Encoded, PartsInMemory
+from veracity.claims.encode import Encoded
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
@@ -53,11 +53,11 @@ class Doubts(NamedTuple):
     against_vote: AgainstVote | None
 
 
-def with_doubts(result: Result) -> Result:
+def with_doubts(result: Result, held: Held, answers: Sequence[Any]) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
     assert result.encoded is not None
     effort = QUICK._replace(claims_paired=0) if _looked_for_copies(result) else QUICK
-    found = find_doubts(result, result.encoded, effort).warnings
+    found = find_doubts(result, held, answers, effort).warnings
     notes = [
         f"{one.name}: {one.seen}"
         for one in found
@@ -73,35 +73,23 @@ def _looked_for_copies(result: Result) -> bool:
     return fitted is not None and fitted.algorithm.copies(fitted.state) is not None
 
 
-def find_doubts(result: Result, encoded: Encoded, effort: Effort) -> Doubts:
-    """What is to be said against an answer and its claims."""
-    against = None
-    with Local().hold(encoded.blocks) as held:
-        survey = survey_of(held, encoded.kind, encoded.names)
-        found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
+def find_doubts(result: Result, held: Held, answers: Sequence[Any], effort: Effort) -> Doubts:
+    """What is to be said against an answer and its claims, which an engine holds."""
+    encoded, against = result.encoded, None
+    assert encoded is not None
+    survey = survey_of(held, encoded.kind, encoded.names)
+    found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
     if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
-        some, facts = _sample(result, encoded, effort.claims_compared)
-        against = against_vote(some, facts)
+        some, plausibility = encoded.drawn_with(answers, effort.claims_compared)
+        make = TablesOfPart(encoded.kind)
+        facts = [make(part, own)[1] for part, own in zip(some.parts, plausibility, strict=True)]
+        against = against_vote(some, pl.concat(facts))
         told = _in_values(some, result, against, effort)
         if some.n_items < encoded.n_items:
             seen_in = f" (as {some.n_items:,} of {encoded.n_items:,} items show)"
             told = [replace(one, seen=one.seen + seen_in) for one in told]
         found += told
     return Doubts(sorted(found, key=lambda warning: warning.severity != "serious"), against)
-
-
-def _sample(result: Result, encoded: Encoded, most_claims: int) -> tuple[Encoded, pl.DataFrame]:
-    """Items drawn at random, always the same, with about so many claims; and their facts."""
-    share = most_claims / max(encoded.n_claims, 1)
-    if share >= 1.0:
-        return encoded, result.tables.facts
-    parts, tables, make = [], [], TablesOfPart(encoded.kind)
-    for part, plausibility in zip(encoded.parts, result.plausibility_by_block, strict=True):
-        is_some = part.block.drawn(share)
-        parts.append(part.select(is_some))
-        of_fact = np.repeat(is_some, part.block.n_facts_of_item)
-        tables.append(make(parts[-1], plausibility[of_fact])[1])
-    return replace(encoded, parts=PartsInMemory(parts)), pl.concat(tables)
 
 
 def _in_values(

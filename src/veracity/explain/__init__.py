@@ -10,7 +10,8 @@ import polars as pl
 from rapidfuzz import process
 
 from veracity.algorithms.numbers import mean_by
-from veracity.claims.block import SAME, FloatArray, IntArray
+from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
+from veracity.claims.encode import Part
 from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.explain.contributions import Contribution, Item, items_at
@@ -85,6 +86,9 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
         raise UnreadableFile(
             "this run was saved without its claims, by an older version; discover it again"
         )
+    of_entity = f"'{entity}'" if attribute is None else f"'{attribute}' of '{entity}'"
+    named = ItemsNamed(str(entity), None if attribute is None else str(attribute))
+    result = result.here(named, f"why: nobody speaks of {of_entity}; see result.truths")
     keys = keys_of(result.tables.facts)
     rows = _find(result.tables.facts, keys, [entity, attribute])
     items = items_at(result, rows)
@@ -124,6 +128,22 @@ def without_keys(table: pl.DataFrame) -> pl.DataFrame:
     if "claims" in table.columns and (table["claims"] == 1).all():
         hidden.append("claims")
     return table.drop(hidden)
+
+
+@dataclass(frozen=True)
+class ItemsNamed:
+    """Which items of a part have these names."""
+
+    entity: str
+    attribute: str | None
+
+    def __call__(self, part: Part) -> BoolArray:
+        """One truth value per item."""
+        keys = keys_of(part.items)
+        is_meant = (part.items[keys[0]].cast(pl.String) == self.entity).to_numpy(writable=True)
+        if self.attribute is not None and len(keys) > 1:
+            is_meant &= (part.items[keys[1]].cast(pl.String) == self.attribute).to_numpy()
+        return is_meant
 
 
 # --- finding the item -----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, Prepared, answer, chosen_algorithm, prepare
 from veracity.doubts import AgainstVote, Effort, find_doubts
+from veracity.engines import Local
 from veracity.errors import ParameterError
 from veracity.io.frames import FrameKind, hand_back
 from veracity.progress import Progress, say_nothing
@@ -143,12 +144,19 @@ def check(
         raise ParameterError("check: this run was saved without its claims; discover again")
     tell("checking", 0, 1)
     frame_kind = result.frame_kind if prepared is None else prepared.table.frame_kind
-    return _checked(result, result.encoded if prepared is None else prepared.encoded, frame_kind)
+    encoded = result.encoded if prepared is None else prepared.encoded
+    if encoded.is_elsewhere:
+        result = result.here()
+        assert result.encoded is not None
+        encoded = result.encoded
+    return _checked(result, encoded, frame_kind)
 
 
 def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
     """All that is to be said of an answer and its claims."""
-    found, against = find_doubts(result, encoded, THOROUGH)
+    same = Result(result.tables, result.run, fitted=result.fitted, encoded=encoded)
+    with Local().hold(encoded.blocks) as held:
+        found, against = find_doubts(same, held, result.plausibility_by_block, THOROUGH)
     asked = questions_of(result, MOST_ASKED)
     return Health(
         warnings=tuple(_handed(warning, frame_kind) for warning in found),

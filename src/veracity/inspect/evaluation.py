@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import SAME
+from veracity.claims.block import SAME, BoolArray
+from veracity.claims.encode import Part
 from veracity.claims.known import Matched, match_truths, note_count
 from veracity.claims.read import read_truth
+from veracity.claims.schema import keys_of
 from veracity.errors import NoClaims, ParameterError
 from veracity.io.frames import hand_back
 from veracity.result import Result
@@ -143,13 +145,19 @@ def score_truths(
     """
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise ParameterError(f"evaluate: threshold must be between 0 and 1, got {threshold}")
+    normalisation = result.run.normalisation
     truths, notes = read_truth(
         truth,
         kind=result.kind,
         columns=columns,
         encoding=encoding,
-        normalisation=result.run.normalisation,
-        like=result.tables.facts,
+        normalisation=normalisation,
+        like=None if normalisation is None else result.tables.facts,
+    )
+    result = result.here(
+        ItemsAmong(truths),
+        "no known truth can be compared with the result: nobody speaks of these items; are the "
+        "names the same?",
     )
     matched = match_truths(result.tables.facts, truths, result.kind)
     if result.kind == "numeric":
@@ -167,6 +175,23 @@ def score_truths(
             f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
         )
     return scored, [*notes, *matched.notes]
+
+
+@dataclass(frozen=True)
+class ItemsAmong:
+    """Which items of a part a table names."""
+
+    table: pl.DataFrame
+
+    def __call__(self, part: Part) -> BoolArray:
+        """One truth value per item."""
+        keys = [key for key in keys_of(part.items) if key in self.table.columns]
+        own = (pl.col(key).cast(part.items[key].dtype, strict=False) for key in keys)
+        named = self.table.select(*own).unique()
+        items = part.items.select(keys).with_row_index("place")
+        is_meant = np.zeros(len(items), dtype=np.bool_)
+        is_meant[items.join(named, on=keys)["place"].to_numpy()] = True
+        return is_meant
 
 
 def _score_single(matched: Matched) -> pl.DataFrame:

@@ -226,6 +226,7 @@ def _given(
         encoded, frame_kind = claims.encoded, claims.frame_kind
         if encoded is None:
             raise ParameterError("profile: this run was saved without its claims; discover again")
+        encoded = encoded.here()[0]
         if truth is not None:
             facts, normalisation = claims.tables.facts, claims.run.normalisation
             truths, notes = read_truth(
@@ -233,7 +234,7 @@ def _given(
             )
     else:
         prepared = prepare(claims, columns=columns, kind=kind, normalise=normalise, tell=tell)
-        encoded, frame_kind = prepared.encoded, prepared.table.frame_kind
+        encoded, frame_kind = prepared.encoded.here()[0], prepared.table.frame_kind
         if truth is not None:
             truths, notes = read_truths_beside(prepared.table, truth)
         notes = [*prepared.notes, *notes]

@@ -13,10 +13,11 @@ import polars as pl
 from veracity.errors import InputError, UnreadableFile, VeracityError, first_line
 from veracity.io.csv_file import read_csv, scan_csv
 from veracity.io.databases import StreamedRows, column_names, database_file, selection_of
-from veracity.io.frames import ROWS_PER_BATCH, FrameKind
+from veracity.io.frames import ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
 
 __all__ = [
+    "TEXT_SUFFIXES",
     "Part",
     "as_polars",
     "batches_of",
@@ -28,6 +29,9 @@ __all__ = [
     "reading_file",
     "reading_frame",
 ]
+
+BYTES_PER_ROW = 200
+"""About what a row takes that another engine hands over."""
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -108,6 +112,9 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
             f"{name_of(data)} may have many tables; say which claims are meant with "
             "veracity.read_database(connection, query)"
         )
+    if is_spark_frame(data):
+        require_room(BYTES_PER_ROW * data.count(), f"{name_of(data)}: its rows, on this machine,")
+        return pl.DataFrame(pl.from_arrow(data.toArrow())).lazy(), "spark"
     if not hasattr(data, "__arrow_c_stream__"):
         raise InputError(
             f"{name_of(data)} holds no claims that can be read; give a path, a frame, or an object "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -27,6 +28,9 @@ class PieceTable:
     n_rows
         About how many rows they have in all.
     """
+
+    frame: Any = None
+    """The table as a frame of the engine that makes it, not yet made; None if it has none."""
 
     def __init__(
         self,
@@ -56,6 +60,10 @@ class PieceTable:
         """The pieces, in order."""
         return map(self._make, range(self.n_pieces))
 
+    def each(self, work: Callable[[pl.DataFrame], Any]) -> Iterator[Any]:
+        """What some work makes of each piece, in order: done where the pieces are."""
+        return map(work, self.pieces())
+
     def collect(self) -> pl.DataFrame:
         """All rows, if there is room for them."""
         advice = f"write them, or take what is wanted from result.scan({self.name!r})"
@@ -65,7 +73,7 @@ class PieceTable:
 
     def fold(self, work: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
         """What some work, such as taking the largest, makes of all rows: first of each piece's."""
-        return work(pl.concat([work(piece) for piece in self.pieces()]))
+        return work(pl.concat(list(self.each(work))))
 
     def scan(self) -> pl.LazyFrame:
         """The rows as a lazy frame: pieces are made as the query comes to them."""

@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 
 from veracity._version import __version__
-from veracity.claims.block import FloatArray, Names
+from veracity.claims.block import BoolArray, FloatArray, Names
 from veracity.claims.encode import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
 from veracity.claims.spilled import Room, spilled_parts
 from veracity.engines import Local
-from veracity.errors import ParameterError, UnreadableFile
+from veracity.errors import NoClaims, ParameterError, UnreadableFile
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
 from veracity.io.databases import write_tables
@@ -33,7 +33,14 @@ from veracity.io.pieces import PieceTable
 from veracity.io.spill import Spill
 from veracity.result.layout import blocks_table, part_from, saved_tables
 from veracity.result.run import Run, notes_table
-from veracity.result.tables import Rightness, Short, Tables, rightness, sources_by_attribute
+from veracity.result.tables import (
+    Rightness,
+    Short,
+    Tables,
+    TablesOfPart,
+    rightness,
+    sources_by_attribute,
+)
 
 __all__ = ["DATABASE_TABLES", "RUN_FILE", "Result", "load"]
 
@@ -80,6 +87,8 @@ class Result:
     @property
     def plausibility_by_block(self) -> Sequence[FloatArray]:
         """The plausibilities of the facts of each block."""
+        if self.encoded is not None and self.encoded.is_elsewhere:
+            return self.here().plausibility_by_block
         if self._plausibility is not None:
             return self._plausibility
         assert self.encoded is not None  # without claims there are no blocks
@@ -88,12 +97,19 @@ class Result:
     @property
     def truths(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
         """One row per item: the value settled on, its plausibility, runner-up and margin."""
-        return hand_back(self.tables.truths, self.frame_kind)
+        return self._handed("truths")
 
     @property
     def facts(self) -> Any:  # noqa: ANN401
         """One row per fact: its plausibility, how many sources support and oppose it."""
-        return hand_back(self.tables.facts, self.frame_kind)
+        return self._handed("facts")
+
+    def _handed(self, name: str) -> Any:  # noqa: ANN401
+        """A table with one row per item or fact: a frame of the engine's own, if it has one."""
+        table = vars(self.tables)[name]
+        if self.frame_kind == "spark" and isinstance(table, PieceTable):
+            return table.frame
+        return hand_back(getattr(self.tables, name), self.frame_kind)
 
     @property
     def sources(self) -> Any:  # noqa: ANN401
@@ -116,6 +132,8 @@ class Result:
         """How often each source is right on each attribute, as arrays; None for numbers."""
         if self.encoded is None or self.kind == "numeric":
             return None
+        if self.encoded.is_elsewhere:
+            return self.here().rightness
         return rightness(self.encoded, self.plausibility_by_block)
 
     @property
@@ -160,6 +178,25 @@ class Result:
     def notes(self) -> list[str]:
         """What a user should know: columns recognised, claims left out, limits of the data."""
         return list(self.run.notes)
+
+    def here(
+        self, choose: Callable[[Part], BoolArray] | None = None, nothing: str = "no item is meant"
+    ) -> Result:
+        """The same on this machine, about all items or some, if it is elsewhere; else itself.
+
+        What does not fit is refused; where no item is chosen, `nothing` says so.
+        """
+        if self.encoded is None or not self.encoded.is_elsewhere:
+            return self
+        answers = vars(self.tables)["facts"].answers
+        encoded, found = self.encoded.here(choose, answers)
+        if not len(encoded.parts):
+            raise NoClaims(nothing)
+        make = TablesOfPart(self.kind, self.run.min_plausibility)
+        truths, facts = encoded.parts.tables(make, found, {"truths": 0, "facts": 0})
+        tables = replace(self.tables, truths=truths, facts=facts)
+        kept = None if self.kind == "numeric" else found
+        return Result(tables, self.run, fitted=self.fitted, encoded=encoded, plausibility=kept)
 
     def why(self, entity: object, attribute: object = None) -> Why:
         """Why an item has its value: who says what, how far they are believed, what that weighs.

@@ -25,7 +25,7 @@ __all__ = [
 
 def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
     """The claims as they are saved: those of `claims_of_block`, and those of `layout_of_block`."""
-    first = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
+    first = np.cumsum([0, *encoded.n_facts_of_block])
     n_rows = {"claims": encoded.n_claims, "layout": int(first[-1])}
     claims, layout = encoded.parts.tables(SavedOfPart(encoded.kind), first[:-1].tolist(), n_rows)
     return claims, layout
@@ -75,12 +75,8 @@ def layout_of_block(block: Block) -> pl.DataFrame:
 
 def blocks_table(encoded: Encoded) -> pl.DataFrame:
     """One row per block: how many facts and claims it has, which stand together in their tables."""
-    sizes = [(block.n_facts, _n_claims(block, encoded.kind)) for block in encoded.blocks]
-    return pl.DataFrame(sizes, schema={"facts": pl.Int64, "claims": pl.Int64}, orient="row")
-
-
-def _n_claims(block: Block, kind: Kind) -> int:
-    return len(block.source_of_voice if kind == "binary" else block.source_of_support)
+    sizes = {"facts": encoded.n_facts_of_block, "claims": encoded.n_claims_of_block}
+    return pl.DataFrame(sizes, schema={"facts": pl.Int64, "claims": pl.Int64})
 
 
 def part_from(

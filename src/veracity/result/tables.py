@@ -74,13 +74,14 @@ class Short(NamedTuple):
     @classmethod
     def of(cls, truths: pl.DataFrame | PieceTable) -> Short:
         """One look at the truths, piece by piece."""
-        n_truths = n_contested = 0
-        closest: list[pl.DataFrame] = []
-        for piece in truths.pieces() if isinstance(truths, PieceTable) else [truths]:
-            n_truths += len(piece)
-            n_contested += int(piece["contested"].sum())
-            closest.append(_closest(piece))
-        return cls(n_truths, n_contested, _closest(pl.concat(closest)))
+        if not isinstance(truths, PieceTable):
+            return _in_short(truths)
+        n_truths, n_contested, closest = zip(*truths.each(_in_short), strict=True)
+        return cls(sum(n_truths), sum(n_contested), _closest(pl.concat(closest)))
+
+
+def _in_short(truths: pl.DataFrame) -> Short:
+    return Short(len(truths), int(truths["contested"].sum()), _closest(truths))
 
 
 def _closest(truths: pl.DataFrame) -> pl.DataFrame:
@@ -236,17 +237,9 @@ def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
             "fpr": rates.fpr,
             "accuracy": accuracy,
             "claims": made.astype(np.int64),
-            "items": _items_of_source(encoded),
+            "items": encoded.items_of_source,
         }
     ).with_columns(pl.col("tpr", "fpr", "accuracy").fill_nan(None))
-
-
-def _items_of_source(encoded: Encoded) -> np.ndarray[Any, Any]:
-    n_sources = encoded.names.n_sources
-    count = np.zeros(n_sources, dtype=np.int64)
-    for block in encoded.blocks:
-        count += np.bincount(block.source_of_voice, minlength=n_sources)
-    return count
 
 
 def _with_intervals(
@@ -338,7 +331,7 @@ def _number_sources(encoded: Encoded, judged: Judged, trust: FloatArray | None) 
             "source": encoded.names.sources,
             "deviation": np.sqrt(judged.distances.square / np.maximum(n_claims, 1.0)),
             "claims": n_claims.astype(np.int64),
-            "items": _items_of_source(encoded),
+            "items": encoded.items_of_source,
         }
     )
     return sources if trust is None else sources.with_columns(trust=trust)

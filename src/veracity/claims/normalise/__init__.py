@@ -38,6 +38,8 @@ from veracity.errors import ParameterError
 from veracity.io.memory import require_room
 
 __all__ = [
+    "ADVICE",
+    "BYTES_PER_VALUE",
     "VALUE_KINDS",
     "Normalisation",
     "Normalise",

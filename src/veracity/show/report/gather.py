@@ -38,7 +38,7 @@ class Findings:
 
 def gather(result: Result, truth: object | None, progress: Progress | None = None) -> Findings:
     """Work out what the report of a result tells."""
-    tell = progress or say_nothing
+    tell, result = progress or say_nothing, result.here()
     plain = Result(
         result.tables, result.run, fitted=result.fitted, encoded=result.encoded
     )  # whose frames are polars

@@ -1,0 +1,175 @@
+"""Claims in a Spark frame, or in files that Spark reads: found, and not yet looked at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from veracity.claims.normalise import (
+    ADVICE,
+    BYTES_PER_VALUE,
+    Normalisation,
+    Normalise,
+    Rewriting,
+    detect,
+)
+from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind, find_columns
+from veracity.errors import BadValue, ParameterError, UnreadableFile
+from veracity.io.files import TEXT_SUFFIXES, name_of
+from veracity.io.frames import FrameKind, is_spark_frame
+from veracity.io.memory import require_room
+
+__all__ = ["SparkClaims", "open_on_spark"]
+
+NESTED = ("array", "map", "struct", "variant")
+
+Frame = Any
+"""A Spark DataFrame."""
+
+
+@dataclass
+class SparkClaims:
+    """Claims that Spark will read, under the names of ``CLAIM_COLUMNS``.
+
+    `rows_read` is known when they have been encoded.
+    """
+
+    frame: Frame
+    kind: Kind
+    origin: str
+    columns: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+    rows_read: int = 0
+    seconds: float = 0.0
+    frame_kind: FrameKind = "spark"
+    normalisation: Mapping[str, Any] | None = None
+    changes: pl.DataFrame | None = field(default=None)
+    rewriting: Rewriting | None = None
+    """What becomes of each value, if values are normalised."""
+
+    @property
+    def like(self) -> pl.DataFrame | None:
+        """The values as they are written now, if they are normalised."""
+        return None if self.rewriting is None else self.rewriting.like
+
+    def normalised(self, normalise: Normalise) -> SparkClaims:
+        """The same, with values that mean the same brought to one spelling."""
+        kinds = {} if normalise is True or normalise is False else normalise
+        seen = self._seen()
+        found = detect(seen, kinds=kinds, claims_kind=self.kind)
+        return self._rewritten(found, Rewriting(found, seen, None))
+
+    def normalised_as(self, told: Mapping[str, Any], like: pl.DataFrame | None) -> SparkClaims:
+        """The same, with values normalised as others were, and spelt `like` them."""
+        found = Normalisation.from_json(told)
+        return self._rewritten(found, Rewriting(found, self._seen(), like))
+
+    def _rewritten(self, found: Normalisation, rewriting: Rewriting) -> SparkClaims:
+        return replace(
+            self,
+            rewriting=rewriting,
+            normalisation=found.to_json(),
+            changes=rewriting.changes,
+            notes=(*self.notes, *rewriting.notes),
+        )
+
+    def _seen(self) -> pl.DataFrame:
+        """The different values of each attribute, and how many claims name them, come here."""
+        frame = self.frame.na.drop(subset=["source", "entity", "value"])
+        for name, kind in self.frame.dtypes:
+            if kind == "string" and name != "attribute":
+                frame = frame.filter(frame[name] != "")
+        keys = [name for name in ("attribute", "value") if name in frame.columns]
+        counted = frame.groupBy(*keys).count()
+        n_values = counted.count()
+        what = f"{self.origin}: to normalise, {n_values:,} different values, on this machine,"
+        require_room(BYTES_PER_VALUE * n_values, what, ADVICE)
+        seen = pl.DataFrame(pl.from_arrow(counted.toArrow()))
+        return seen.select(*keys, claims=pl.col("count").cast(pl.UInt64)).sort(keys)
+
+
+def open_on_spark(
+    data: Any,  # noqa: ANN401 - a Spark frame, or a path
+    session: Any = None,  # noqa: ANN401 - a SparkSession
+    *,
+    columns: Mapping[str, str] | None = None,
+    kind: Kind = "categorical",
+    encoding: str = "utf-8",
+    what: str = "claims",
+) -> SparkClaims:
+    """Find the claims in a Spark frame, or in the files at a path that Spark can read."""
+    if kind not in KINDS:
+        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if is_spark_frame(data):
+        if ".connect." in type(data).__module__:
+            raise ParameterError(
+                "this is a frame of Spark Connect, which cannot hold claims where its executors "
+                "are; give one of a classic session, or a path with engine=veracity.Spark(...)"
+            )
+        frame, origin = data, name_of(data)
+    else:
+        origin = os.fspath(data)
+        is_here = "://" not in origin and not origin.startswith("hdfs:")
+        # Spark would look for it from where Java was started
+        frame = _read(session, str(Path(origin).absolute()) if is_here else origin, encoding)
+    wanted = CLAIM_COLUMNS[kind] if what == "claims" else CLAIM_COLUMNS[kind][1:]
+    found, notes = _chosen(frame, wanted, columns or {}, origin)
+    return SparkClaims(found[0], kind, origin, found[1], tuple(notes), encoding)
+
+
+def _chosen(
+    frame: Frame, wanted: Sequence[str], given: Mapping[str, str], origin: str
+) -> tuple[tuple[Frame, dict[str, str]], list[str]]:
+    """The wanted columns, under the names we give them; and which ones they are."""
+    types = {own.name: own.dataType for own in frame.schema.fields}
+    chosen = find_columns(list(types), wanted, given=given, origin=origin)
+    notes = []
+    for part, name in chosen.items():
+        if types[name].typeName() in NESTED:
+            raise BadValue(
+                f"{origin}: column '{name}' ({part}) holds {types[name].simpleString()}, not plain "
+                "values; turn it into text or numbers first"
+            )
+        if name != part and part not in given:
+            notes.append(f"column '{name}' is taken as the {part}")
+    columns = [frame[_quoted(name)].alias(part) for part, name in chosen.items()]
+    found = frame.select(*columns)
+    if "attribute" in chosen:
+        found = _with_attributes(found, types[chosen["attribute"]].typeName() == "string")
+    return (found, {part: chosen[part] for part in chosen}), notes
+
+
+def _with_attributes(frame: Frame, is_text: bool) -> Frame:
+    """With the empty attribute where one is missing; then all attributes are text."""
+    if not is_text and frame.filter(frame.attribute.isNull()).isEmpty():
+        return frame
+    return frame.withColumn("attribute", frame.attribute.cast("string")).na.fill({"attribute": ""})
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _read(session: Any, path: str, encoding: str) -> Frame:  # noqa: ANN401
+    """The rows at a path, as Spark reads them: Parquet, or text with a header."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
+    try:
+        if path.lower().endswith(TEXT_SUFFIXES):
+            tabs = path.lower().removesuffix(".gz").endswith((".tsv", ".txt"))
+            return session.read.csv(
+                path, header=True, sep="\t" if tabs else ",", quote='"', escape='"',
+                encoding=encoding, multiLine=True, mode="FAILFAST", enforceSchema=False,
+            )  # fmt: skip
+        return session.read.option("recursiveFileLookup", "true").parquet(path)
+    except PySparkException as error:
+        reason = str(error).splitlines()[0]
+        raise UnreadableFile(
+            f"{path}: Spark cannot read it ({reason}); check the path, as executors see it"
+        ) from error

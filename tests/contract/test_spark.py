@@ -1,0 +1,446 @@
+"""Spark gives the answers of one machine: every algorithm, every kind, whatever is lost."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from test_engines import CLOSE, assert_same_answers, claims_of
+
+import spark
+import veracity
+from spark import as_polars, frame_of
+from veracity.algorithms import CATALOGUE
+from veracity.algorithms.base import Turn
+from veracity.discovery import answer, prepare
+from veracity.engines.merging import merged
+from veracity.errors import EngineError, NoClaims, NotConverged, ParameterError, TooLarge
+
+pytestmark = spark.in_one_group
+
+KINDS = ("categorical", "multiple", "binary", "numeric")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return spark.engine()
+
+
+@pytest.fixture(scope="module")
+def prepared(engine):
+    """Claims of every kind, encoded on Spark and here, once for all algorithms."""
+    return {
+        kind: (prepare(frame_of(claims_of(kind)), kind=kind, engine=engine),
+               prepare(claims_of(kind), kind=kind))
+        for kind in KINDS
+    }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def few_rounds():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        yield
+
+
+def few_rounds_of(name):
+    """An algorithm that is not waited for: what adds up does so in every round."""
+    algorithm = CATALOGUE[name].make().by_sweeps()
+    if "max_rounds" not in (field.name for field in dataclasses.fields(algorithm)):
+        return algorithm
+    fewest = {"two-estimates": 11}
+    return dataclasses.replace(algorithm, max_rounds=fewest.get(name, 3))
+
+
+def on_this_machine(result):
+    """A result whose tables are polars frames, wherever they came from."""
+    result.frame_kind = "polars"
+    return result
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ("ltm",)])
+def test_every_algorithm_that_adds_up_answers_the_same(prepared, name):
+    algorithm = few_rounds_of(name)
+    there, here = prepared[algorithm.kinds[0]]
+    found, expected = (answer(one, algorithm) for one in (there, here))
+    assert found.notes == expected.notes
+    assert_same_answers(on_this_machine(found), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_default_answers_the_same_for_every_kind(engine, kind):
+    claims = claims_of(kind)
+    result = veracity.discover(frame_of(claims), kind=kind, engine=engine)
+    expected = veracity.discover(claims, kind=kind)
+    assert type(result.truths).__module__.startswith("pyspark")
+    assert as_polars(result.sources)["source"].equals(expected.sources["source"])
+    assert as_polars(result.truths).schema == expected.truths.schema
+    assert result.lines() == expected.lines()
+    assert result.run.input.items == expected.run.input.items
+    assert result.run.input.claims == expected.run.input.claims
+    assert result.run.input.rows == expected.run.input.rows
+    assert_same_answers(on_this_machine(result), expected)
+
+
+def test_walks_go_through_the_same_blocks_in_the_same_order(engine):
+    claims = claims_of("categorical").head(500)
+    blocks = prepare(claims, engine=veracity.Local(claims_per_block=100)).encoded.blocks
+    assert len(blocks) > 2
+
+    def go(block, lane, turn):
+        name, path = lane
+        return (name, [*path, block.number]), (turn.memory or "") + name
+
+    def look(block, state, turn):
+        return tuple(turn.memory), turn.memory
+
+    with engine.hold(blocks) as held:
+        for number in (1, 2):
+            arrived = held.walk(go, (("a", []), ("b", [])), Turn(number))
+            assert arrived == tuple((name, [*range(len(blocks))]) for name in "ab")
+        assert list(held.collect(look, None, Turn())) == [("aa", "bb")] * len(blocks)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [veracity.LTM(rounds=4, burn_in=1, chains=2), veracity.LTDRBM(max_rounds=2)]
+)
+def test_samplers_and_mini_batches_answer_the_same_from_the_same_blocks(engine, algorithm):
+    claims = claims_of("categorical")
+    found, expected = (
+        veracity.discover(claims, algorithm, engine=kind(claims_per_block=400))
+        for kind in (_on_spark(engine), veracity.Local)
+    )
+    assert_same_answers(found, expected)
+
+
+def _on_spark(engine):
+    class OnSpark(veracity.Local):
+        """Cuts blocks as one machine does, and holds them on Spark."""
+
+        def hold(self, blocks):
+            return engine.hold(blocks)
+
+    return OnSpark
+
+
+def test_ltd_rbm_by_name_follows_the_flow(engine):
+    claims = claims_of("categorical").head(200)
+    result = veracity.discover(frame_of(claims), "ltd-rbm", engine=engine)
+    assert result.run.parameters["learning"] == "flow"
+
+
+def test_tallies_of_many_parts_are_merged_where_they_are(engine, prepared, monkeypatch):
+    monkeypatch.setattr("veracity.engines.spark.MOST_COLLECTED", 2)
+    there, here = prepared["categorical"]
+    found, expected = (answer(one, few_rounds_of("veracity")) for one in (there, here))
+    assert_same_answers(on_this_machine(found), expected)
+
+
+# --- what is lost ---------------------------------------------------------------------------------
+
+
+def stores():
+    """The folders of this machine's executors."""
+    return list(Path(tempfile.gettempdir()).glob("blockmgr-*/veracity-*"))
+
+
+@pytest.mark.parametrize("name", ["veracity", "three-estimates"])
+def test_what_is_lost_in_the_middle_is_made_again(prepared, name):
+    there, here = prepared["categorical"]
+    n_lost = []
+
+    def lose(phase, done, total):
+        if (phase, done) == ("learning", 2):
+            n_lost.append(len(stores()))
+            for folder in stores():
+                shutil.rmtree(folder)
+
+    found = answer(there, few_rounds_of(name), tell=lose)
+    assert n_lost[0] > 0
+    assert_same_answers(on_this_machine(found), answer(here, few_rounds_of(name)))
+
+
+def test_tables_are_made_again_from_what_is_left(engine):
+    claims = claims_of("categorical")
+    result = veracity.discover(frame_of(claims), engine=engine)
+    for folder in stores():
+        shutil.rmtree(folder)
+    assert_same_answers(on_this_machine(result), veracity.discover(claims))
+
+
+CLUSTER = """
+import os, signal, sys
+from dataclasses import replace
+import polars as pl
+import veracity
+from veracity.io.frames import spark_table
+
+def executors():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command, mine = (open(f"/proc/{pid}/{what}").read() for what in ("cmdline", "environ"))
+            if "CoarseGrainedExecutorBackend" in command and sys.argv[3] in mine:
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+def kill(phase, done, total):
+    if (phase, done) == ("learning", 2) and not killed:
+        killed.append(executors()[0])
+        os.kill(killed[0], signal.SIGKILL)
+
+os.environ["VERACITY_TEST_MARK"] = sys.argv[3]
+killed = []
+session = veracity.Spark(master="local-cluster[2,1,1024]").started()
+claims = session.createDataFrame(spark_table(pl.read_parquet(sys.argv[1])))
+for name in ("veracity", "three-estimates"):
+    killed.clear()
+    algorithm = replace(veracity.algorithms.algorithm_named(name), max_rounds=4)
+    result = veracity.discover(
+        claims, algorithm, engine=veracity.Spark(session, partitions=4), progress=kill)
+    result.facts.coalesce(1).write.parquet(f"{sys.argv[2]}/{name}")
+    assert killed, "an executor was killed"
+session.stop()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_a_worker_of_a_cluster_that_is_killed_changes_nothing(engine, tmp_path):
+    claims = claims_of("categorical")
+    claims.write_parquet(tmp_path / "claims.parquet")
+    arguments = [tmp_path / "claims.parquet", tmp_path, f"mark-{tmp_path.name}"]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CLUSTER, *arguments],
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    for name in ("veracity", "three-estimates"):
+        facts = pl.read_parquet(tmp_path / name / "*.parquet")
+        algorithm = dataclasses.replace(CATALOGUE[name].make(), max_rounds=4)
+        expected = veracity.discover(claims, algorithm).facts
+        keys = ["entity", "attribute", "value"]
+        assert_allclose(
+            facts.sort(keys)["plausibility"], expected.sort(keys)["plausibility"], atol=CLOSE
+        )
+
+
+# --- all that can be done with a result -----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def results(engine):
+    claims = claims_of("categorical")
+    return veracity.discover(frame_of(claims), engine=engine), veracity.discover(claims)
+
+
+def test_known_truths_weigh_in(engine):
+    claims = claims_of("categorical")
+    known = claims.unique(["entity", "attribute"]).sort("entity", "attribute").head(40)
+    known = pl.concat([
+        known.drop("source"),
+        pl.DataFrame({"entity": ["e9999"], "attribute": ["size"], "value": ["3"]}),
+    ])  # fmt: skip
+    found = veracity.discover(frame_of(claims), known=frame_of(known), engine=engine)
+    expected = veracity.discover(claims, known=known)
+    assert found.run.input.known == expected.run.input.known > 0
+    assert found.notes == expected.notes
+    assert_same_answers(on_this_machine(found), expected)
+
+
+def test_a_fit_judges_and_goes_on(engine):
+    claims = claims_of("categorical")
+    old, new = claims.filter(pl.col("entity") < "e4"), claims.filter(pl.col("entity") >= "e4")
+    fitted = veracity.discover(old).fitted
+    judged = fitted.judge(frame_of(new), engine=engine)
+    assert_same_answers(on_this_machine(judged), fitted.judge(new))
+    updated = fitted.update(frame_of(new), engine=engine)
+    assert_same_answers(on_this_machine(updated), fitted.update(new))
+
+
+def test_explanations_and_measures_need_no_more_than_the_items_meant(results, monkeypatch):
+    found, expected = results
+    monkeypatch.setattr("veracity.engines.spark_parts.free_memory", lambda: 1)
+    assert found.why("e4", "size").words == expected.why("e4", "size").words
+    truth = claims_of("categorical").filter(pl.col("source") == "s8").drop("source")
+    one, other = (veracity.evaluate(result, truth).measures() for result in results)
+    assert one == pytest.approx(other)
+    with pytest.raises(NoClaims, match="nobody speaks of 'nowhere'"):
+        found.why("nowhere")
+
+
+def test_what_needs_all_claims_on_one_machine_works_or_is_refused_with_the_number(
+    results, monkeypatch
+):
+    found, expected = results
+    assert [one.seen for one in veracity.check(found).warnings] == [
+        one.seen for one in veracity.check(expected).warnings
+    ]
+    assert len(found.questions(3)) == 3
+    assert veracity.profile(found).claims == veracity.profile(expected).claims
+    monkeypatch.setattr("veracity.engines.spark_parts.free_memory", lambda: 1000)
+    n_claims = f"{found.run.input.claims:,}"
+    with pytest.raises(TooLarge, match=f"all {n_claims} claims on one machine"):
+        veracity.check(found)
+
+
+def test_a_result_is_saved_and_loaded(results, tmp_path):
+    found, expected = results
+    loaded = veracity.load(found.save(tmp_path / "run"))
+    assert_same_answers(loaded, expected)
+    assert loaded.why("e4", "size").words == expected.why("e4", "size").words
+
+
+def test_algorithms_are_compared_where_the_claims_are(engine):
+    claims = claims_of("categorical")
+    chosen = ["majority-vote", "sums"]
+    found = veracity.compare(frame_of(claims), algorithms=chosen)
+    expected = veracity.compare(claims, algorithms=chosen)
+    assert found.pairs.equals(expected.pairs)
+
+
+# --- what is given --------------------------------------------------------------------------------
+
+
+def test_rows_that_lack_something_are_left_out_and_counted(engine):
+    claims = claims_of("categorical")
+    gaps = claims.with_columns(
+        pl.when(pl.int_range(pl.len()) < 3).then(None).otherwise("value").alias("value")
+    )
+    found = veracity.discover(frame_of(gaps), "majority-vote", engine=engine)
+    expected = veracity.discover(gaps, "majority-vote")
+    assert found.notes == expected.notes
+    assert found.run.input.rows == expected.run.input.rows == len(gaps)
+
+
+def test_numbers_in_some_parts_only_are_text_in_all(engine):
+    claims = claims_of("categorical")
+    one = pl.DataFrame({"source": ["s1"], "entity": ["x"], "attribute": ["size"], "value": ["?"]})
+    claims = pl.concat([claims, one])
+    found = veracity.discover(frame_of(claims), "majority-vote", engine=engine)
+    assert_same_answers(on_this_machine(found), veracity.discover(claims, "majority-vote"))
+
+
+def test_a_bad_value_on_an_executor_is_told_in_one_sentence(engine):
+    claims = pl.DataFrame({"source": ["a", "b"], "fact": ["x", "y"], "claim": ["yes", "perhaps"]})
+    with pytest.raises(veracity.errors.BadValue, match="a row claims 'perhaps', which is neither"):
+        veracity.discover(frame_of(claims), kind="binary", engine=engine)
+
+
+def test_no_claims_are_told_as_such(engine):
+    claims = pl.DataFrame({"source": ["a"], "entity": ["x"], "value": [""]})
+    with pytest.raises(NoClaims, match="1 row without a value is left out"):
+        veracity.discover(frame_of(claims), engine=engine)
+
+
+def test_columns_are_found_and_refused_as_elsewhere(engine):
+    rows = pl.DataFrame({"website": ["a"], "id": ["x"], "value": [["1"]]})
+    with pytest.raises(veracity.errors.BadValue, match=r"column 'value' \(value\) holds array"):
+        veracity.discover(frame_of(rows), engine=engine)
+    rows = rows.with_columns(value=pl.lit("1"))
+    result = veracity.discover(frame_of(rows), engine=engine)
+    assert "column 'website' is taken as the source" in result.notes
+    with pytest.raises(veracity.errors.MissingColumn, match="no column 'value'"):
+        veracity.discover(frame_of(rows.drop("value")), engine=engine)
+
+
+def test_the_work_on_a_spark_frame_is_done_where_it_lives(engine):
+    with pytest.raises(ParameterError, match="is done where it lives"):
+        veracity.discover(frame_of(claims_of("categorical")), engine=veracity.Local())
+
+
+def test_values_are_normalised_as_on_one_machine(engine):
+    claims = claims_of("categorical").with_columns(
+        value=pl.when(pl.col("source") == "s1").then(pl.format(" {} ", "value")).otherwise("value")
+    )
+    found = veracity.discover(frame_of(claims), "sums", normalise=True, engine=engine)
+    expected = veracity.discover(claims, "sums", normalise=True)
+    assert sorted(found.notes) == sorted(expected.notes)
+    assert as_polars(found.changes).equals(expected.changes)
+    assert_same_answers(on_this_machine(found), expected)
+    again = expected.fitted.judge(frame_of(claims), engine=engine)
+    assert_same_answers(on_this_machine(again), expected.fitted.judge(claims))
+
+
+def test_frames_of_spark_connect_are_refused_in_one_sentence():
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
+    frame.sparkSession = None
+    with pytest.raises(ParameterError, match="a frame of Spark Connect"):
+        veracity.discover(frame)
+
+
+def test_files_are_read_by_spark(engine, tmp_path):
+    claims = claims_of("categorical")
+    claims.write_parquet(tmp_path / "claims.parquet")
+    claims.write_csv(tmp_path / "claims.csv")
+    expected = veracity.discover(claims, "sums")
+    for name in ("claims.parquet", "claims.csv"):
+        found = veracity.discover(tmp_path / name, "sums", engine=engine)
+        assert type(found.facts).__module__.startswith("pyspark")
+        assert_same_answers(on_this_machine(found), expected)
+    with pytest.raises(veracity.errors.UnreadableFile, match="Spark cannot read it"):
+        veracity.discover(tmp_path / "nothing.parquet", engine=engine)
+
+
+def test_a_polars_frame_comes_back_as_polars(engine):
+    claims = claims_of("categorical")
+    found = veracity.discover(claims, "sums", engine=engine)
+    assert isinstance(found.truths, pl.DataFrame)
+    assert_same_answers(found, veracity.discover(claims, "sums"))
+
+
+def test_a_task_that_fails_is_told_in_one_sentence(engine):
+    blocks = prepare(claims_of("categorical")).encoded.blocks
+
+    def stumble(block, state, turn):
+        raise ValueError("this block is odd")
+
+    with engine.hold(blocks) as held, pytest.raises(EngineError, match="this block is odd"):
+        held.sweep(stumble, None, Turn())
+
+
+def test_a_session_that_cannot_be_started_is_told_in_one_sentence():
+    with pytest.raises(ParameterError, match="partitions must be at least 1, got 0"):
+        veracity.Spark(partitions=0)
+
+
+def test_spark_on_the_command_line(engine, tmp_path):
+    from click.testing import CliRunner
+
+    from veracity.cli import main
+
+    claims_of("categorical").write_parquet(tmp_path / "claims.parquet")
+    done = CliRunner().invoke(
+        main, ["discover", str(tmp_path / "claims.parquet"), "--engine", "spark", "--master",
+               "local[2]", "--algorithm", "sums", "--out", str(tmp_path / "run")],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "sums on" in done.output
+    expected = veracity.discover(claims_of("categorical"), "sums")
+    assert_same_answers(veracity.load(tmp_path / "run"), expected)
+
+
+def test_packed_arrays_lie_where_kernels_take_them():
+    from veracity.engines.packing import packed, read_packed, unpacked, write_packed
+
+    content = (1, None, "text", np.arange(5), (np.zeros(0), np.ones((2, 3), dtype=np.float32)))
+    for again in (unpacked(bytearray(packed(content))), unpacked(packed(content))):
+        assert again[:3] == content[:3]
+        assert merged(again[4], content[4])[1].tolist() == [[2.0] * 3] * 2
+    path = Path(tempfile.mkdtemp()) / "packed"
+    write_packed(path, content)
+    array = read_packed(path)[3]
+    assert array.flags.writeable
+    assert array.flags.aligned
+    array[0] = 7  # in memory alone
+    assert read_packed(path)[3][0] == 0
