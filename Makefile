@@ -8,7 +8,7 @@ help:            ## list the targets
 demo: .venv/core ## run on built-in data: truths, sources, how right they are, and a report to open
 	$(BIN)/veracity demo --out demo-run --force
 
-test: .venv/dev browser java ## run every test and check
+test: .venv/dev browser postgres java ## run every test and check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -33,6 +33,14 @@ browser:         ## install Debian's Chromium, in which pages are tested, where 
 	  for try in 1 2 3; do \
 	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
 	  chromium chromium-driver; } >/dev/null && break || echo "no Chromium yet: pages need it"; done; fi
+
+postgres:        ## install Debian's PostgreSQL, of which tests start a server, where it is missing
+	@if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
+	  && command -v apt-get >/dev/null; then \
+	  sudo=$$(test $$(id -u) = 0 || echo sudo -n); \
+	  for try in 1 2 3; do \
+	  { $$sudo apt-get update -q && $$sudo apt-get install -qy --no-install-recommends \
+	  postgresql; } >/dev/null && break || echo "no PostgreSQL yet: databases need it"; done; fi
 
 java:            ## install the system's Java, on which Spark runs, where there is none
 	@if ! command -v java >/dev/null && command -v apt-get >/dev/null; then \
@@ -65,4 +73,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
 
-.PHONY: help demo test test-plain check bare browser java docs format bench clean
+.PHONY: help demo test test-plain check bare browser postgres java docs format bench clean

@@ -26,16 +26,18 @@ import polars as pl
 from work import WARM
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "tests"))  # has the server of the tests
 RATIOS = HERE / "ratios.json"
 SLOWER = 1.3
 """A ratio that has grown by this factor is slower; less is noise."""
 
-PACKAGES = ("veracity", "numpy", "numba", "polars", "duckdb", "crowd-kit")
+PACKAGES = ("veracity", "numpy", "numba", "polars", "duckdb", "crowd-kit",
+            "adbc-driver-postgresql")  # fmt: skip
 OTHER_PYTHON = os.environ.get("TRUTHDISCOVERY_PYTHON")
 
 
-MEASURES = ("start_up", "end_to_end", "threads", "growth", "shapes", "from_encoded", "crowd_kit",
-            "truthdiscovery")  # fmt: skip
+MEASURES = ("start_up", "end_to_end", "databases", "threads", "growth", "shapes", "from_encoded",
+            "crowd_kit", "truthdiscovery")  # fmt: skip
 
 
 LARGE = ("huge", "spilled", "vast")
@@ -196,6 +198,34 @@ class Bench:
                 told = f"{whole.peak / 1e9:.2f} GB; DuckDB {vote.peak / 1e9:.2f}"
                 is_met = each <= 120.0 if self.n_claims >= 10_000_000 else None  # libraries weigh
                 rows.append(Row("bytes a claim at the peak", told, each, "≤ 120 at 10^7", is_met))
+        return rows
+
+    def databases(self) -> list[Row]:
+        """The whole command from a database, against the same claims in Parquet, in wall time.
+
+        The server works, too, so its CPU time would have to be added to that of the command.
+        """
+        from postgres import folder_of_programs, running_server
+
+        programs = folder_of_programs()
+        if programs is None:
+            return [
+                Row("from PostgreSQL / from Parquet", "no PostgreSQL here", None, "≤ 2.5", None)
+            ]
+        path, rows = self.data(), []
+        with running_server(programs) as server:
+            files = {n: f"{n.lower()}:///{self.folder}/claims.{n}" for n in ("DuckDB", "SQLite")}
+            for name, address in {"PostgreSQL": server, **files}.items():
+                self.work("fill_database", path, address)
+                ours = self.median(lambda: self.discover(path))
+                theirs = self.median(lambda a=address: self.discover(f"{a}#claims"))
+                told = (
+                    f"{theirs.wall:.1f} s, {theirs.cpu:.1f} CPU-s, {theirs.peak / 1e9:.2f} GB; "
+                    f"Parquet {ours.wall:.1f}, {ours.cpu:.1f}, {ours.peak / 1e9:.2f}"
+                )
+                ratio, goal = theirs.wall / ours.wall, "≤ 2.5" if address is server else ""
+                is_met = ratio <= 2.5 if address is server else None
+                rows.append(Row(f"from {name} / from Parquet", told, ratio, goal, is_met))
         return rows
 
     def threads(self) -> list[Row]:

@@ -35,6 +35,15 @@ def vote_of_rows(path: str, out: str) -> None:
     vote_in_sql(path, out, "count(*)")
 
 
+def fill_database(path: str, address: str) -> None:
+    """The claims of a file as a table of a database."""
+    import polars as pl
+
+    from veracity.io.databases import write_tables
+
+    write_tables(address, {"claims": pl.read_parquet(path)}, None, run="bench", force=True)
+
+
 def algorithms(path: str) -> dict[str, dict[str, float]]:
     """CPU-seconds of answers from encoded claims, and of a round."""
     from veracity.algorithms import CATALOGUE

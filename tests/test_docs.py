@@ -146,7 +146,7 @@ def test_readme_tells_the_accuracy_on_real_claims(data, vote, default, shared_da
         assert told == f"{veracity.evaluate(result, folder / 'truth.parquet').accuracy:.3f}"
 
 
-def test_page_of_the_paper_shows_the_tables_of_the_studies():
-    renderer = runpy.run_path(str(ROOT / "docs" / "paper" / "render.py"))
-    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert renderer["render"](page) == page
+def test_pages_show_the_tables_of_the_studies():
+    renderer = runpy.run_path(str(ROOT / "docs" / "render.py"))
+    for page in renderer["STUDIES_OF"]:
+        assert renderer["render"](page) == (ROOT / "docs" / page).read_text(encoding="utf-8"), page

@@ -219,3 +219,17 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
         assert parts.names.sources.equals(whole.names.sources)
         assert parts.facts.equals(whole.facts)
         assert (parts.blocks[0].source_of_support == whole.blocks[0].source_of_support).all()
+
+
+def test_items_are_drawn_by_name_wherever_they_lie():
+    """Items of which the same is said by the same sources are not drawn, or left out, together."""
+    rows = [(f"s{s}", f"e{e}", str(s % 2)) for e in range(3_000) for s in range(3)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    table = read_claims(claims)
+    whole, cut = encode(table), encode(table, claims_per_block=700)
+    assert len(cut.blocks) > 5
+    drawn = np.concatenate([block.drawn(0.1, least=0) for block in whole.blocks])
+    assert 200 < drawn.sum() < 400
+    names = whole.items.filter(drawn)["entity"]
+    also = np.concatenate([block.drawn(0.1, least=0) for block in cut.blocks])
+    assert names.equals(cut.items.filter(also)["entity"])

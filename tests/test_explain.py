@@ -429,3 +429,58 @@ def test_an_attribute_without_a_name_is_not_spoken_of():
         }
     )
     assert "right only 1 time in 10" in str(veracity.discover(claims).why("x"))
+
+
+@pytest.fixture(scope="module")
+def one_sided():
+    """Five workers who cry "1" at everything but three who tell, and one who seldom says "1"."""
+    rng = np.random.default_rng(11)
+    rows = []
+    for item in range(300):
+        true = int(rng.random() < 0.4)
+        for worker in range(5):
+            rows.append(
+                (f"crier{worker}", f"e{item}", str(int(rng.random() < (0.95 if true else 0.6))))
+            )
+        for worker in range(3):
+            rows.append(
+                (f"careful{worker}", f"e{item}", str(true if rng.random() < 0.9 else 1 - true))
+            )
+        said = int(rng.random() < (0.3 if true else 0.01))
+        rows.append(("seldom", f"e{item}", str(said)))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    return veracity.discover(claims)
+
+
+def test_weights_under_confusions_speak_for_what_they_speak_for(one_sided):
+    """What a claim adds to its own label is positive for all who are not misleading."""
+    for entity in one_sided.truths["entity"].head(40):
+        rows = one_sided.why(entity).rows
+        own = rows.filter(pl.col("value") == pl.col("claimed"), pl.col("source") != "seldom")
+        careful = own.filter(pl.col("source").str.starts_with("careful"))
+        assert (careful["weight"] > 0.0).all()
+
+
+def test_weights_under_confusions_add_up(one_sided):
+    for entity in one_sided.truths["entity"].head(20):
+        why = one_sided.why(entity)
+        added = why.rows.group_by("value").agg(pl.col("weight").sum())
+        values = why.values.filter(pl.col("value").is_not_null()).join(added, on="value")
+        np.testing.assert_allclose(values["prior"] + values["weight"], values["score"])
+        claimed = np.exp(values["score"].to_numpy())
+        np.testing.assert_allclose(
+            claimed / claimed.sum(), values["plausibility"] / values["plausibility"].sum()
+        )
+
+
+def test_words_under_confusions_tell_what_decided(one_sided):
+    """ "seldom" is nearly sure where it says 1, though it misses most; criers are not."""
+    words = [one_sided.why(entity).words for entity in one_sided.truths["entity"].head(100)]
+    against = [told for told in words if told.startswith("1 because seldom")]
+    assert against
+    assert any("times in 10 when they say 1" in told for told in words)
+    row = one_sided.facts.with_row_index().filter(pl.col("value") == "1")["index"][0]
+    item = items_at(one_sided, np.array([row]))[0]
+    precision = item.precision(item.facts["value"].to_list().index("1"))
+    of = dict(zip(one_sided.sources["source"], precision, strict=True))
+    assert of["seldom"] > of["crier0"]

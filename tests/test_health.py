@@ -143,6 +143,28 @@ def test_what_is_wrong_is_found_and_nothing_else(name):
     assert names(health) == {name}
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_serious_is_said_where_the_answer_is_given(name):
+    claims = CASES[name]()
+    for algorithm in ("veracity", "majority-vote"):
+        result = veracity.discover(claims, algorithm)
+        serious = {one.name for one in check(result).warnings if one.severity == "serious"}
+        serious -= {"two-readings", "lone-sources"}  # which have notes of their own
+        if algorithm == "veracity":
+            serious -= {"near-copies"}  # it counts them once
+        told = {note.split(":")[0] for note in result.notes} & set(ADVICE)
+        assert told == serious, (algorithm, result.notes)
+
+
+def test_what_is_healthy_has_no_note():
+    assert veracity.discover(clean()).notes == []
+
+
+def test_what_check_asks_for_is_what_the_result_asks_for(flights):
+    result = veracity.discover(flights.claims)
+    assert pl.DataFrame(check(result).questions).equals(result.questions(10))
+
+
 @pytest.mark.parametrize("name", ADVICE)
 def test_every_warning_is_explained_in_the_docs(name):
     assert re.search(rf"^### `{name}`$", PAGE.read_text("utf-8"), re.MULTILINE)
@@ -403,10 +425,12 @@ def test_serious_warnings_come_first_and_the_report_tells_all_of_them():
         assert f"means: {warning.means}\n  would help: {warning.help}\n" in repr(health)
 
 
-def test_a_healthy_report_says_so_in_two_lines(flights):
-    first, second = repr(check(flights.claims)).splitlines()
+def test_a_healthy_report_says_so_in_three_lines(flights):
+    first, second, third = repr(check(flights.claims)).splitlines()
     assert first == "3,213 claims of 9 sources about 400 items: no warning"
     assert second.startswith("the answer differs from the vote on ")
+    asked = veracity.discover(flights.claims).questions(1).row(0, named=True)
+    assert third.startswith(f"to look up first: {asked['entity']} {asked['attribute']}, ")
 
 
 # --- real data ------------------------------------------------------------------------------------

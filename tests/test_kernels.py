@@ -74,6 +74,7 @@ def arguments_of(name, block, seed):
             block,
             rng.normal(size=(n, 3)),
             column,
+            np.maximum(block.n_facts_of_item, 0.0 if is_plain else 5.0),
             nothing if is_plain else weight_of_support,
             no_number if is_plain else reference.count_named(block, n),
             nothing if is_plain else 1.0 + rng.random(block.n_items),

@@ -88,6 +88,17 @@ def test_questions_of_a_batch_spread_over_attributes(flights):
     assert set(asked["attribute"]) == {"departure", "gate"}
 
 
+def test_where_sources_say_little_the_item_in_most_doubt_is_asked_for_first():
+    """An answer teaches of sources, but it teaches nothing of use if they say nothing else."""
+    rows = [(f"s{n}", "many voices", "a" if n < 8 else "b") for n in range(10)]
+    rows += [("t0", "in doubt", "a"), ("t1", "in doubt", "b")]
+    rows += [(f"u{n}", f"plain {n // 3}", "a") for n in range(60)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    asked = veracity.discover(claims).questions(2)
+    assert asked["entity"].to_list() == ["in doubt", "many voices"]
+    assert asked["gain"].is_sorted(descending=True)
+
+
 @pytest.mark.parametrize("kind", ["multiple", "binary"])
 def test_facts_are_asked_for_too(kind):
     rows = [(s, "x", v) for s, v in zip("abcd", "1122", strict=True)]
@@ -102,10 +113,25 @@ def test_a_budget_of_nothing_is_refused(result):
         result.questions(0)
 
 
-def test_numbers_have_no_questions():
-    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": [1.0, 2.0]})
-    with pytest.raises(ParameterError, match="values or facts"):
-        veracity.discover(claims, kind="numeric").questions(3)
+def test_of_numbers_those_are_asked_whose_claims_lie_far_apart():
+    rows = [("a", "x", 1.0), ("b", "x", 1.0), ("c", "x", 1.2), ("a", "y", 5.0), ("b", "y", 9.0),
+            ("c", "y", 5.0), ("a", "z", 3.0), ("b", "z", 3.0)]  # fmt: skip
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    asked = veracity.discover(claims, kind="numeric").questions(5)
+    assert asked["entity"].to_list() == ["y", "x"]
+    assert asked["values"].to_list()[0] == ["5.0", "9.0"]
+    assert asked["plausibility"].is_null().all()
+    assert "far from the estimate" in asked["why"][0]
+    known = pl.DataFrame({"entity": ["y"], "value": [5.0]})
+    again = veracity.discover(claims, kind="numeric", known=known).questions(5)
+    assert again["entity"].to_list() == ["x"]
+
+
+def test_a_run_without_its_claims_has_no_questions(result, tmp_path):
+    folder = result.save(tmp_path / "run")
+    (folder / "claims.parquet").unlink()
+    with pytest.raises(ParameterError, match="saved without its claims; discover again"):
+        veracity.load(folder).questions(3)
 
 
 def test_the_command_asks(result, tmp_path):

@@ -14,12 +14,12 @@ from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.errors import OutputError
 from veracity.io.folders import check_target
+from veracity.show.report.asked import MOST_ASKED, MOST_EXPLAINED
 from veracity.show.report.copying import shared_mistakes
 from veracity.show.report.gather import gather
 from veracity.show.report.making import command, python_call
 from veracity.show.report.rightness import wrong_items
 from veracity.show.report.sources import MOST_SOURCES
-from veracity.show.report.worth import MOST_EXPLAINED, MOST_ITEMS, worth_of_items
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 VOID = {"meta", "link", "br", "input", "img", "hr", "rect", "path", "circle"}
@@ -157,7 +157,7 @@ def test_wrong_items_are_all_that_evaluate_counts(flights):
 
 def test_explanations_are_those_of_why(flights_page, flights):
     result = veracity.discover(flights.claims)
-    first = worth_of_items(result).row(0, named=True)
+    first = result.questions(1).row(0, named=True)
     why = result.why(first["entity"], first["attribute"])
     for sentence in why.words.splitlines():
         assert sentence in flights_page.said
@@ -170,7 +170,7 @@ def test_explanations_are_those_of_why(flights_page, flights):
 
 def test_a_report_encodes_nothing_again(flights, monkeypatch, no_figures, tmp_path):
     result = veracity.discover(flights.claims)
-    monkeypatch.delattr("veracity.discovery.encode")
+    monkeypatch.delattr("veracity.engines.local.encode")
     assert page_of(result, tmp_path).said
 
 
@@ -226,11 +226,22 @@ def test_copiers_that_the_algorithm_found_are_told(flights, tmp_path, no_figures
     assert [tuple(row[:2]) for row in rows[1:]] == copies.rows()
 
 
-def test_items_worth_checking_are_contested_ones_with_small_margins(flights):
-    items = worth_of_items(veracity.discover(flights.claims))
-    assert items["contested"].all()
-    assert items.head(10)["margin"].mean() < items.tail(100)["margin"].mean()
-    assert items.head(50)["conflict"].mean() > items.tail(50)["conflict"].mean()
+def test_what_to_check_first_is_what_is_asked(flights_page, flights):
+    asked = veracity.discover(flights.claims).questions(MOST_ASKED)
+    head, *rows = flights_page.tables["Items to look up, the most helpful first"]
+    assert head == ["entity", "attribute", "settled on", "plausibility", "values to choose from",
+                    "claims", "why"]  # fmt: skip
+    assert [tuple(row[:2]) for row in rows] == asked.select("entity", "attribute").rows()
+    assert [row[-1] for row in rows] == asked["why"].to_list()
+
+
+def test_two_readings_lead_what_to_check_first(tmp_path, no_figures, flights):
+    worst = flights.claims.filter(source="hoppit")
+    mirrors = [worst.with_columns(source=pl.lit(f"mirror {n}")) for n in range(4)]
+    result = veracity.discover(pl.concat([flights.claims, *mirrors]))
+    assert len(result.readings)
+    _, first, *_ = page_of(result, tmp_path).tables["Items to look up, the most helpful first"]
+    assert "which of two readings is right" in first[-1]
 
 
 # --- every kind, every algorithm, and little to tell ----------------------------------------------
@@ -285,7 +296,7 @@ def test_a_run_without_its_claims_has_a_shorter_report(flights, tmp_path, no_fig
     (folder / "claims.parquet").unlink()
     page = page_of(veracity.load(folder), tmp_path)
     assert "saved without its claims" in page.said
-    assert "Items most worth checking" in page.tables
+    assert "so there is nothing to ask" in page.said
 
 
 def test_pandas_results_have_a_report(flights, tmp_path, no_figures):
@@ -344,7 +355,7 @@ def test_many_sources_items_and_long_values_stay_below_five_megabytes(tmp_path):
     assert len(page.text.encode()) < 5e6
     assert len(page.tables["Sources, those with most claims first"]) == MOST_SOURCES + 1
     assert f"({MOST_SOURCES:,} of 3,000 are shown)" in page.said
-    assert len(page.tables["Items most worth checking"]) == MOST_ITEMS + 1
+    assert len(page.tables["Items to look up, the most helpful first"]) == MOST_ASKED + 1
 
 
 def test_a_file_is_replaced_only_if_asked(two_against_one, tmp_path, no_figures):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -136,7 +137,7 @@ def test_datasets_that_tables_could_not_tell_apart_are_refused(study):
 PAPER_MLE = (0.1097, 0.0926, 0.7421, 0.7607)
 """Table 3, MLE: optimised for Flight (0) and (1), on Flight (0); and the same on Flight (1)."""
 
-NOTHING = Judged("nothing", None, None)
+NOTHING = Judged("nothing", SimpleNamespace(encoded=None), None)
 """A dataset of which only a made-up accuracy is asked."""
 
 

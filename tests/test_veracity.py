@@ -438,7 +438,7 @@ def test_known_truths_of_one_attribute_leave_the_others_as_they_are():
         veracity.evaluate(veracity.discover(claims, known=known), of_b) for known in (None, of_a)
     )
     assert with_known.accuracy >= without.accuracy
-    assert with_known.calibration_error <= without.calibration_error + 0.005
+    assert with_known.calibration_error <= without.calibration_error + 0.02
 
 
 def test_known_truths_do_not_count_several_values_of_an_item_as_errors():

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.truth_finder import TruthFinder
     from veracity.algorithms.two_estimates import TwoEstimates
     from veracity.algorithms.veracity import Veracity
-    from veracity.claims.read import read_claims
+    from veracity.claims.read import read_claims, read_database
     from veracity.discovery import discover
     from veracity.engines import Local
     from veracity.engines.spark import Spark
@@ -96,6 +96,7 @@ __all__ = [
     "load",
     "profile",
     "read_claims",
+    "read_database",
     "study",
     "synthetic",
     "testing",
@@ -122,6 +123,7 @@ _HOME = {
     "load": "veracity.result",
     "profile": "veracity.inspect.profiling",
     "read_claims": "veracity.claims.read",
+    "read_database": "veracity.claims.read",
     "write_report": "veracity.show.report",
 }
 """Where each public name lives; it is loaded when first asked for."""

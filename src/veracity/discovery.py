@@ -18,13 +18,15 @@ from veracity.claims.normalise import Normalise
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.spark_rows import SparkClaims, open_on_spark
+from veracity.claims.survey import Survey
+from veracity.doubts import with_doubts
 from veracity.engines import Engine, Local
 from veracity.engines.spark import Spark
 from veracity.errors import ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
-from veracity.fit.readings import MOST_CLAIMS, decided, find_readings
+from veracity.fit.readings import MOST_CLAIMS, Reading, decided, find_readings
 from veracity.io.frames import is_spark_frame
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
@@ -72,7 +74,8 @@ def discover(
     ----------
     claims
         A path (CSV, TSV, Parquet; a folder or a glob of them), a polars or pandas frame, an Arrow
-        table, anything else with an Arrow stream, a Spark frame, or what `read_claims` returned.
+        table, anything else with an Arrow stream, a Spark frame, the address of a database with a
+        table (``sqlite:///file.db#claims``), or what `read_claims` or `read_database` returned.
     algorithm
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
@@ -195,11 +198,28 @@ def answer(
         learned = learn(held, survey, algorithm, tell, kept)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
-    clock.lap("learn")
-    fitted = Fitted(
+        clock.lap("learn")
+        tell("looking for another reading", 0, 1)
+        some, readings = _readings(encoded, algorithm, learned.state, judged)
+        if readings:
+            learned = replace(learned, state=algorithm.doubted(learned.state))
+            judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
+        clock.lap("readings")
+        fitted = _fitted(prepared, algorithm, learned, survey)
+        result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
+        result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
+        return with_doubts(result, held, judged.plausibility)
+
+
+def _fitted(
+    prepared: Prepared, algorithm: Algorithm[Any], learned: Learned, survey: Survey
+) -> Fitted:
+    """What is kept of it."""
+    encoded = prepared.encoded
+    return Fitted(
         algorithm=algorithm,
         state=learned.state,
-        names=names,
+        names=encoded.names,
         kind=encoded.kind,
         counted=survey.counted,
         totals=learned.totals,
@@ -207,25 +227,19 @@ def answer(
         normalisation=prepared.table.normalisation,
         columns=dict(prepared.table.columns),
     )
-    result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
-    tell("looking for another reading", 0, 1)
-    return _with_readings(result, encoded, fitted, judged, clock)
 
 
-def _with_readings(
-    result: Result, encoded: Encoded, fitted: Fitted, judged: Judged, clock: _Clock
-) -> Result:
-    """The result, with other readings of the claims: some of these are enough to find them."""
-    if not fitted.algorithm.rivals(fitted.state):
-        return result
+def _readings(
+    encoded: Encoded,
+    algorithm: Algorithm[Any],
+    state: Any,  # noqa: ANN401 - the algorithm's own
+    judged: Judged,
+) -> tuple[Encoded, list[Reading]]:
+    """Other readings of the claims; and the claims in which they were found, some of all."""
+    if not algorithm.rivals(state) or not judged.plausibility:
+        return encoded, []
     some, answers = encoded.drawn_with(judged.plausibility, MOST_CLAIMS)
-    judged = replace(judged, plausibility=answers)
-    readings = find_readings(some, fitted.algorithm, fitted.state, judged)
-    told = with_readings(Result(result.tables, result.run, encoded=some), readings)
-    clock.lap("readings")
-    seconds = {**told.run.seconds, "readings": clock.laps["readings"]}
-    result.run = replace(told.run, seconds=seconds)
-    return result
+    return some, find_readings(some, algorithm, state, replace(judged, plausibility=answers))
 
 
 def judge(

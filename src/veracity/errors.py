@@ -5,6 +5,7 @@
     VeracityError
     ├── InputError              what was given cannot be read as claims or truths
     │   ├── UnreadableFile      missing, empty, cut off, or not what its name says
+    │   ├── UnreadableDatabase  out of reach, cut off, or without the table that is asked for
     │   ├── WrongEncoding       bytes that are no text in the stated encoding
     │   ├── RaggedRows          rows with more or fewer fields than the header
     │   ├── MissingColumn       a column that is needed and not there
@@ -33,6 +34,7 @@ __all__ = [
     "RaggedRows",
     "StudyError",
     "TooLarge",
+    "UnreadableDatabase",
     "UnreadableFile",
     "VeracityError",
     "WrongEncoding",
@@ -50,6 +52,10 @@ class InputError(VeracityError):
 
 class UnreadableFile(InputError):
     """A file that is missing, empty, cut off, or not what its name says."""
+
+
+class UnreadableDatabase(InputError):
+    """A database that is out of reach, cut off, or without the table that is asked for."""
 
 
 class WrongEncoding(InputError):

@@ -1,20 +1,22 @@
 """What to ask next: the items whose true value would help most.
 
-A known truth helps in three ways. It decides between two readings of the claims, where there are
-two. It teaches of the sources that speak of the item, the more the more they say elsewhere and the
-less sure their word is here. And it settles the item itself.
+A known truth helps in three ways. It settles the item itself. It teaches of the sources that speak
+of it: the more, the more of what they say elsewhere is in doubt, the less sure their word is here,
+and the less of it is known already. Both are counted in the items that are right thereafter and
+would not have been. And it decides between two readings of the claims, where there are two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from veracity.algorithms.prior import UNLEARNED
-from veracity.claims.block import SAME, Block, FloatArray, IntArray
+from veracity.algorithms.veracity.algorithm import ITEMS_PER_LABEL, MOST_LABELS
+from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.claims.encode import Encoded
 from veracity.errors import ParameterError
 from veracity.fit.judging import Judged
@@ -26,6 +28,12 @@ __all__ = ["questions_of"]
 
 DECIDES = 10.0
 """How many times as much it helps to know an item on which readings differ."""
+
+ALIKE = 0.2
+"""How alike voices on one item err: what a claim weighs falls with the number of voices."""
+
+LEAST_VARIANCE = 0.05
+"""No source is thought to be right, or wrong, more surely than nineteen times in twenty."""
 
 MOST_VALUES = 10
 """So many values of an item are named to choose from."""
@@ -40,7 +48,7 @@ LOOKED_AT = 50
 
 
 def questions_of(result: Result, budget: int) -> pl.DataFrame:
-    """The items to ask for, those that help most first; the answer's own if nothing is known.
+    """The items to ask for, those that help most first.
 
     Items of one batch are to tell of different sources: what an answer would teach of a source
     counts less once another item of the batch does.
@@ -48,36 +56,78 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     if budget < 1:
         raise ParameterError(f"questions: the budget must be at least 1, got {budget}")
     result = result.here()
-    encoded, fitted = result.encoded, result.fitted
-    if encoded is None or fitted is None or result.kind == "numeric":
-        raise ParameterError("questions: they need the claims of values or facts, and a kept fit")
+    if result.encoded is None:
+        raise ParameterError("questions: this run was saved without its claims; discover again")
+    if result.kind == "numeric":
+        return _of_numbers(result, budget)
+    encoded = result.encoded
     plausibility = result.plausibility_by_block
-    judged = Judged(plausibility=plausibility)
-    readings = find_readings(encoded, fitted.algorithm, fitted.state, judged)
+    readings = _readings(result, plausibility)
     of_block = _deciding(encoded, readings)
-    share = _share_of_cells(encoded)
-    triples = zip(encoded.blocks, plausibility, of_block, strict=True)
-    helps = np.concatenate([_candidates(block, p, share, own) for block, p, own in triples])
-    decides = np.concatenate(of_block)
+    cells = _cells(encoded, plausibility)
+    helps, decides = _alone(encoded, plausibility, cells, of_block), np.concatenate(of_block)
+    chosen = _diverse(encoded, plausibility, helps, decides, cells, budget)
     first = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
-    chosen = _diverse(encoded, plausibility, (helps, decides), share, budget)
     rows = [_row(result, item, first, readings, bool(decides[item]), helps) for item in chosen]
     return pl.DataFrame(rows, schema={**encoded.parts[0].items.schema, **COLUMNS})
 
 
-def _share_of_cells(encoded: Encoded) -> FloatArray:
-    """[source, attribute]: its share of all that is claimed, less where much is known already."""
+def _readings(result: Result, plausibility: Sequence[FloatArray]) -> list[Reading]:
+    """The other readings, with what they answer; nobody looks again where none was found."""
+    encoded, fitted = result.encoded, result.fitted
+    if not result.run.readings or encoded is None or fitted is None:
+        return []
+    return find_readings(encoded, fitted.algorithm, fitted.state, Judged(plausibility=plausibility))
+
+
+class _Cells(NamedTuple):
+    """[source · attribute]: what is to be learned of each source, by attribute.
+
+    `at_stake` is how many items would change for one unit of what a claim of the source weighs (in
+    log-odds), `variance` that of being right, and `known` on how many known items it speaks.
+    """
+
+    at_stake: FloatArray
+    variance: FloatArray
+    known: FloatArray
+
+    def worth(self) -> FloatArray:
+        """How many further items are right, on average, per p (1 - p) of a word that is settled.
+
+        It moves the accuracy by 1 / (known + `UNLEARNED`), and what claims weigh by that over
+        the variance. An item changes where its margin is smaller than such a move, and is then
+        right more often by a quarter of what the move exceeds it by, on average.
+        """
+        moves = 1.0 / ((self.known + UNLEARNED) * self.variance)
+        return np.asarray(0.25 * self.at_stake * moves**2)
+
+
+def _cells(encoded: Encoded, plausibility: Sequence[FloatArray]) -> _Cells:
+    """What is at stake: Σ p (1 - p) over claims, since that is a density over log-odds.
+
+    Claims weigh less where many voices speak, as in judging. Where items share labels, a truth
+    tells only of the items with the same label.
+    """
     shape = (encoded.names.n_sources, max(len(encoded.names.attributes), 1))
-    claims, known = np.zeros(shape), np.zeros(shape)
-    for block in encoded.blocks:
-        one, attribute = np.ones(block.n_facts), block.attribute_of_item
+    claims, right, at_stake, known = (np.zeros(shape) for _ in range(4))
+    for block, p in zip(encoded.blocks, plausibility, strict=True):
+        design_effect = 1.0 + (block.n_voices_of_fact - 1.0) * ALIKE
         is_known = np.repeat(block.is_known, block.n_facts_of_item).astype(np.float64)
-        claims += kernels.sum_by_source(block, one, attribute, *shape)
-        known += kernels.sum_by_source(block, is_known, attribute, *shape)
-    return np.asarray(claims / claims.sum() * UNLEARNED / (UNLEARNED + known))
+        doubt = p * (1.0 - p) / design_effect**2
+        for of_cell, of_fact in (
+            (claims, np.ones(block.n_facts)), (right, p), (at_stake, doubt), (known, is_known)
+        ):  # fmt: skip
+            of_cell[:] += kernels.sum_by_source(block, of_fact, block.attribute_of_item, *shape)
+    accuracy = (right + 1.0) / (claims + 2.0)
+    variance = np.maximum(accuracy * (1.0 - accuracy), LEAST_VARIANCE)
+    n_labels = len(encoded.names.labels)
+    is_shared = 1 < n_labels <= MOST_LABELS and encoded.n_items >= ITEMS_PER_LABEL * n_labels
+    return _Cells(
+        at_stake.ravel() / (n_labels if is_shared else 1), variance.ravel(), known.ravel()
+    )
 
 
-def _deciding(encoded: Encoded, readings: list[Reading]) -> list[np.ndarray[Any, Any]]:
+def _deciding(encoded: Encoded, readings: list[Reading]) -> list[BoolArray]:
     """Which items the first of the other readings answers otherwise."""
     if not readings:
         return [np.zeros(block.n_items, dtype=np.bool_) for block in encoded.blocks]
@@ -92,60 +142,89 @@ def _deciding(encoded: Encoded, readings: list[Reading]) -> list[np.ndarray[Any,
     return found
 
 
-def _candidates(
-    block: Block, plausibility: FloatArray, share: FloatArray, decides: np.ndarray[Any, Any]
+def _alone(
+    encoded: Encoded,
+    plausibility: Sequence[FloatArray],
+    cells: _Cells,
+    decides: list[BoolArray],
+) -> FloatArray:
+    """How much it would help to know each item, were it the only one."""
+    worth = cells.worth().reshape(encoded.names.n_sources, -1)
+    triples = zip(encoded.blocks, plausibility, decides, strict=True)
+    return np.concatenate([_helps(block, p, worth, own) for block, p, own in triples])
+
+
+def _helps(
+    block: Block, plausibility: FloatArray, worth: FloatArray, decides: BoolArray
 ) -> FloatArray:
     """How much it would help to know each item; nothing where it is known, or nobody differs."""
     unsure = np.repeat(plausibility * (1.0 - plausibility), block.n_supports_of_fact)
     first = block.first_support_of_fact[block.first_fact_of_item]
     attribute = np.repeat(block.attribute_of_item, block.n_supports_of_item)
-    sums = np.append(0.0, np.cumsum(unsure * share[block.source_of_support, attribute]))
+    sums = np.append(0.0, np.cumsum(unsure * worth[block.source_of_support, attribute]))
     teaches = sums[first[1:]] - sums[first[:-1]]
-    best = np.maximum.reduceat(plausibility, block.first_fact_of_item[:-1])
-    helps = (teaches + (1.0 - best) / max(block.n_items, 1)) * np.where(decides, DECIDES, 1.0)
-    is_disputed = block.n_supports_of_item < block.n_facts_of_item * block.n_voices_of_item
-    is_open = ~block.is_known & is_disputed
-    return np.asarray(np.where(is_open, helps, 0.0))
+    helps = (teaches + _own_doubt(block, plausibility)) * np.where(decides, DECIDES, 1.0)
+    said, could_be = block.n_supports_of_item, block.n_facts_of_item * block.n_voices_of_item
+    is_disputed = (said > 0) & (said < could_be)  # nobody may say that a binary fact is true
+    return np.asarray(np.where(~block.is_known & is_disputed, helps, 0.0))
+
+
+def _own_doubt(block: Block, plausibility: FloatArray) -> FloatArray:
+    """How likely each item is wrong: that is what is gained if it is known."""
+    return np.asarray(1.0 - np.maximum.reduceat(plausibility, block.first_fact_of_item[:-1]))
 
 
 def _diverse(
     encoded: Encoded,
     plausibility: Sequence[FloatArray],
-    found: tuple[FloatArray, np.ndarray[Any, Any]],
-    share: FloatArray,
+    helps: FloatArray,
+    decides: BoolArray,
+    cells: _Cells,
     budget: int,
 ) -> list[int]:
     """One item after the other, each time that which helps most beside those chosen before."""
-    helps, decides = found
-    first = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
     ranked = np.argsort(-np.round(helps / max(helps.max(), 1e-300), SAME), kind="stable")
-    left = [int(item) for item in ranked[: LOOKED_AT * budget] if helps[item] > 0.0]
-    taught = {item: _taught(encoded, plausibility, first, item) for item in left}
-    share, chosen = share.copy(), list[int]()
-    while left and len(chosen) < budget:
-        gains = [
-            float(share[taught[item][0]] @ taught[item][1]) * (DECIDES if decides[item] else 1.0)
-            for item in left
-        ]
-        item = left.pop(int(np.argmax(np.round(gains, 12))))
-        chosen.append(item)
-        share[taught[item][0]] *= UNLEARNED / (UNLEARNED + 1.0)
+    left = ranked[: LOOKED_AT * budget]
+    left = left[helps[left] > 0.0]
+    if not len(left):
+        return []
+    taught, chosen = _taught(encoded, plausibility, left), list[int]()
+    pairs = zip(encoded.blocks, plausibility, strict=True)
+    doubt = np.concatenate([_own_doubt(*pair) for pair in pairs])[left]
+    times, is_left = np.where(decides[left], DECIDES, 1.0), np.ones(len(left), dtype=np.bool_)
+    while is_left.any() and len(chosen) < budget:
+        worth = cells.worth()[taught.cell] * taught.unsure
+        gains = (np.add.reduceat(worth, taught.first[:-1]) + doubt) * times
+        best = int(np.argmax(np.where(is_left, np.round(gains, SAME), -1.0)))
+        is_left[best] = False
+        chosen.append(int(left[best]))
+        cells.known[taught.cell[taught.first[best] : taught.first[best + 1]]] += 1.0
     return chosen
 
 
-def _taught(
-    encoded: Encoded, plausibility: Sequence[FloatArray], first: IntArray, item: int
-) -> tuple[Any, FloatArray]:
-    """The cells (source and attribute) that speak of an item, and how unsure each word is."""
-    part = int(np.searchsorted(first, item, side="right")) - 1
-    block, own = encoded.blocks[part], item - int(first[part])
-    facts = slice(int(block.first_fact_of_item[own]), int(block.first_fact_of_item[own + 1]))
-    p = plausibility[part][facts]
-    n_supports = block.n_supports_of_fact[facts]
-    a = int(block.first_support_of_fact[facts.start])
-    sources = block.source_of_support[a : a + int(n_supports.sum())]
-    cells = (sources, np.full(len(sources), block.attribute_of_item[own]))
-    return cells, np.repeat(p * (1.0 - p), n_supports)
+class _Taught(NamedTuple):
+    """Of which cells each item would teach, and how unsure each word is."""
+
+    first: IntArray
+    cell: IntArray
+    unsure: FloatArray
+
+
+def _taught(encoded: Encoded, plausibility: Sequence[FloatArray], items: IntArray) -> _Taught:
+    n_attributes = max(len(encoded.names.attributes), 1)
+    bounds = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
+    cells, unsure = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    for item in items:
+        part = int(np.searchsorted(bounds, item, side="right")) - 1
+        block, own = encoded.blocks[part], int(item - bounds[part])
+        facts = slice(int(block.first_fact_of_item[own]), int(block.first_fact_of_item[own + 1]))
+        a, b = block.first_support_of_fact[[facts.start, facts.stop]]
+        p = plausibility[part][facts]
+        source = block.source_of_support[a:b].astype(np.int64)
+        cells.append(source * n_attributes + int(block.attribute_of_item[own]))
+        unsure.append(np.repeat(p * (1.0 - p), block.n_supports_of_fact[facts]))
+    first = np.cumsum([len(part) for part in cells])
+    return _Taught(first, np.concatenate(cells), np.concatenate(unsure))
 
 
 def _row(
@@ -181,3 +260,33 @@ def _row(
         "gain": float(helps[item]),
         "why": reason,
     }
+
+
+def _of_numbers(result: Result, budget: int) -> pl.DataFrame:
+    """The numbers to ask for: where claims lie far from the estimate, and there are many.
+
+    An error that is usual for one attribute is large for another, so errors are compared within
+    their attribute.
+    """
+    encoded, facts = result.encoded, result.tables.facts
+    assert encoded is not None
+    keys = encoded.parts[0].items.columns
+    n = pl.col("supporters")
+    by_support = pl.col("value").cast(pl.String).sort_by(n, descending=True, maintain_order=True)
+    spread = ((pl.col("distance") ** 2 * n).sum() / n.sum()).sqrt()
+    items = facts.group_by(keys, maintain_order=True).agg(
+        values=by_support.head(MOST_VALUES), claims=n.sum().cast(pl.Int64), spread=spread
+    )
+    is_known = np.concatenate([block.is_known for block in encoded.blocks])
+    usual = (pl.col("spread") ** 2).mean().sqrt()
+    times = pl.col("spread") / (usual.over("attribute") if "attribute" in keys else usual)
+    items = items.with_columns(times=times).filter(~pl.Series(is_known), pl.col("spread") > 0.0)
+    gain = pl.col("times") * (1.0 + pl.col("claims")).log(2.0)
+    why = pl.format(
+        "{} claims, {} times as far from the estimate as is usual",
+        "claims",
+        pl.col("times").round(1),
+    )
+    asked = items.with_columns(gain=gain, why=why, plausibility=pl.lit(None, pl.Float64))
+    order = asked.sort(pl.col("gain").round(SAME), *keys, descending=[True, *(False for _ in keys)])
+    return order.select(*keys, *COLUMNS).head(budget)

@@ -227,6 +227,10 @@ class Algorithm(ABC, Generic[State]):
         """Others that could read the claims otherwise, by how they are come by: see `readings`."""
         return {}
 
+    def doubted(self, state: State) -> State:
+        """The state where a rival reads the claims otherwise: it may tell more doubt."""
+        return state
+
     def rates(self, state: State, counts: FloatArray) -> Rates:
         """What is told of the sources; `counts` is `count_votes` of the final plausibilities."""
         supports_of_true, supports, true, facts = counts.T

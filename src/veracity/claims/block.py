@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 __all__ = [
+    "NO_MARKS",
     "NO_NUMBERS",
     "SAME",
     "UNKNOWN",
@@ -33,6 +34,8 @@ last bits of a sum, which other processors round otherwise."""
 
 NO_NUMBERS: FloatArray = np.empty(0)
 """The numbers of facts that are none."""
+
+NO_MARKS: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 
 
 class Block(NamedTuple):
@@ -59,6 +62,8 @@ class Block(NamedTuple):
     number_of_fact: FloatArray = NO_NUMBERS
     known_number_of_item: FloatArray = NO_NUMBERS
     """For numeric claims: the known truth, NaN where it is not known."""
+    mark_of_item: NDArray[np.uint32] = NO_MARKS
+    """A number that follows from the item's name, and from nothing else: by it items are drawn."""
     number: int = 0
     """The place of this block among all, in which their tallies are merged."""
 
@@ -151,6 +156,7 @@ class Block(NamedTuple):
             self.attribute_of_item[first_item:last_item],
             self.number_of_fact[facts[0] : facts[-1]],
             self.known_number_of_item[first_item:last_item],
+            self.mark_of_item[first_item:last_item],
             number,
         )
 
@@ -170,8 +176,21 @@ class Block(NamedTuple):
             self.attribute_of_item[is_meant],
             self.number_of_fact[fact] if self.is_numeric else NO_NUMBERS,
             self.known_number_of_item[is_meant] if self.is_numeric else NO_NUMBERS,
+            self.mark_of_item[is_meant] if len(self.mark_of_item) else NO_MARKS,
             self.number,
         )
+
+    def drawn(self, share: float, *, least: int = 1) -> BoolArray:
+        """Items drawn at random, about this share of them: always the same, wherever they lie.
+
+        The first ones, if there would be fewer than `least`.
+        """
+        if share >= 1.0:
+            return np.ones(self.n_items, dtype=np.bool_)
+        is_drawn = self.mark_of_item < np.uint64(share * 2.0**32)
+        if np.count_nonzero(is_drawn) < least:
+            is_drawn[:least] = True
+        return np.asarray(is_drawn)
 
     def renumbered(self, source: IntArray, label: IntArray | None, attribute: IntArray) -> Block:
         """The same, with other numbers (given by the old) for what is numbered across blocks.

@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, BoolArray, IntArray, Names, Places
-from veracity.claims.numbering import Numbered, places
+from veracity.claims.numbering import Numbered, marks_of, places
 from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
@@ -68,6 +68,12 @@ class Part:
         """One row per fact: its item, and its value if it has one."""
         facts = self.items[self.block.item_of_fact]
         return facts if self.values is None else facts.with_columns(value=self.values)
+
+    def select(self, is_meant: BoolArray) -> Part:
+        """The items that are meant, numbered from zero."""
+        of_fact = np.repeat(is_meant, self.block.n_facts_of_item)
+        values = None if self.values is None else self.values.filter(of_fact)
+        return Part(self.block.select(is_meant), self.items.filter(is_meant), values)
 
 
 Make = Callable[[Part, Any], tuple[pl.DataFrame, ...]]
@@ -215,8 +221,16 @@ class Encoded:
         return self
 
     def drawn_with(self, answers: Sequence[Any], most_claims: int) -> tuple[Encoded, Sequence[Any]]:
-        """Items with about so many claims at most, or more, and the answers to them."""
-        return self, answers
+        """Items with about so many claims at most, and the answers to their facts."""
+        share = most_claims / max(self.n_claims, 1)
+        if share >= 1.0:
+            return self, answers
+        parts, found = [], []
+        for part, answer in zip(self.parts, answers, strict=True):
+            is_drawn = part.block.drawn(share)
+            parts.append(part.select(is_drawn))
+            found.append(answer[np.repeat(is_drawn, part.block.n_facts_of_item)])
+        return replace(self, parts=PartsInMemory(parts)), found
 
     @property
     def example(self) -> Part:
@@ -404,6 +418,7 @@ def _encode_values(
     block = block._replace(
         label_of_fact=value_of_spelling[spelling_of_fact].astype(np.int32),
         attribute_of_item=items.attribute_of_item,
+        mark_of_item=marks_of(items.items),
     )
     if kind == "numeric":
         numbers = values.cast(pl.Float64).to_numpy(writable=True)
@@ -513,8 +528,10 @@ def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
         source.astype(np.int32),
         *_nothing_known(len(kept_facts), len(kept_facts)),
     )
-    names = LocalNames.nothing()._replace(sources=sources.gather(kept_sources))
-    parts = _cut(Part(block, facts.items[kept_facts], None), claims_per_block)
+    names, items = LocalNames.nothing(), facts.items[kept_facts]
+    names = names._replace(sources=sources.gather(kept_sources))
+    block = block._replace(mark_of_item=marks_of(items))
+    parts = _cut(Part(block, items, None), claims_per_block)
     return PartOfRows(names, parts, n_self_contradicting)
 
 

@@ -1,4 +1,4 @@
-"""Files and frames become a claims table, or a clear error."""
+"""Files, frames and databases become a claims table, or a clear error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -18,11 +18,13 @@ from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.schema import CLAIM_COLUMNS, KINDS, ClaimsTable, Kind, find_columns
 from veracity.claims.spark_rows import SparkClaims
 from veracity.errors import BadValue, MissingColumn, NoClaims, ParameterError
+from veracity.io.databases import Selection, StreamedRows, column_names, is_address, selection_of
 from veracity.io.files import (
     Part,
     as_polars,
     batches_of,
-    first_batch,
+    has_null,
+    n_rows_of,
     name_of,
     open_file,
     paths_of,
@@ -40,6 +42,7 @@ __all__ = [
     "open_claims",
     "open_claims_like",
     "read_claims",
+    "read_database",
     "read_table",
     "read_truth",
     "read_truths_beside",
@@ -83,8 +86,8 @@ class ClaimsStream:
 
     @cached_property
     def n_rows(self) -> int:
-        """How many rows there are; a Parquet file tells without being read."""
-        return sum(first_batch(part, pl.len()).item() for part in self._parts)
+        """How many rows there are; Parquet files and databases tell without being read."""
+        return sum(map(n_rows_of, self._parts))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, some at a time."""
@@ -230,6 +233,53 @@ def read_claims(
     )
 
 
+def read_database(
+    database: object,
+    query: str | None = None,
+    *,
+    table: str | None = None,
+    columns: Columns | None = None,
+    kind: Kind = "categorical",
+    normalise: Normalise = False,
+) -> ClaimsTable | ClaimsStream:
+    """Find claims in a database, for `veracity.discover` and whatever else takes claims.
+
+    They are read in batches when they are wanted, and only the columns that are.
+
+    Parameters
+    ----------
+    database
+        An address (``postgresql://user@host/database``, ``sqlite:///file.db``,
+        ``duckdb:///file.duckdb``), a DB-API or ADBC connection, or an engine or connection of
+        SQLAlchemy. A connection that is given stays open, and nothing is committed.
+    query
+        A query that gives the claims; one word is the name of a table.
+    table
+        The name of a table or view, with its schema before a point where that is needed.
+    columns
+        Which column plays which part, e.g. ``{"source": "website"}``.
+    kind
+        The kind of claims.
+    normalise
+        As `read_claims` takes it; then the claims are read at once.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> database = sqlite3.connect(":memory:")
+    >>> _ = database.execute("create table said (source, entity, value)")
+    >>> _ = database.execute("insert into said values ('a', 'x', 1), ('b', 'x', 2), ('c', 'x', 2)")
+    >>> read_database(database, "select * from said where source <> 'b'").collect()["value"].sum()
+    3
+    >>> database.close()
+    """
+    if table is None and query is not None and len(query.split()) == 1:
+        table, query = query.strip(), None
+    return open_claims(
+        selection_of(database, query, table=table), columns=columns, kind=kind, normalise=normalise
+    )
+
+
 def open_claims_like(
     data: object,
     *,
@@ -349,7 +399,10 @@ def _like(claims: ClaimsTable | ClaimsStream | SparkClaims) -> pl.DataFrame | No
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
-    """Read any table, from a path or a frame, with all its columns."""
+    """Read any table, from a path, a database or a frame, with all its columns."""
+    selection = _selected(data)
+    if selection is not None:
+        return pl.concat(list(StreamedRows.of(selection).batches()))
     if not isinstance(data, str | os.PathLike):
         with reading_frame(name_of(data)):
             return as_polars(data)[0].collect()
@@ -365,6 +418,12 @@ def _open(
 ) -> tuple[str, FrameKind, list[Part], list[str]]:
     """Find the wanted columns in each part of the data; also the origin, the kind, and notes."""
     notes: list[str] = []
+    selection = _selected(data)
+    if selection is not None:
+        name = selection.name
+        chosen = find_columns(column_names(selection), wanted, given=given, origin=name)
+        streamed = StreamedRows.of(selection, chosen.values())
+        return name, "polars", [Part(_choose(streamed, wanted, given, name, notes), name)], notes
     if not isinstance(data, str | os.PathLike):
         name = name_of(data)
         with reading_frame(name):
@@ -380,9 +439,19 @@ def _open(
     return os.fspath(data), "polars", parts, notes
 
 
+def _selected(data: object) -> Selection | None:
+    """What is asked of a database, if it is one: an address names the table behind a ``#``."""
+    if isinstance(data, Selection):
+        return data
+    return selection_of(data) if isinstance(data, str) and is_address(data) else None
+
+
+Rows = TypeVar("Rows", pl.LazyFrame, StreamedRows)
+
+
 def _choose(
-    frame: pl.LazyFrame, wanted: Sequence[str], given: Columns, origin: str, notes: list[str]
-) -> pl.LazyFrame:
+    frame: Rows, wanted: Sequence[str], given: Columns, origin: str, notes: list[str]
+) -> Rows:
     """Keep the wanted columns, under the names we give them."""
     found = frame.collect_schema()
     chosen = find_columns(found.names(), wanted, given=given, origin=origin)
@@ -434,10 +503,8 @@ def _with_attributes(parts: list[Part]) -> list[Part]:
     dtype = parts[0].rows.collect_schema().get("attribute")
     if dtype is None:
         return parts
-    if dtype != pl.String:
-        n_null = pl.col("attribute").null_count()
-        if not any(first_batch(part, n_null).item() for part in parts):
-            return parts
+    if dtype != pl.String and not any(has_null(part, "attribute") for part in parts):
+        return parts
     as_text = pl.col("attribute").cast(pl.String).fill_null("")
     return [part._replace(rows=part.rows.with_columns(as_text)) for part in parts]
 

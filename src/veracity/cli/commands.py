@@ -13,11 +13,14 @@ from veracity.cli.options import (
     ABOVE_0,
     ALGORITHM_NAMES,
     SHARE,
+    chosen_claims,
     chosen_engine,
     columns_option,
+    database_options,
     encoding_option,
     engine_options,
     example,
+    force_all_option,
     force_option,
     json_option,
     kind_option,
@@ -32,6 +35,7 @@ from veracity.cli.options import (
     spill_option,
     split_names,
     threads_option,
+    to_option,
     use_threads,
 )
 from veracity.errors import ParameterError
@@ -47,7 +51,9 @@ SYNTHETIC_FILE = "synthetic.json"
 
 @click.command(epilog=example("veracity discover claims.csv --out run/ --columns source=website"))
 @click.argument("path")
+@database_options
 @out_option
+@to_option
 @click.option(
     "--algorithm",
     type=click.Choice(ALGORITHM_NAMES),
@@ -71,22 +77,23 @@ SYNTHETIC_FILE = "synthetic.json"
 @memory_option
 @spill_option
 @engine_options
-@force_option
+@force_all_option
 @json_option
-def discover(path: str, as_json: bool, out: Path | None, force: bool, **options: Any) -> None:  # noqa: ANN401
+def discover(
+    path: str, as_json: bool, out: Path | None, to: str | None, force: bool, **options: Any  # noqa: ANN401
+) -> None:  # fmt: skip
     """Find the truths in the claims at PATH.
 
-    PATH is a CSV, TSV or Parquet file, a folder of them, or a quoted glob, with columns source,
-    entity, attribute (optional) and value; or source, fact and claim for --kind binary.
+    PATH is a CSV, TSV or Parquet file, a folder of them, a quoted glob, or the address of a
+    database, with columns source, entity, attribute (optional) and value; or source, fact and claim
+    for --kind binary.
     """
     use_threads(options["threads"])
-    from veracity.cli.showing import tell_result
-    from veracity.io.folders import check_target
-    from veracity.result import RUN_FILE
+    from veracity.cli.showing import check_targets, tell_result
 
-    if out is not None:
-        check_target(out, force=force, marker=RUN_FILE)
-    tell_result(_discover(path, **options), out, force=force, as_json=as_json)
+    check_targets(out, to, force=force)
+    claims = chosen_claims(path, options)
+    tell_result(_discover(claims, **options), out, to, force=force, as_json=as_json)
 
 
 @click.command(epilog=example("veracity evaluate run/ truth.csv"))
@@ -128,6 +135,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 
 @click.command(epilog=example("veracity compare claims.csv --truth truth.csv"))
 @click.argument("path")
+@database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths to measure against.")
 @click.option(
     "--algorithms",
@@ -163,9 +171,9 @@ def compare(
     from veracity.show.plot import plot_comparison, save_figure
     from veracity.show.terminal import at_work, print_json, show_comparison
 
-    engine = chosen_engine(options)
+    engine, given = chosen_engine(options), chosen_claims(path, options)
     with at_work() as progress:
-        claims = opened(path, engine, options)
+        claims = opened(given, engine, options)
         found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
         save_figure(plot_comparison(found), figure)
@@ -275,7 +283,7 @@ def demo(out: Path | None, force: bool) -> None:
 
 
 def _discover(
-    path: str, prior: str | None, **options: Any  # noqa: ANN401
+    given: Any, prior: str | None, **options: Any  # noqa: ANN401
 ) -> Result:  # fmt: skip
     from dataclasses import fields, replace
 
@@ -291,5 +299,5 @@ def _discover(
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
     with at_work() as progress:
-        claims = opened(path, engine, options)
+        claims = opened(given, engine, options)
         return discover_truths(claims, algorithm, engine=engine, progress=progress, **options)

@@ -7,8 +7,10 @@ from typing import Any
 import click
 
 from veracity.cli.options import (
+    chosen_claims,
     chosen_normalise,
     columns_option,
+    database_options,
     encoding_option,
     example,
     json_option,
@@ -22,6 +24,7 @@ __all__ = ["check", "profile"]
 
 @click.command(epilog=example("veracity profile claims.csv --truth truth.csv"))
 @click.argument("path")
+@database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths: accuracies are told, too.")
 @kind_option
 @columns_option
@@ -38,9 +41,9 @@ def profile(path: str, truth: str | None, encoding: str, as_json: bool, **option
     from veracity.inspect.profiling import profile as profile_claims
     from veracity.show.terminal import at_work, print_json, show_profile
 
-    normalise = chosen_normalise(options)
+    normalise, given = chosen_normalise(options), chosen_claims(path, options)
     with at_work() as progress:
-        claims = read_claims(path, encoding=encoding, normalise=normalise, **options)
+        claims = read_claims(given, encoding=encoding, normalise=normalise, **options)
         found = profile_claims(claims, truth, progress=progress)
     if as_json:
         tables = {"by_attribute": found.by_attribute, "by_source": found.by_source}
@@ -53,6 +56,7 @@ def profile(path: str, truth: str | None, encoding: str, as_json: bool, **option
 
 @click.command(epilog=example("veracity check claims.csv"))
 @click.argument("path")
+@database_options
 @kind_option
 @columns_option
 @encoding_option
@@ -69,9 +73,9 @@ def check(path: str, known: str | None, encoding: str, as_json: bool, **options:
     from veracity.inspect.checking import check as check_claims
     from veracity.show.terminal import at_work, print_json, show_health
 
-    normalise = chosen_normalise(options)
+    normalise, given = chosen_normalise(options), chosen_claims(path, options)
     with at_work() as progress:
-        claims = read_claims(path, encoding=encoding, normalise=normalise, **options)
+        claims = read_claims(given, encoding=encoding, normalise=normalise, **options)
         health = check_claims(claims, known=known, progress=progress)
     if as_json:
         differs = health.against_vote

@@ -8,18 +8,21 @@ from typing import Any
 import click
 
 from veracity.cli.options import (
+    chosen_claims,
     chosen_engine,
     columns_option,
+    database_options,
     encoding_option,
     engine_options,
     example,
-    force_option,
+    force_all_option,
     json_option,
     memory_option,
     min_plausibility_option,
     out_option,
     spill_option,
     threads_option,
+    to_option,
     use_threads,
 )
 
@@ -30,17 +33,16 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     """Hand new claims to what a run has learned, and show the answer."""
     use_threads(options["threads"])
     from veracity.claims.read import open_claims_like
-    from veracity.cli.showing import tell_result
+    from veracity.cli.showing import check_targets, tell_result
     from veracity.discovery import open_for_spark
     from veracity.engines import Local
     from veracity.errors import UnreadableFile
-    from veracity.io.folders import check_target
-    from veracity.result import RUN_FILE, load
+    from veracity.result import load
     from veracity.show.terminal import at_work
 
-    force, as_json = options.pop("force"), options.pop("as_json")
-    if out is not None:
-        check_target(out, force=force, marker=RUN_FILE)
+    force, as_json, to = options.pop("force"), options.pop("as_json"), options.pop("to")
+    check_targets(out, to, force=force)
+    given = chosen_claims(path, options)
     fitted = load(run).fitted
     if fitted is None:
         raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
@@ -48,7 +50,7 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     with at_work() as progress:
         if isinstance(engine, Local):
             claims: Any = open_claims_like(
-                path,
+                given,
                 columns=columns,
                 kind=fitted.kind,
                 encoding=encoding,
@@ -58,7 +60,7 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
             )
         else:
             claims = open_for_spark(
-                path, columns, fitted.kind, normalise=False, engine=engine, encoding=encoding
+                given, columns, fitted.kind, normalise=False, engine=engine, encoding=encoding
             )
             if fitted.normalisation is not None:
                 claims = claims.normalised_as(fitted.normalisation, fitted.values)
@@ -68,13 +70,14 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
             engine=engine,
             progress=progress,
         )
-    tell_result(result, out, force=force, as_json=as_json)
+    tell_result(result, out, to, force=force, as_json=as_json)
 
 
 def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     for option in (
-        json_option, force_option, spill_option, memory_option, threads_option,
-        min_plausibility_option, encoding_option, columns_option, out_option,
+        json_option, force_all_option, spill_option, memory_option, threads_option,
+        min_plausibility_option, encoding_option, columns_option, to_option, out_option,
+        database_options,
     ):  # fmt: skip
         command = option(command)
     command = click.argument("path")(engine_options(command))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +19,15 @@ __all__ = [
     "KIND_NAMES",
     "SHARE",
     "Decorator",
+    "chosen_claims",
     "chosen_engine",
     "chosen_normalise",
     "columns_option",
+    "database_options",
     "encoding_option",
     "engine_options",
     "example",
+    "force_all_option",
     "force_option",
     "json_option",
     "kind_option",
@@ -38,6 +42,7 @@ __all__ = [
     "spill_option",
     "split_names",
     "threads_option",
+    "to_option",
     "use_threads",
 ]
 
@@ -119,6 +124,17 @@ columns_option = click.option(
 encoding_option = click.option(
     "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
 )
+_table_option = click.option(
+    "--table", metavar="TABLE", help="Of a database: the table or view that has the claims."
+)
+_query_option = click.option(
+    "--query", metavar="SQL", help="Of a database: a query that gives the claims."
+)
+to_option = click.option(
+    "--to",
+    metavar="ADDRESS",
+    help="Database to write truths, facts, sources and notes to; #SCHEMA behind it says where.",
+)
 _normalise_flag = click.option(
     "--normalise",
     is_flag=True,
@@ -143,8 +159,27 @@ def chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch
     return is_wanted if kinds is None else kinds
 
 
+def database_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    """Which claims of a database are meant."""
+    return _table_option(_query_option(command))
+
+
+def chosen_claims(path: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - a path or a selection
+    """What `database_options` gave, as whatever reads claims takes it."""
+    table, query = options.pop("table"), options.pop("query")
+    if table is None and query is None:
+        return path
+    selection_of = importlib.import_module("veracity.io.databases").selection_of
+    return selection_of(path, query, table=table)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
+force_all_option = click.option(
+    "--force",
+    is_flag=True,
+    help="Replace the folder, if veracity's own, and tables of others in --to.",
+)
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Where randomness starts."
 )

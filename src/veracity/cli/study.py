@@ -15,24 +15,25 @@ if TYPE_CHECKING:
 __all__ = ["study"]
 
 
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FOLDER",
+    help="Folder for rows, tables, figures and page; one that was stopped is resumed.",
+)
+algorithms_option = click.option(
+    "--algorithms",
+    callback=split_names,
+    metavar="NAME,...",
+    help="Which ones; those of the paper by default.",
+)
+seed_option = number_option("--seed", click.IntRange(min=0), 0, "Where randomness starts.")
+
+
 def _study_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
-    """What every study takes."""
-    for option in (
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path),
-            required=True,
-            metavar="FOLDER",
-            help="Folder for rows, tables, figures and page; one that was stopped is resumed.",
-        ),
-        click.option(
-            "--algorithms",
-            callback=split_names,
-            metavar="NAME,...",
-            help="Which ones; those of the paper by default.",
-        ),
-        number_option("--seed", click.IntRange(min=0), 0, "Where randomness starts."),
-    ):
+    """What a study of several algorithms takes."""
+    for option in (out_option, algorithms_option, seed_option):
         command = option(command)
     return command
 
@@ -132,13 +133,47 @@ def sensitivity(
 @normalise_option
 @_study_options
 def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
-    """All algorithms on all datasets, and the default with parts left out.
+    """All algorithms on all datasets.
 
     A DATASET is a folder with claims and truth.
     """
     from veracity.study import LeagueStudy
 
     _carry_out(LeagueStudy, workers=1, datasets=_named(datasets, normalise), **options)
+
+
+@study.command(epilog=example("veracity study asking flight/ weather/ --out study/"))
+@datasets_argument
+@normalise_option
+@number_option("--draws", click.IntRange(min=1), 5, "How often items are drawn at random.")
+@workers_option
+@out_option
+@seed_option
+def asking(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+    """What answers are worth, by how their items were chosen.
+
+    A DATASET is a folder with claims and truth; only items whose truth is known take part.
+    """
+    from veracity.study import AskingStudy
+
+    _carry_out(AskingStudy, datasets=_named(datasets, normalise), **options)
+
+
+@study.command(epilog=example("veracity study ablation flight/ weather/ --normalise --out study/"))
+@datasets_argument
+@normalise_option
+@number_option("--synthetic", click.IntRange(min=0), 40, "How many are drawn at random beside.")
+@workers_option
+@out_option
+@seed_option
+def ablation(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+    """What each part of the default is worth, and whether its constants suit other data.
+
+    A DATASET is a folder with claims and truth.
+    """
+    from veracity.study import AblationStudy
+
+    _carry_out(AblationStudy, datasets=_named(datasets, normalise), **options)
 
 
 def _named(datasets: tuple[str, ...], normalise: bool) -> tuple[str, ...]:
@@ -153,8 +188,8 @@ def _named(datasets: tuple[str, ...], normalise: bool) -> tuple[str, ...]:
 def _carry_out(
     kind: type[Study],
     out: Path,
-    workers: int | None,
-    algorithms: list[str] | None,
+    workers: int | None = None,
+    algorithms: list[str] | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> None:
     """Carry a study out and show what was found."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from veracity.claims.block import SAME, Block, FloatArray, IntArray
 from veracity.kernels.loading import kernels
@@ -200,10 +199,7 @@ def mistakes(block: Block, dependence: Dependence, *, contested: bool) -> FloatA
 
 def _looked_at(block: Block, dependence: Dependence, *, contested: bool) -> IntArray:
     items = _items(block, len(dependence.both), contested=contested)
-    if dependence.stride == 1:
-        return items
-    is_kept = _mark_of_item(block)[items] % np.uint64(dependence.stride) == 0
-    return np.asarray(items[is_kept])
+    return np.asarray(items[block.drawn(1.0 / dependence.stride, least=0)[items]])
 
 
 def _items(block: Block, n_slots: int, *, contested: bool) -> IntArray:
@@ -212,18 +208,6 @@ def _items(block: Block, n_slots: int, *, contested: bool) -> IntArray:
     if contested:
         is_open &= block.n_facts_of_item > 1
     return np.flatnonzero(is_open)
-
-
-def _mark_of_item(block: Block) -> NDArray[np.uint64]:
-    """A number of each item that follows from what is said of it, wherever it lies."""
-    said = np.repeat(block.label_of_fact.astype(np.uint64), block.n_supports_of_fact)
-    mark = (said << np.uint64(32)) + block.source_of_support.astype(np.uint64) + np.uint64(1)
-    mark *= np.uint64(0x9E3779B97F4A7C15)
-    mark ^= mark >> np.uint64(29)
-    mark *= np.uint64(0xBF58476D1CE4E5B9)
-    mark ^= mark >> np.uint64(32)
-    first = block.first_support_of_fact[block.first_fact_of_item[:-1]]
-    return np.asarray(np.add.reduceat(mark, first)) >> np.uint64(8)
 
 
 def with_excess(dependence: Dependence, total: Agreement, n_values: float) -> Dependence:

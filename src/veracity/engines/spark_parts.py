@@ -613,6 +613,6 @@ class _Draw:
     share_known: float
 
     def __call__(self, part: Part) -> BoolArray:
-        drawn = np.random.default_rng(part.block.number).random(part.block.n_items)
-        share = np.where(part.block.is_known, max(self.share, self.share_known), self.share)
-        return np.asarray(drawn < share)
+        block = part.block
+        known = block.drawn(max(self.share, self.share_known), least=0)
+        return np.asarray(np.where(block.is_known, known, block.drawn(self.share, least=0)))

@@ -76,7 +76,7 @@ class Item:
     def score(self) -> FloatArray:
         """The score of each fact."""
         assert self.weights is not None
-        return scores(self.block, self.weights)
+        return scores(self.block, self.weights) - self._left_out
 
     @cached_property
     def prior(self) -> FloatArray:
@@ -94,7 +94,7 @@ class Item:
         """The score of what nobody claims; minus infinity if there is no such thing."""
         if self.weights is None or self.weights.rule != "softmax":
             return -np.inf
-        return float(unclaimed_scores(self.block, self.weights)[0])
+        return float(unclaimed_scores(self.block, self.weights)[0]) - self._left_out
 
     @cached_property
     def support(self) -> FloatArray:
@@ -118,13 +118,18 @@ class Item:
 
     @cached_property
     def standing(self) -> FloatArray:
-        """How much each claim counts for its own fact: under confusions, against the others."""
+        """How much each claim counts for its own fact: under confusions, against its rival.
+
+        The rival of the most plausible fact is the next one; that of all others is the first.
+        """
         assert self.weights is not None
         if self.weights.confusion is None:
             return self.support if self.weights.of_claim is not None else np.abs(self.support)
-        n_facts = self.block.n_facts
-        total = np.sum([self._confused(fact) for fact in range(n_facts)], axis=0)
-        return np.asarray(self.support - (total - self.support) / max(n_facts - 1, 1))
+        if self.block.n_facts == 1:
+            return self.support
+        best, second = (self._confused(int(fact)) for fact in self.order[:2])
+        rival = np.where(self.fact_of_claim == self.order[0], second, best)
+        return np.asarray(self.support - rival)
 
     def contribution_to(self, fact: int) -> Contribution:
         """Every claim, or silent voice, that adds something to the score of this fact."""
@@ -141,15 +146,43 @@ class Item:
         return Contribution(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _confused(self, fact: int) -> FloatArray:
-        """Log P(what each claim says, given that this fact is true)."""
-        weights, label = self.weights, self.block.label_of_fact
+        """Log P(what each claim says, given that this fact is true), as `_log_said` has it."""
+        return self._log_said[:, self.block.label_of_fact[fact]] - self._usual_log_said
+
+    @cached_property
+    def _log_said(self) -> FloatArray:
+        """[claim, label]: log P(what it says, given the label), copies and doubt counted in."""
+        weights = self.weights
         assert weights is not None
         assert weights.confusion is not None
-        said = weights.confusion[self.source_of_claim, label[fact], label[self.fact_of_claim]]
+        said = self.block.label_of_fact[self.fact_of_claim]
+        log_said = weights.confusion[self.source_of_claim, :, said]
         if weights.of_claim is not None:
-            said = said * weights.of_claim
-        shrink = 1.0 if weights.shrink_of_item is None else weights.shrink_of_item[0]
-        return np.asarray(said / shrink)
+            log_said = log_said * weights.of_claim[:, None]
+        return log_said if weights.shrink_of_item is None else log_said / weights.shrink_of_item[0]
+
+    @cached_property
+    def _usual_log_said(self) -> FloatArray:
+        """The mean over the labels, which all of them have in common: what is told is the rest.
+
+        So what speaks for a label is positive, and what speaks against it negative.
+        """
+        return np.asarray(self._log_said.mean(axis=1))
+
+    @property
+    def _left_out(self) -> float:
+        """What all scores have in common, and is not told."""
+        if self.weights is None or self.weights.confusion is None:
+            return 0.0
+        return float(self._usual_log_said.sum())
+
+    def precision(self, fact: int) -> FloatArray:
+        """How often each source is right when it says this fact's label, by its confusions."""
+        weights, label = self.weights, self.block.label_of_fact[fact]
+        assert weights is not None
+        assert weights.confusion is not None
+        share = np.exp(weights.prior + weights.confusion[:, :, label])
+        return np.asarray(share[:, label] / share.sum(axis=1))
 
     def _from_similar(self, fact: int) -> list[Contribution]:
         """What claims of facts that are paired with this one add to it."""

@@ -93,7 +93,7 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
             f"{side.who} {_says(side)} {value}, {other.who} {_says(other)} {runner_up}.",
         ]
     else:
-        reason, praise = _why_not(result, item, side, other)
+        reason, praise = _why_not(result, item, side, other, order)
         sentences = [
             f"{value} because {side.who} {_says(side)} so{praise}; "
             f"{other.who} {_says(other)} {runner_up}, but {reason}."
@@ -120,20 +120,40 @@ def _versus(one: float, other: float) -> str:
     return f"{one} against {other}"
 
 
-def _why_not(result: Result, item: Item, side: Side, other: Side) -> tuple[str, str]:
+def _why_not(
+    result: Result, item: Item, side: Side, other: Side, order: IntArray
+) -> tuple[str, str]:
     """Why the other side is believed less, and what speaks for the first if it is no larger."""
-    attribute = item.facts["attribute"][0] if "attribute" in item.facts.columns else None
-    about = f" about {attribute}" if attribute else ""
-    right, other_right = (_rightness(result, s.sources, attribute) for s in (side, other))
-    tenths, other_tenths = round(10 * right), round(10 * other_right)
+    (tenths, about), (other_tenths, other_about) = _tenths(result, item, (side, other), order)
     praise = ""
     if len(side.sources) <= len(other.sources) and tenths > other_tenths:
         praise = f", and {side.verb('is', 'are')} {_how_often(tenths, about, only='')}"
     if other_tenths < tenths:
-        return f"{other.verb('is', 'are')} {_how_often(other_tenths, about, only='only ')}", praise
+        often = _how_often(other_tenths, other_about, only="only ")
+        return f"{other.verb('is', 'are')} {often}", praise
     if len(other.sources) < len(side.sources):
         return other.verb("is alone", "are fewer"), praise
     return f"{other.verb('its', 'their')} word weighs less", praise
+
+
+def _tenths(
+    result: Result, item: Item, sides: tuple[Side, Side], order: IntArray
+) -> list[tuple[int, str]]:
+    """Of both sides how often in ten they are right, and in what: what decided, in words.
+
+    Under confusions it is how often a source is right when it says this label: one that is
+    often wrong may still be right whenever it says so.
+    """
+    if item.weights is None or item.weights.confusion is None:
+        attribute = item.facts["attribute"][0] if "attribute" in item.facts.columns else None
+        about = f" about {attribute}" if attribute else ""
+        return [(round(10 * _rightness(result, one.sources, attribute)), about) for one in sides]
+    found = []
+    for side, fact in zip(sides, order.tolist(), strict=False):
+        precision = float(item.precision(fact)[side.sources].mean())
+        when = f" when {side.verb('it says', 'they say')} {_value(item, fact)}"
+        found.append((round(10 * precision), when))
+    return found
 
 
 def _how_often(tenths: int, about: str, only: str) -> str:
@@ -141,12 +161,15 @@ def _how_often(tenths: int, about: str, only: str) -> str:
 
     >>> _how_often(3, " about gate", only="only ")
     'right about gate only 3 times in 10'
+    >>> _how_often(9, " when they say yes", only="")
+    'right 9 times in 10 when they say yes'
     """
     if tenths == 0:
         return f"hardly ever right{about}"
     if tenths == 10:
         return f"nearly always right{about}"
-    return f"right{about} {only}{tenths} {'time' if tenths == 1 else 'times'} in 10"
+    times = f"{only}{tenths} {'time' if tenths == 1 else 'times'} in 10"
+    return f"right {times}{about}" if about.startswith(" when") else f"right{about} {times}"
 
 
 def _unanimous(side: Side, item: Item) -> str:
@@ -179,7 +202,7 @@ def _binary(result: Result, item: Item, truths: pl.DataFrame) -> str:
         return f"{doubt}{answer}, {reason}wrong more often than right."
     if len(other.sources) == 0:
         return f"{doubt}{answer} because {side.who} {side.verb(*own)}; nobody says otherwise."
-    reason, praise = _why_not(result, item, side, other)
+    reason, praise = _why_not(result, item, side, other, np.zeros(2, dtype=np.int64))
     sentence = f"{answer} because {side.who} {side.verb(*own)}{praise}; "
     close = f" It is a close call: {p:.2f} that it is true." if abs(2 * p - 1) < CLOSE else ""
     return f"{doubt}{sentence}{other.who} {other.verb(*others)}, but {reason}.{close}"

@@ -111,8 +111,7 @@ def _hidden(encoded: Encoded) -> tuple[list[Block], list[Block]]:
     share = MOST_CLAIMS / max(encoded.n_claims, 1)
     known = []
     for block in encoded.blocks:
-        is_drawn = np.random.default_rng(block.number).random(block.n_items) < share
-        known.append(block if share >= 1.0 else block.select(is_drawn | block.is_known))
+        known.append(block.select(block.drawn(share) | block.is_known))
     nothing = [np.full_like(block.known_of_fact, UNKNOWN) for block in known]
     return [b._replace(known_of_fact=n) for b, n in zip(known, nothing, strict=True)], known
 
@@ -133,11 +132,8 @@ def _sampled(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Sample:
     share = MOST_CLAIMS / max(encoded.n_claims, 1)
     blocks, chosen, answers = [], [], []
     for block, answer in zip(encoded.blocks, plausibility, strict=True):
-        is_chosen = np.ones(block.n_items, dtype=np.bool_)
-        if share < 1.0:
-            is_chosen = np.random.default_rng(block.number).random(block.n_items) < share
-            is_chosen[0] = True  # none would be too few
-        blocks.append(block.select(is_chosen) if share < 1.0 else block)
+        is_chosen = block.drawn(share)
+        blocks.append(block if share >= 1.0 else block.select(is_chosen))
         chosen.append(is_chosen)
         answers.append(answer[np.repeat(is_chosen, block.n_facts_of_item)])
     return Sample(tuple(blocks), tuple(chosen), tuple(answers))

@@ -21,8 +21,8 @@ from veracity.claims.normalise import Normalise
 from veracity.claims.read import read_truth, read_truths_beside
 from veracity.claims.schema import Kind
 from veracity.discovery import prepare
+from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.errors import ParameterError
-from veracity.inspect.pairing import pairs_table, some_items
 from veracity.io.frames import FrameKind, hand_back
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
@@ -179,7 +179,7 @@ def profile(
     given = _given(claims, truth, columns, kind, normalise, tell)
     tell("profiling", 0, 1)
     encoded, has_truth, frame_kind = given.encoded, truth is not None, given.frame_kind
-    named = [_as_named_values(block, encoded.kind) for block in encoded.blocks]
+    named = [as_named_values(block, encoded.kind) for block in encoded.blocks]
     pairs = zip(encoded.parts, named, strict=True)
     items = pl.concat([_items_table(part, block, encoded.kind) for part, block in pairs])
     attributes = _attributes_table(items, has_truth=has_truth)
@@ -257,7 +257,7 @@ def entropy_of_item(encoded: Encoded) -> FloatArray:
     values of a binary fact are true and false. Where several values may be true, each value is such
     a fact, which the item's other sources deny, and the entropy of an item is the mean of theirs.
     """
-    named = (_as_named_values(block, encoded.kind) for block in encoded.blocks)
+    named = (as_named_values(block, encoded.kind) for block in encoded.blocks)
     return np.concatenate([_entropy(block, encoded.kind) for block in named])
 
 
@@ -267,36 +267,8 @@ def accuracy_of_source(encoded: Encoded) -> FloatArray:
     All items count alike: of a source that names m values of an item, one of them true, 1 / m is
     right.
     """
-    named = [_as_named_values(block, encoded.kind) for block in encoded.blocks]
+    named = [as_named_values(block, encoded.kind) for block in encoded.blocks]
     return _ratio(*_judged(named, encoded.names.n_sources))
-
-
-def _as_named_values(block: Block, kind: Kind) -> Block:
-    """The block; binary facts as items whose values are false and true."""
-    if kind == "numeric":
-        return _with_known_values(block)
-    if kind != "binary":
-        return block
-    n_items, known = block.n_items, block.known_of_fact
-    value_of_voice = 2 * block.item_of_voice + block.affirms
-    order = np.argsort(value_of_voice, kind="stable")
-    values, first_support = np.unique(value_of_voice[order], return_index=True)
-    known_of_value = known[values // 2]
-    is_right = known_of_value == values % 2
-    return block._replace(
-        first_fact_of_item=np.searchsorted(values, 2 * np.arange(n_items + 1)),
-        first_support_of_fact=np.append(first_support, len(order)),
-        source_of_support=block.source_of_voice[order],
-        known_of_fact=np.where(known_of_value == UNKNOWN, UNKNOWN, is_right.astype(np.int64)),
-        label_of_fact=(values % 2).astype(np.int32),
-    )
-
-
-def _with_known_values(block: Block) -> Block:
-    """Numbers as values, which are equal to what is known, or not."""
-    known = np.repeat(block.known_number_of_item, block.n_facts_of_item)
-    is_right = (block.number_of_fact == known).astype(np.int8)
-    return block._replace(known_of_fact=np.where(np.isnan(known), UNKNOWN, is_right))
 
 
 def _entropy(block: Block, kind: Kind) -> FloatArray:

@@ -12,6 +12,7 @@ import polars as pl
 
 from veracity.errors import InputError, UnreadableFile, VeracityError, first_line
 from veracity.io.csv_file import read_csv, scan_csv
+from veracity.io.databases import StreamedRows, column_names, database_file, selection_of
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
 
@@ -20,7 +21,8 @@ __all__ = [
     "Part",
     "as_polars",
     "batches_of",
-    "first_batch",
+    "has_null",
+    "n_rows_of",
     "name_of",
     "open_file",
     "paths_of",
@@ -40,9 +42,9 @@ LARGE_TEXT = 2_000_000_000
 
 
 class Part(NamedTuple):
-    """The wanted columns of one file, or of a frame, and where they come from."""
+    """The wanted columns of one file, frame or database, and where they come from."""
 
-    rows: pl.LazyFrame
+    rows: pl.LazyFrame | StreamedRows
     origin: str
     path: Path | None = None
 
@@ -88,6 +90,8 @@ def open_file(path: Path, encoding: str) -> pl.LazyFrame:
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if head == b"PAR1":
         return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    if database_file(path) is not None:
+        column_names(selection_of(path))  # raises, and tells which tables there are
     if path.name.lower().endswith(PARQUET_SUFFIXES):
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
     size = path.stat().st_size
@@ -103,6 +107,11 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
     """Any frame as a lazy polars frame, and the kind to give back."""
     if isinstance(data, pl.LazyFrame | pl.DataFrame):
         return data.lazy(), "polars"
+    if hasattr(data, "cursor") or hasattr(data, "dialect"):
+        raise InputError(
+            f"{name_of(data)} may have many tables; say which claims are meant with "
+            "veracity.read_database(connection, query)"
+        )
     if is_spark_frame(data):
         require_room(BYTES_PER_ROW * data.count(), f"{name_of(data)}: its rows, on this machine,")
         return pl.DataFrame(pl.from_arrow(data.toArrow())).lazy(), "spark"
@@ -149,6 +158,9 @@ def name_of(data: object) -> str:
 
 def batches_of(part: Part) -> Iterator[pl.DataFrame]:
     """The rows of a part, at least one batch of them; errors say where they come from."""
+    if isinstance(part.rows, StreamedRows):
+        yield from part.rows.batches()
+        return
     with reading_frame(part.origin) if part.path is None else reading_file(part.path):
         if part.path is None:
             yield from part.rows.collect().iter_slices(ROWS_PER_BATCH)
@@ -161,9 +173,23 @@ def batches_of(part: Part) -> Iterator[pl.DataFrame]:
             yield part.rows.head(0).collect()
 
 
-def first_batch(part: Part, expression: pl.Expr) -> pl.DataFrame:
-    """The first batch of what an expression makes of a part."""
-    return next(batches_of(part._replace(rows=part.rows.select(expression))))
+def n_rows_of(part: Part) -> int:
+    """How many rows a part has; a Parquet file and a database tell without being read."""
+    if isinstance(part.rows, StreamedRows):
+        return part.rows.count()
+    return int(_first_batch(part, part.rows.select(pl.len())).item())
+
+
+def has_null(part: Part, name: str) -> bool:
+    """Whether a column has rows with nothing in them."""
+    if isinstance(part.rows, StreamedRows):
+        return any(batch[name].null_count() for batch in part.rows.batches())
+    return bool(_first_batch(part, part.rows.select(pl.col(name).null_count())).item())
+
+
+def _first_batch(part: Part, rows: pl.LazyFrame) -> pl.DataFrame:
+    """The first batch of what was made of the rows of a part."""
+    return next(batches_of(part._replace(rows=rows)))
 
 
 @contextlib.contextmanager

@@ -190,6 +190,7 @@ def _reordered(block: Block, order: IntArray) -> Block:
         block.attribute_of_item,
         block.number_of_fact,
         block.known_number_of_item,
+        block.mark_of_item,
         block.number,
     )
 

@@ -68,6 +68,7 @@ def weigh_claims(
     block: Block,
     log_odds: FloatArray,
     column_of_item: IntArray,
+    n_values_of_item: FloatArray,
     weight_of_support: FloatArray,
     n_named_of_support: IntArray,
     shrink_of_item: FloatArray,
@@ -75,8 +76,8 @@ def weigh_claims(
     """See the reference."""
     words = np.empty(len(block.source_of_support))
     for item in range(len(block.first_fact_of_item) - 1):
-        n_facts = block.first_fact_of_item[item + 1] - block.first_fact_of_item[item]
-        log_facts, column = log(n_facts), column_of_item[item]
+        n_values, column = n_values_of_item[item], column_of_item[item]
+        log_values = log(n_values)
         shrink = 1.0 / shrink_of_item[item] if len(shrink_of_item) else 1.0
         first = block.first_support_of_fact[block.first_fact_of_item[item]]
         last = block.first_support_of_fact[block.first_fact_of_item[item + 1]]
@@ -84,9 +85,9 @@ def weigh_claims(
             word = log_odds[block.source_of_support[i], column]
             if len(n_named_of_support) and n_named_of_support[i] > 1:
                 n_named = n_named_of_support[i]
-                word += log((n_facts - n_named + 1) / n_named)
+                word += log((n_values - n_named + 1) / n_named)
             else:
-                word += log_facts
+                word += log_values
             if len(weight_of_support):
                 word *= weight_of_support[i]
             words[i] = word * shrink

@@ -57,6 +57,7 @@ def weigh_claims(
     block: Block,
     log_odds: FloatArray,
     column_of_item: IntArray,
+    n_values_of_item: FloatArray,
     weight_of_support: FloatArray,
     n_named_of_support: IntArray,
     shrink_of_item: FloatArray,
@@ -64,16 +65,15 @@ def weigh_claims(
     """What each support adds to the score of its fact.
 
     ``log_odds[source, column of the item] + log((K - m + 1) / m)`` for one of m values that the
-    source names of an item with K; times the support's weight, over what the item's scores shrink
-    by. The last three may be empty: all weigh one, all name one value, nothing shrinks.
+    source names of an item that has K; times the support's weight, over what the item's scores
+    shrink by. The last three may be empty: all weigh one, all name one value, nothing shrinks.
     """
     n_supports = np.diff(block.first_support_of_fact[block.first_fact_of_item])
-    column, n_facts = (
-        np.repeat(of_item, n_supports)
-        for of_item in (column_of_item, np.diff(block.first_fact_of_item))
+    column, n_values = (
+        np.repeat(of_item, n_supports) for of_item in (column_of_item, n_values_of_item)
     )
     n_named = n_named_of_support if len(n_named_of_support) else 1
-    words = log_odds[block.source_of_support, column] + np.log((n_facts - n_named + 1) / n_named)
+    words = log_odds[block.source_of_support, column] + np.log((n_values - n_named + 1) / n_named)
     if len(weight_of_support):
         words *= weight_of_support
     if len(shrink_of_item):

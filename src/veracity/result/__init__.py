@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -24,13 +25,14 @@ from veracity.engines import Local
 from veracity.errors import NoClaims, ParameterError, UnreadableFile
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
+from veracity.io.databases import write_tables
 from veracity.io.folders import check_target, finished_folder
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind, hand_back
 from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Spill
 from veracity.result.layout import blocks_table, part_from, saved_tables
-from veracity.result.run import Run
+from veracity.result.run import Run, notes_table
 from veracity.result.tables import (
     Rightness,
     Short,
@@ -40,13 +42,15 @@ from veracity.result.tables import (
     sources_by_attribute,
 )
 
-__all__ = ["RUN_FILE", "Result", "load"]
+__all__ = ["DATABASE_TABLES", "RUN_FILE", "Result", "load"]
 
 RUN_FILE = "run.json"
 """The file that makes a folder the folder of a run."""
 
 LITTLE = 10**9
 """Bytes of memory that are used where the system does not tell how many are free."""
+DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
+"""The tables that `Result.write_database` writes."""
 
 FITTED_FILE = "fitted.npz"
 """What was learned, as arrays."""
@@ -260,6 +264,37 @@ class Result:
             known = ", ".join(name for name, table in self.frames().items() if table is not None)
             raise ParameterError(f"scan: no table {name!r}; there are {known}")
         return table.scan() if isinstance(table, PieceTable) else table.lazy()
+
+    def write_database(
+        self,
+        address: str,
+        schema: str | None = None,
+        *,
+        force: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> str:
+        """Write the tables truths, facts, sources and notes to a database: all of them, or nothing.
+
+        Tables of these names are replaced if veracity wrote them; those of others stay unless
+        `force`. Returns the address without its password.
+
+        Parameters
+        ----------
+        address
+            Where, e.g. ``postgresql://user@host/database`` or ``sqlite:///file.db``.
+        schema
+            The schema for the tables, made if it is not there; for SQLite, which has none, what
+            their names begin with. It may also stand in the address, behind a ``#``.
+        force
+            Whether tables of others are replaced, too.
+        progress
+            Called with phase, done and total as rows are written.
+        """
+        run = uuid.uuid4().hex[:12]
+        own = self.tables
+        frames = (own.truths, own.facts, own.sources, notes_table(self.run, run))
+        tables = dict(zip(DATABASE_TABLES, frames, strict=True))
+        return write_tables(address, tables, schema, run=run, force=force, tell=progress)
 
     def frames(self) -> dict[str, pl.DataFrame | PieceTable | None]:
         """All that a folder has: the tables, and the claims they were made from."""

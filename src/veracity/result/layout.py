@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import NO_NUMBERS, UNKNOWN, Block, IntArray, Names
+from veracity.claims.block import UNKNOWN, Block, IntArray, Names
 from veracity.claims.encode import Encoded, Part
+from veracity.claims.numbering import marks_of
 from veracity.claims.schema import Kind, keys_of
 
 __all__ = [
@@ -100,6 +101,7 @@ def part_from(
         known_of_fact=layout["known"].to_numpy(),
         label_of_fact=layout["label"].to_numpy(),
         attribute_of_item=attribute_of_item,
+        mark_of_item=marks_of(items),
     )
     if kind == "numeric":
         block = block._replace(
@@ -127,7 +129,7 @@ def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -
     nothing = np.zeros(0, dtype=np.int32)
     return Block(
         first_fact, first_support, source_of_support, first_voice, source_of_voice,
-        nothing, nothing, nothing, NO_NUMBERS, NO_NUMBERS,
+        nothing, nothing, nothing,
     )  # fmt: skip
 
 

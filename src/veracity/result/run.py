@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from datetime import UTC, datetime
 from typing import Any, get_args
 
+import polars as pl
+
+from veracity._version import __version__
 from veracity.algorithms.base import Algorithm
 from veracity.claims.schema import Kind
 
-__all__ = ["Input", "Run", "describe_parameters"]
+__all__ = ["Input", "Run", "describe_parameters", "notes_table"]
 
 
 class _Keyed:
@@ -98,3 +102,21 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any parameter
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     return value
+
+
+def notes_table(run: Run, number: str) -> pl.DataFrame:
+    """What a run was and what a user should know of it, as rows: about what, and what is said."""
+    told = {
+        "run": number,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "veracity": __version__,
+        "algorithm": run.algorithm,
+        "parameters": json.dumps(run.parameters),
+        "kind": run.kind,
+        "input": run.input.origin,
+        "claims": str(run.input.claims),
+        "rounds": str(run.rounds),
+        "converged": str(run.converged).lower(),
+    }
+    rows = [*told.items(), *(("note", note) for note in run.notes)]
+    return pl.DataFrame(rows, schema={"about": pl.String, "note": pl.String}, orient="row")

@@ -1,5 +1,7 @@
 """The paper's evaluation, and what goes beyond it, as studies anyone can carry out."""
 
+from veracity.study.ablation import AblationStudy
+from veracity.study.asking import AskingStudy
 from veracity.study.base import Study
 from veracity.study.league import LeagueStudy
 from veracity.study.robustness import RobustnessStudy
@@ -9,6 +11,8 @@ from veracity.study.synthetic import SyntheticStudy
 from veracity.study.work import carry_out, publish
 
 __all__ = [
+    "AblationStudy",
+    "AskingStudy",
     "LeagueStudy",
     "RobustnessStudy",
     "RuntimeStudy",

@@ -12,7 +12,7 @@ from veracity.claims.encode import Encoded
 from veracity.claims.known import with_known
 from veracity.claims.read import read_claims, read_truths_beside
 from veracity.claims.schema import keys_of
-from veracity.discovery import prepare
+from veracity.discovery import Prepared, prepare
 from veracity.errors import ParameterError, UnreadableFile
 
 __all__ = ["Judged", "check_datasets", "name_of", "read_dataset", "require_names"]
@@ -22,11 +22,16 @@ NORMALISED = "+normalised"
 
 
 class Judged(NamedTuple):
-    """Encoded claims, and the same with the truth of each fact."""
+    """Claims ready for any algorithm, and the same encoded with the truth of each fact."""
 
     name: str
-    encoded: Encoded
+    prepared: Prepared
     truth: Encoded
+
+    @property
+    def encoded(self) -> Encoded:
+        """The claims, with nothing known of them."""
+        return self.prepared.encoded
 
 
 @lru_cache(maxsize=2)  # a worker goes through the tasks of one dataset, then of the next
@@ -44,11 +49,11 @@ def read_dataset(folder: str, *, known_only: bool = False) -> Judged:
         keys = keys_of(table.rows)
         is_known = table.rows.join(truths.select(keys).unique(), on=keys, how="semi")
         table = replace(table, rows=is_known)
-    encoded = prepare(table).encoded
-    known, _ = with_known(encoded, truths)
+    prepared = prepare(table)
+    known, _ = with_known(prepared.encoded, truths)
     if not any(block.is_known.any() for block in known.blocks):
         raise UnreadableFile(f"{truth}: none of its truths is about an item in {claims}")
-    return Judged(name_of(folder), encoded, known)
+    return Judged(name_of(folder), prepared, known)
 
 
 def name_of(folder: str) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from altair import TopLevelMixin
 
 __all__ = [
+    "ablation_figure",
+    "asking_figure",
     "characteristic_figure",
     "league_figure",
     "runtime_figure",
@@ -200,5 +202,51 @@ def league_figure(table: pl.DataFrame, order: list[str]) -> TopLevelMixin:
     ticks = alt.Chart(means).mark_tick(thickness=3, color="black").encode(x=x, y=y)
     figure: TopLevelMixin = (dots + ticks).properties(
         width=WIDTH, title="Accuracy on every dataset, and its mean"
+    )
+    return figure
+
+
+def asking_figure(table: pl.DataFrame) -> TopLevelMixin:
+    """Accuracy against the number of answers, one field a dataset, one line a way to choose."""
+    alt = altair()
+    ways = list(dict.fromkeys(table["how"]))
+    lines = (
+        alt.Chart(table)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("budget:Q", title="answers"),
+            y=alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False)),
+            color=alt.Color(
+                "how:N",
+                title=None,
+                scale=alt.Scale(domain=ways, range=["#0072b2", "#e69f00", "#888888"]),
+            ),
+            tooltip=["dataset:N", "how:N", "budget:Q", "accuracy:Q"],
+        )
+    )
+    order = list(dict.fromkeys(table["dataset"]))
+    figure: TopLevelMixin = (
+        lines.properties(width=220, height=150)
+        .facet(alt.Facet("dataset:N", title=None, sort=order), columns=3)
+        .resolve_scale(y="independent")
+        .properties(title=alt.Title("Accuracy on all items against answers", anchor="middle"))
+    )
+    return figure
+
+
+def ablation_figure(table: pl.DataFrame) -> TopLevelMixin:
+    """What is lost or won without an ingredient, as cells: red is lost, blue is won."""
+    alt = altair()
+    cells = alt.Chart(table).encode(
+        x=alt.X("dataset:N", title=None, sort=None, axis=alt.Axis(labelAngle=-30)),
+        y=alt.Y("ingredient:N", title=None, sort=None),
+    )
+    scale = alt.Scale(scheme="redblue", domain=[-0.1, 0.1], clamp=True)
+    shade = alt.Color("difference:Q", scale=scale, title="points of accuracy")
+    text = cells.mark_text(fontSize=9).encode(text=alt.Text("difference:Q", format="+.3f"))
+    figure: TopLevelMixin = (cells.mark_rect().encode(color=shade) + text).properties(
+        width=56 * table["dataset"].n_unique(),
+        height=26 * table["ingredient"].n_unique(),
+        title="Accuracy without one ingredient, against the default",
     )
     return figure

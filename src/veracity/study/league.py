@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from veracity.algorithms import CATALOGUE, Algorithm, algorithm_named
-from veracity.algorithms.veracity import Veracity
 from veracity.errors import ParameterError
 from veracity.study.base import Row, Study
 from veracity.study.data import read_dataset
@@ -19,7 +18,7 @@ from veracity.study.measure import measure
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["ABLATIONS", "LeagueStudy"]
+__all__ = ["LeagueStudy"]
 
 VOTE = "majority-vote"
 
@@ -29,16 +28,6 @@ BEST_ELSEWHERE = "best elsewhere"
 ALL_WITHOUT_NUMBERS = tuple(
     name for name, entry in CATALOGUE.items() if "categorical" in entry.make().kinds
 )
-
-ABLATIONS: dict[str, Algorithm[Any]] = {
-    "veracity": Veracity(),
-    "without copies": Veracity(mirrors=False),
-    "without confusions": Veracity(confusions=False),
-    "without attributes": Veracity(attributes=False),
-    "without shrinkage": Veracity(strength=0.01),
-    "without tempering": Veracity(temper=False),
-}
-"""The default, with one ingredient after the other left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,21 +64,17 @@ class LeagueStudy(Study):
         return list(self.datasets)
 
     def do(self, task: str) -> list[Row]:
-        """Let every algorithm and every ablation judge one dataset."""
+        """Let every algorithm judge one dataset."""
         named = {name: algorithm_named(name) for name in dict.fromkeys((VOTE, *self.algorithms))}
-        rows = [_row(task, name, algorithm, "league") for name, algorithm in named.items()]
-        return rows + [_row(task, name, a, "ablation") for name, a in ABLATIONS.items()]
+        return [_row(task, name, algorithm) for name, algorithm in named.items()]
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """The league, the ablation, and the accuracy of each on each dataset."""
-        league, ablation = (rows.filter(pl.col("table") == name) for name in ("league", "ablation"))
-        vote = league.filter(pl.col("algorithm") == VOTE).select("dataset", vote="accuracy")
-        league = pl.concat([league, _best_elsewhere(league)], how="diagonal")
+        """The league, and the accuracy of each on each dataset."""
+        vote = rows.filter(pl.col("algorithm") == VOTE).select("dataset", vote="accuracy")
+        league = pl.concat([rows, _best_elsewhere(rows)], how="diagonal")
         return {
             "league": _summed(league, vote).sort("accuracy", descending=True),
-            "ablation": _summed(ablation, vote),
             "accuracy_by_dataset": _spread(league),
-            "ablation_by_dataset": _spread(ablation),
         }
 
     def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
@@ -109,10 +94,10 @@ class LeagueStudy(Study):
         ]
 
 
-def _row(folder: str, name: str, algorithm: Algorithm[Any], table: str) -> Row:
+def _row(folder: str, name: str, algorithm: Algorithm[Any]) -> Row:
     """One algorithm on one dataset; without measures where it cannot take it."""
     data = read_dataset(folder)
-    row: Row = {"table": table, "dataset": data.name, "algorithm": name}
+    row: Row = {"dataset": data.name, "algorithm": name}
     try:
         measured = measure(data.encoded, data.truth, algorithm)
     except ParameterError:

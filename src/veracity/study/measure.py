@@ -18,7 +18,7 @@ from veracity.fit.judging import judge_all
 from veracity.fit.loop import learn, survey_of
 from veracity.inspect.evaluation import N_BINS
 
-__all__ = ["Measured", "accuracy", "calibration_error", "measure"]
+__all__ = ["Measured", "accuracy", "calibration_error", "measure", "right_of_item"]
 
 
 class Measured(NamedTuple):
@@ -52,7 +52,12 @@ def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:
 
     An item of which no fact is true counts as wrong: nobody claims its truth.
     """
-    return float(_judged(truth, score_of_fact)[0].mean())
+    return float(right_of_item(truth, score_of_fact).mean())
+
+
+def right_of_item(truth: Encoded, score_of_fact: FloatArray) -> FloatArray:
+    """Of each item with known truth: the share of its highest facts that is true."""
+    return _judged(truth, score_of_fact)[0]
 
 
 def calibration_error(truth: Encoded, plausibility: FloatArray) -> float:

@@ -18,7 +18,7 @@ from veracity.study.base import Study
 
 __all__ = ["write_page"]
 
-OPTIONS = ("algorithms", "datasets", "most", "parameters", "repeats", "seed")
+OPTIONS = ("algorithms", "datasets", "draws", "most", "parameters", "repeats", "seed", "synthetic")
 """The settings that the command has options for."""
 
 STYLE = """

@@ -28,9 +28,17 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, BySource, Prior, PriorRates
 from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_item
+from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
 from veracity.algorithms.veracity.confusion import Confusions
+from veracity.algorithms.veracity.dispersion import Dispersion, err_alike, telling_items
 from veracity.algorithms.veracity.one_coin import OneCoin
-from veracity.algorithms.veracity.shrinkage import Derived, correlation_of, derived, log_known
+from veracity.algorithms.veracity.shrinkage import (
+    MOST_CORRELATED,
+    Derived,
+    correlation_of,
+    derived,
+    log_known,
+)
 from veracity.algorithms.veracity.two_coin import TwoCoin
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
@@ -148,6 +156,7 @@ class Veracity(Algorithm[Belief]):
         if isinstance(state.model, OneCoin) and state.model.n_attributes > 1:
             attributes = self._step(self.tally_by_attribute, self.learn_by_attribute)
             phases.append(Phase("attributes", (attributes,), self.change_by_attribute))
+        phases.append(Phase("dispersion", (Step(self.tally_dispersion, self.learn_dispersion),)))
         known = (
             Step(self.tally_expected, self.learn_expected),
             Step(self.tally_known, self.learn_known),
@@ -171,22 +180,26 @@ class Veracity(Algorithm[Belief]):
     # --- survey -----------------------------------------------------------------------------------
 
     def tally_survey(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """What the model counts beforehand, and how many pairs of sources there are to count."""
+        """What the model counts beforehand, how many pairs there are, and who coincides."""
         assert not isinstance(state.model, TwoCoin)
         work = 0.0
         if state.dependence is not None:
             n_slots = len(state.dependence.both)
             work = pair_work(block, n_slots, contested=isinstance(state.model, OneCoin))
-        return state.model.tally_survey(block), work
+        n_claims = float(state.claims.sum())
+        apart = log_likelihoods(block, n_claims) if isinstance(state.model, OneCoin) else None
+        return state.model.tally_survey(block), work, apart
 
     def learn_survey(self, state: Belief, total: Tally) -> Belief:
         """Where pairs are too many, only some items will be looked at."""
         assert not isinstance(state.model, TwoCoin)
-        of_model, work = total
-        dependence = state.dependence
+        of_model, work, apart = total
+        dependence, model = state.dependence, state.model.learn_survey(of_model)
+        if isinstance(model, OneCoin):
+            model = model._replace(n_false=n_false_values(apart))
         if dependence is not None:
             dependence = Dependence.unseen(dependence.slots, (work, int(state.claims.sum())))
-        return state._replace(model=state.model.learn_survey(of_model), dependence=dependence)
+        return state._replace(model=model, dependence=dependence)
 
     # --- dependence -------------------------------------------------------------------------------
 
@@ -282,6 +295,25 @@ class Veracity(Algorithm[Belief]):
         assert isinstance(before.model, OneCoin)
         return before.model.change_by_attribute(after.model)  # type: ignore[arg-type]
 
+    # --- dispersion -------------------------------------------------------------------------------
+
+    def tally_dispersion(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """How far items scatter beyond what independent errors would, where there is a choice."""
+        model = state.model
+        assert not isinstance(model, TwoCoin)
+        telling = telling_items(block, float(state.claims.sum()))
+        if isinstance(model, OneCoin):
+            telling = telling.select(telling.n_facts_of_item > 1)
+        if telling.n_items == 0:
+            return Dispersion()
+        return model.scatter(telling, self.derive(telling, state)).summed(telling.n_items)
+
+    def learn_dispersion(self, state: Belief, total: Tally) -> Belief:
+        """Whether voices err alike, as is usual, or each by itself."""
+        assert not isinstance(state.model, TwoCoin)
+        alike = err_alike(Dispersion(*total))
+        return state._replace(model=state.model._replace(alike=alike))
+
     # --- known truths -----------------------------------------------------------------------------
 
     def tally_expected(self, block: Block, state: Belief, turn: Turn) -> Tally:
@@ -290,7 +322,7 @@ class Veracity(Algorithm[Belief]):
         if not isinstance(model, OneCoin) or not block.is_known.any():
             return (None,)
         known = block.select(block.is_known)
-        correlation = model.usual_correlation(state.claims)
+        correlation = model.alike * model.usual_correlation(state.claims)
         return (model.tally_expected(known, self.derive(known, state), correlation),)
 
     def learn_expected(self, state: Belief, total: Tally) -> Belief:
@@ -300,8 +332,8 @@ class Veracity(Algorithm[Belief]):
         return state._replace(model=state.model._replace(expected=total[0]))
 
     def tally_known(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """How likely the known truths are, for every intra-item correlation, as will be judged."""
-        model = state.model.calibrated()
+        """How likely the known truths are, for every intra-item correlation."""
+        model = state.model
         assert not isinstance(model, TwoCoin)
         known = block.select(block.is_known)
         found = self.derive(known, state) if known.n_items else None
@@ -317,9 +349,9 @@ class Veracity(Algorithm[Belief]):
     def learn_known(self, state: Belief, total: Tally) -> Belief:
         """How alike voices err."""
         assert not isinstance(state.model, TwoCoin)
-        usual = state.model.usual_correlation(state.claims)
-        model = state.model._replace(correlation=correlation_of(total[0], usual))
-        return state._replace(model=model)
+        model = state.model
+        correlation = correlation_of(total[0], model.usual_correlation(state.claims), model.alike)
+        return state._replace(model=model._replace(correlation=correlation))
 
     def calibrate(self, state: Belief, prior: PriorRates) -> Belief:
         """Correct what was learned by the known truths."""
@@ -348,6 +380,14 @@ class Veracity(Algorithm[Belief]):
         if state.dependence is not None and state.dependence.is_any:
             rivals["if no source copies another"] = replace(self, mirrors=False)
         return rivals
+
+    def doubted(self, state: Belief) -> Belief:
+        """Where the claims have two readings, that errors seem independent shows nothing."""
+        model = state.model
+        if isinstance(model, TwoCoin):
+            return state
+        correlation = min(model.correlation / model.alike, MOST_CORRELATED)
+        return state._replace(model=model._replace(correlation=correlation, alike=1.0))
 
     def trust(self, state: Belief) -> FloatArray:
         """The accuracy."""

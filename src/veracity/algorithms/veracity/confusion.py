@@ -17,6 +17,7 @@ from veracity.algorithms.rules import (
     logit,
     sigmoid,
 )
+from veracity.algorithms.veracity.dispersion import Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
@@ -62,6 +63,8 @@ class Confusions(NamedTuple):
     correlation: float = 0.0
     """How alike the voices on an item err."""
     plain_strength: float = 1.0
+    alike: float = 1.0
+    """How far the claims show that voices on an item err alike, as they do as a rule."""
 
     @classmethod
     def at_start(cls, prior: PriorRates, n_labels: int, strength: float) -> Confusions:
@@ -140,7 +143,24 @@ class Confusions(NamedTuple):
         """
         mean = float(np.average(self.accuracy, weights=claims))
         between = float(np.average((self.accuracy - mean) ** 2, weights=claims))
-        return MOST_ALIKE / (1.0 + LESS_ALIKE * between / max(mean * (1.0 - mean), SUREST))
+        least = 1.0 + LESS_ALIKE * between / max(mean * (1.0 - mean), SUREST)
+        return MOST_ALIKE / least
+
+    def scatter(self, block: Block, found: Derived) -> Scatter:
+        """By how much more, or less, voices are right on an item than is expected of them."""
+        weight, _ = found
+        label = label_probabilities(label_scores(block, self.weights(block, found)))
+        n_items, n_labels = label.shape
+        item = np.repeat(block.item_of_fact, block.n_supports_of_fact)
+        voice = weight if len(weight) else np.ones(len(item))
+        right = np.diagonal(self.confusion, axis1=1, axis2=2)[block.source_of_support]
+        deviation = np.sqrt(right * (1.0 - right)) * voice[:, None]
+        says = np.repeat(block.label_of_fact, block.n_supports_of_fact)[:, None]
+        beyond = ((says == np.arange(n_labels)) - right) * voice[:, None]
+        first = np.flatnonzero(np.diff(item, prepend=-1))
+        sums = (np.add.reduceat(own, first) for own in (beyond, deviation**2, deviation))
+        of_item = np.repeat(np.arange(n_items), n_labels)
+        return Scatter(of_item, label.ravel(), *(own.ravel() for own in sums))
 
     def calibrated(self) -> Confusions:
         """The confusions as the known truths correct them."""

@@ -9,6 +9,7 @@ import numpy as np
 from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
+from veracity.algorithms.veracity.dispersion import Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
@@ -33,6 +34,10 @@ DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
 """Items by what they tell: several values, one value of several sources, one claim."""
 
 SIDES = 3
+
+DOMINANT = 0.25
+"""The share of all claims from which one source dominates, if it also has that many times as much
+as a source has on average."""
 
 
 class OneCoin(NamedTuple):
@@ -66,8 +71,12 @@ class OneCoin(NamedTuple):
     strength: float
     n_attributes: int
     """One where reliability is not to differ by attribute."""
+    n_false: float = 0.0
+    """How many false values an item has at least, going by how seldom false claims coincide."""
     correlation: float = USUAL_CORRELATION
     """How alike the voices on an item err."""
+    alike: float = 1.0
+    """How far the claims show that voices on an item err alike, as they do as a rule."""
 
     @classmethod
     def at_start(cls, prior: PriorRates, n_attributes: int, strength: float) -> OneCoin:
@@ -173,7 +182,18 @@ class OneCoin(NamedTuple):
         everywhere = shrunk_accuracy(
             right[:, told].sum(axis=1), spoken[:, told].sum(axis=1), self.prior, self.strength
         )
+        if self.is_dominated:
+            disputed = everywhere
         return self._replace(disputed=disputed, accuracy=everywhere)
+
+    @property
+    def is_dominated(self) -> bool:
+        """Whether one source says so much that others are known by it, and it by nobody else.
+
+        Where it is disputed there is then too little to learn from: all items are looked at.
+        """
+        claims = self.spoken.sum(axis=1)
+        return bool(claims.max() > max(DOMINANT * claims.sum(), claims.mean() / DOMINANT))
 
     def learn_by_attribute(self, total: Tally) -> OneCoin:
         """Accuracies by attribute, shrunk towards the source's own: how much, is learned."""
@@ -192,6 +212,28 @@ class OneCoin(NamedTuple):
     def usual_correlation(self, claims: FloatArray) -> float:
         """How alike the voices on an item err, as far as is known without truths."""
         return USUAL_CORRELATION
+
+    def scatter(self, block: Block, found: Derived) -> Scatter:
+        """By how much more, or less, voices are right on an item than is expected of them.
+
+        That none of the values claimed is true has a row for each item, too.
+        """
+        item_of_fact = block.item_of_fact
+        p = plausibilities(block, self.weights(block, found, told=True))
+        none = np.maximum(1.0 - np.add.reduceat(p, block.first_fact_of_item[:-1]), 0.0)
+        weight, _ = found
+        item = np.repeat(item_of_fact, block.n_supports_of_fact)
+        voice = weight if len(weight) else np.ones(len(item))
+        right = self.disputed[block.source_of_support]
+        deviation = np.sqrt(right * (1.0 - right)) * voice
+        expected, variance, together = (
+            np.bincount(item, own, block.n_items)
+            for own in (right * voice, deviation**2, deviation)
+        )
+        says = np.add.reduceat(voice, block.first_support_of_fact[:-1])
+        row = np.append(item_of_fact, np.arange(block.n_items))
+        beyond = np.asarray(np.append(says - expected[item_of_fact], -expected), dtype=np.float64)
+        return Scatter(row, np.append(p, none), beyond, variance[row], together[row])
 
     def tally_expected(self, block: Block, found: Derived, correlation: float) -> FloatArray:
         """How often the sources would be right on known items, were these not known.
@@ -261,7 +303,8 @@ class OneCoin(NamedTuple):
         log_odds, column = self._log_odds(block, told=told)
         nothing = np.zeros(0)
         shrink = design_effect(block, found, correlation) if correlation > 0.0 else nothing
-        of_claim = kernels.weigh_claims(block, log_odds, column, *found, shrink)
+        n_values = np.maximum(block.n_facts_of_item, self.n_false)
+        of_claim = kernels.weigh_claims(block, log_odds, column, n_values, *found, shrink)
         support = logit(self.disputed)
         return Weights("softmax", support, of_claim=of_claim, unclaimed=0.0 if told else None)
 

@@ -12,6 +12,7 @@ from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 __all__ = [
+    "MOST_CORRELATED",
     "SUREST",
     "Derived",
     "correlation_of",
@@ -28,12 +29,9 @@ __all__ = [
 SUREST = 1e-3
 """No rate comes closer to zero or one than this: typing errors happen to the best."""
 
-CORRELATIONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+CORRELATIONS = 2.0 ** np.arange(-6, 3)
 """How alike sources may err on an item for reasons of its own, the intra-item correlation: so many
-times as much as is usual."""
-
-PRIOR_OF_CORRELATIONS = (0.1, 0.2, 0.4, 0.2, 0.1)
-"""How likely each of them is beforehand."""
+times as much as is usual in real data."""
 
 MOST_CORRELATED = 0.6
 
@@ -128,14 +126,22 @@ def log_known(known: Block, judge: Callable[[float], FloatArray], usual: float) 
     return np.array(logs)
 
 
-def correlation_of(log_known: FloatArray, usual: float) -> float:
-    """The correlation to expect, as a geometric mean: the usual one if no truth is known."""
+def correlation_of(log_known: FloatArray, usual: float, alike: float) -> float:
+    """The correlation to expect, as a geometric mean: the usual one if no truth is known.
+
+    `alike` is how far the claims show that sources err alike. Beforehand, a correlation of twice or
+    half as much as that is half as likely.
+
+    >>> round(correlation_of(np.zeros(9), 0.2, 0.5), 6)
+    0.1
+    """
     if not log_known.any():
-        return usual
-    log_joint = log_known + np.log(PRIOR_OF_CORRELATIONS)
+        return usual * alike
+    log_prior = -np.abs(np.log(CORRELATIONS / alike))
+    log_joint = log_known + log_prior
     probability = np.exp(log_joint - np.logaddexp.reduce(log_joint))
     return float(np.exp(probability @ np.log(_correlations(usual))))
 
 
 def _correlations(usual: float) -> FloatArray:
-    return np.minimum(usual * np.array(CORRELATIONS), MOST_CORRELATED)
+    return np.asarray(np.minimum(usual * CORRELATIONS, MOST_CORRELATED))

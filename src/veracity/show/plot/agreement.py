@@ -9,8 +9,8 @@ import polars as pl
 
 from veracity.claims.block import FloatArray, IntArray
 from veracity.dependence.meeting import Met, meetings
+from veracity.doubts.overlap import FEW_SHARED
 from veracity.errors import ParameterError
-from veracity.inspect.overlap import FEW_SHARED
 from veracity.show.plot.figure import Look, altair, finish, look_of
 
 if TYPE_CHECKING:

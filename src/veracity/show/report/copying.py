@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from veracity.inspect.overlap import FEW_SHARED
+from veracity.doubts.overlap import FEW_SHARED
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, paragraph, table
 

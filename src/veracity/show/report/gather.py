@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from veracity.inspect.checking import MOST_CLAIMS_PAIRED, Health, check
+from veracity.inspect.checking import THOROUGH, Health, check
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.show.plot import agreement_table
+from veracity.show.report.asked import Asked, asked_of
 from veracity.show.report.figures import Drawn, draw
-from veracity.show.report.worth import Worth, worth_checking
 
 __all__ = ["Findings", "gather"]
 
@@ -22,14 +22,14 @@ __all__ = ["Findings", "gather"]
 class Findings:
     """What a report tells.
 
-    Runs of older versions were saved without their claims; they have no profile, no health and no
-    explanations. Without known truths there is no evaluation.
+    Runs of older versions were saved without their claims; they have no profile, no health, no
+    questions and no explanations. Without known truths there is no evaluation.
     """
 
     result: Result
     profile: Profile | None
     health: Health | None
-    worth: Worth
+    asked: Asked | None
     drawn: Drawn
     agreement: pl.DataFrame | None
     evaluation: Evaluation | None = None
@@ -53,9 +53,9 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
     tell("checking", 0, 1)
     return Findings(
         result=plain,
-        profile=profile(plain, truth, most_paired=MOST_CLAIMS_PAIRED) if has_claims else None,
+        profile=profile(plain, truth, most_paired=THOROUGH.claims_paired) if has_claims else None,
         health=check(plain) if has_claims else None,
-        worth=worth_checking(plain, tell),
+        asked=asked_of(plain, tell) if has_claims else None,
         drawn=draw(plain, truth, agreement, tell),
         agreement=agreement,
         evaluation=evaluation,

@@ -1,4 +1,4 @@
-"""Items worth checking, each with the reasons for its value."""
+"""Items to look up, the first of them with the reasons for their values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 from veracity.explain import Why, without_keys
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, measure, name, paragraph, table
-from veracity.show.report.summary import thing
+from veracity.show.report.summary import count_contested, thing
 
 __all__ = ["items_to_check"]
 
@@ -19,27 +19,27 @@ MOST_VALUES = 2
 MOST_ROWS = 15
 """So many claims are listed for a value; the others are summed up."""
 
-SHOWN = ("entity", "attribute", "fact", "value", "settled_on", "plausibility", "uncertainty",
-         "runner_up", "margin", "spread", "conflict", "values", "claims")  # fmt: skip
+SHOWN = ("entity", "attribute", "fact", "settled_on", "plausibility", "values", "claims", "why")
 
 
 def items_to_check(found: Findings) -> str:
-    """The items that are most worth to look up, and why the first of them have their values."""
-    items, contested, explained = found.worth
+    """The items to look up, and why the first of them have their values."""
+    if found.asked is None:
+        return paragraph("This run was saved without its claims, so there is nothing to ask.")
+    items, explained = found.asked
     things = thing(found.result, 2)
     if items.is_empty():
         return paragraph(f"No {things} are contested: there is nothing to check against another.")
-    how = (
-        "the claims lie far from the estimate, and there are many of them"
-        if found.result.kind == "numeric"
-        else "the margin is small, many claims say otherwise, and there are many claims"
-    )
-    shown = items.select(column for column in SHOWN if column in items.columns)
+    shown = items.with_columns(pl.col("values").list.join(" | "))
+    if found.result.kind == "numeric":
+        shown = shown.drop("plausibility")
+    shown = shown.select(column for column in SHOWN if column in shown.columns)
     look = Look(
-        caption=f"{things.capitalize()} most worth checking",
-        of=contested,
+        caption=f"{things.capitalize()} to look up, the most helpful first",
+        of=max(count_contested(found.result) - found.result.run.input.known, len(shown)),
         sortable=True,
         searchable=True,
+        headings={"values": "values to choose from"},
         cells={shown.columns[0]: _Linked(items, shown.columns[0], len(explained))},
     )
     reasons = "".join(
@@ -50,7 +50,8 @@ def items_to_check(found: Findings) -> str:
     )
     if reasons:
         reasons = f"<h3>Why the first {len(explained)} have their values</h3>{reasons}"
-    return f"{paragraph(f'Those come first where {how}.')}{table(shown, look)}{reasons}"
+    told = "Those come first whose true value would help most: give it as a known truth."
+    return f"{paragraph(told)}{table(shown, look)}{reasons}"
 
 
 class _Linked:
@@ -71,7 +72,7 @@ class _Linked:
 def _title(item: dict[str, Any]) -> str:
     """The item and its value, in one line."""
     names = (item[key] for key in ("entity", "attribute", "fact") if key in item)
-    value = item.get("settled_on", item.get("value"))
+    value = item["settled_on"]
     told = str(value).lower() if isinstance(value, bool) else value
     return f"<b>{' · '.join(map(name, names))}</b>{'' if value is None else f': {name(told)}'}"
 

@@ -13,7 +13,7 @@ from veracity.result.warnings import DataWarning
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, bullets, details, paragraph, share, table, text
 
-__all__ = ["key_numbers", "summary", "thing", "told"]
+__all__ = ["count_contested", "key_numbers", "summary", "thing", "told"]
 
 SURE = 0.95
 """Values from this plausibility on are called sure."""
@@ -35,7 +35,7 @@ def key_numbers(found: Findings) -> list[tuple[str, str]]:
         (thing(found.result, 2), f"{given.items:,}"),
         ("sources", f"{given.sources:,}"),
         ("claims", f"{given.claims:,}"),
-        ("contested", share(_n_contested(found.result) / max(given.items, 1))),
+        ("contested", share(count_contested(found.result) / max(given.items, 1))),
     ]
     if "plausibility" in truths.columns:
         numbers.append(("expected to be wrong", _about(_expected_wrong(found.result))))
@@ -68,7 +68,7 @@ def thing(result: Result, number: int) -> str:
 
 def _given(result: Result) -> str:
     given = result.run.input
-    n_items, n_contested = given.items, _n_contested(result)
+    n_items, n_contested = given.items, count_contested(result)
     things = thing(result, n_items)
     sources = "1 source makes" if given.sources == 1 else f"{given.sources:,} sources make"
     claims = "1 claim" if given.claims == 1 else f"{given.claims:,} claims"
@@ -80,7 +80,8 @@ def _given(result: Result) -> str:
     return f"{start}; {n_contested:,} of them ({differ}) {verb} contested."
 
 
-def _n_contested(result: Result) -> int:
+def count_contested(result: Result) -> int:
+    """Of how many items sources say different things."""
     truths = result.tables.truths
     contested = truths.filter("contested")
     return contested.select(pl.col("^(entity|attribute|fact)$")).n_unique() if len(contested) else 0

@@ -12,8 +12,8 @@ from veracity.algorithms.rules import is_best_of_item, item_sums
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
 from veracity.claims.encode import Encoded
 from veracity.claims.schema import Kind
+from veracity.doubts.overlap import joined
 from veracity.engines import Held
-from veracity.inspect.overlap import joined
 from veracity.result.warnings import DataWarning, count, data_warning, some
 
 __all__ = ["Taken", "by_vote", "differs", "flip_risk", "near_copies", "taken", "vote"]

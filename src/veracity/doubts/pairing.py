@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.algorithms.base import Turn
-from veracity.claims.block import SAME, Block, FloatArray, IntArray
+from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray, IntArray
 from veracity.claims.encode import Encoded
+from veracity.claims.schema import Kind
 from veracity.dependence.pairs import (
     PAIR_RULE,
     Pairs,
@@ -22,7 +24,7 @@ from veracity.dependence.pairs import (
 )
 from veracity.engines import Held, Local
 
-__all__ = ["pairs_table", "some_items"]
+__all__ = ["as_named_values", "pairs_table", "some_items"]
 
 USUAL_DIFFERENCES = 10.0
 """So many differences every pair is taken to have beside those seen: a few claims prove nothing."""
@@ -31,15 +33,10 @@ MOST_PAIRS = 1_000
 """How many pairs are told of, at most."""
 
 
-def some_items(blocks: list[Block], most_claims: int) -> list[Block]:
+def some_items(blocks: Sequence[Block], most_claims: int) -> list[Block]:
     """Items drawn at random, always the same ones, with about so many claims in all."""
     share = most_claims / sum(len(block.source_of_support) for block in blocks)
-    chosen = []
-    for block in blocks:
-        is_kept = np.random.default_rng(block.number).random(block.n_items) < share
-        is_kept[0] = True  # none would be too few
-        chosen.append(block.select(is_kept))
-    return chosen
+    return [block.select(block.drawn(share)) for block in blocks]
 
 
 def pairs_table(encoded: Encoded, blocks: list[Block], *, has_truth: bool) -> pl.DataFrame:
@@ -101,3 +98,31 @@ def _look_at_pairs(block: Block, state: tuple[Pairs, int], turn: Turn) -> tuple[
 
 def _sum(group: IntArray, weight: NDArray[Any], n_groups: int) -> FloatArray:
     return np.bincount(group, weight, n_groups).astype(np.float64)
+
+
+def as_named_values(block: Block, kind: Kind) -> Block:
+    """The block; binary facts as items whose values are false and true."""
+    if kind == "numeric":
+        return _with_known_values(block)
+    if kind != "binary":
+        return block
+    n_items, known = block.n_items, block.known_of_fact
+    value_of_voice = 2 * block.item_of_voice + block.affirms
+    order = np.argsort(value_of_voice, kind="stable")
+    values, first_support = np.unique(value_of_voice[order], return_index=True)
+    known_of_value = known[values // 2]
+    is_right = known_of_value == values % 2
+    return block._replace(
+        first_fact_of_item=np.searchsorted(values, 2 * np.arange(n_items + 1)),
+        first_support_of_fact=np.append(first_support, len(order)),
+        source_of_support=block.source_of_voice[order],
+        known_of_fact=np.where(known_of_value == UNKNOWN, UNKNOWN, is_right.astype(np.int64)),
+        label_of_fact=(values % 2).astype(np.int32),
+    )
+
+
+def _with_known_values(block: Block) -> Block:
+    """Numbers as values, which are equal to what is known, or not."""
+    known = np.repeat(block.known_number_of_item, block.n_facts_of_item)
+    is_right = (block.number_of_fact == known).astype(np.int8)
+    return block._replace(known_of_fact=np.where(np.isnan(known), UNKNOWN, is_right))

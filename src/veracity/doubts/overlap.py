@@ -18,6 +18,9 @@ __all__ = ["FEW_SHARED", "joined", "overlap_warnings"]
 FEW_SHARED = 5
 """A source that shares fewer items with others can hardly be judged."""
 
+MOST_MARKS = 4_000_000
+"""Pairs of sources that are marked in a table; where there are more, they are sorted."""
+
 
 def overlap_warnings(held: Held, survey: Survey) -> list[DataWarning]:
     """What the overlap of the sources tells, whatever they say."""
@@ -80,13 +83,16 @@ def _parts(held: Held, survey: Survey) -> pl.DataFrame:
 
 
 def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
-    """Each source of the block, and one of those it is joined with there."""
-    item = block.item_of_voice
-    part = joined(block.source_of_voice, n_sources + item, n_sources + block.n_items)
-    sources = np.unique(block.source_of_voice)
-    first = np.full(int(part.max()) + 1, -1, dtype=np.int64)
-    first[part[sources][::-1]] = sources[::-1]
-    return (sources, first[part[sources]]), turn.memory
+    """Pairs of sources that speak of the same item, enough to join all that do."""
+    first = block.source_of_voice[block.first_voice_of_item[:-1]].astype(np.int64)
+    pair = np.repeat(first, block.n_voices_of_item) * n_sources + block.source_of_voice
+    if n_sources**2 <= MOST_MARKS:
+        is_there = np.zeros(n_sources**2, dtype=np.bool_)
+        is_there[pair] = True
+        pair = np.flatnonzero(is_there)
+    else:
+        pair = np.unique(pair)
+    return (pair // n_sources, pair % n_sources), turn.memory
 
 
 def _count_parts(block: Block, part_of_source: IntArray, turn: Turn) -> tuple[Any, Any]:

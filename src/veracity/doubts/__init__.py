@@ -1,0 +1,122 @@
+"""What speaks against believing an answer: found in its claims, and told with the answer itself.
+
+`discover` notes what is serious, as far as it can be seen in little time; `check` looks longer, and
+tells the rest, too. Both ask `find_doubts`, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from veracity.claims.encode import Encoded
+from veracity.doubts.conflicts import flip_risk, near_copies
+from veracity.doubts.overlap import overlap_warnings
+from veracity.doubts.pairing import as_named_values, pairs_table, some_items
+from veracity.doubts.spelling import spelling_warnings
+from veracity.doubts.voting import AgainstVote, against_vote
+from veracity.engines import Held, Local
+from veracity.fit.loop import survey_of
+from veracity.result import Result
+from veracity.result.tables import TablesOfPart
+from veracity.result.warnings import DataWarning, data_warning, few_conflicts, two_readings
+
+__all__ = ["AgainstVote", "Doubts", "Effort", "find_doubts", "with_doubts"]
+
+NOTED_OTHERWISE = ("two-readings", "lone-sources")
+"""What every answer has a note of its own for."""
+
+
+class Effort(NamedTuple):
+    """How long to look: in about how many claims, or facts.
+
+    `claims_compared` is for what sources say, `claims_paired` for who says the same (none: that is
+    not looked for), `facts_spelt` for how it is written.
+    """
+
+    claims_compared: int
+    claims_paired: int
+    facts_spelt: int
+
+
+QUICK = Effort(claims_compared=100_000, claims_paired=20_000, facts_spelt=1_000)
+"""What may be looked at before an answer is given."""
+
+
+class Doubts(NamedTuple):
+    """Warnings, serious ones first; and how far the answer differs from a vote, if it can."""
+
+    warnings: list[DataWarning]
+    against_vote: AgainstVote | None
+
+
+def with_doubts(result: Result, held: Held, answers: Sequence[Any]) -> Result:
+    """The result, with a note on all that makes it untrustworthy."""
+    assert result.encoded is not None
+    effort = QUICK._replace(claims_paired=0) if _looked_for_copies(result) else QUICK
+    found = find_doubts(result, held, answers, effort).warnings
+    notes = [
+        f"{one.name}: {one.seen}"
+        for one in found
+        if one.severity == "serious" and one.name not in NOTED_OTHERWISE
+    ]
+    result.run = replace(result.run, notes=[*result.run.notes, *notes])
+    return result
+
+
+def _looked_for_copies(result: Result) -> bool:
+    """Whether the algorithm counts copies once: then no opinion was counted several times."""
+    fitted = result.fitted
+    return fitted is not None and fitted.algorithm.copies(fitted.state) is not None
+
+
+def find_doubts(result: Result, held: Held, answers: Sequence[Any], effort: Effort) -> Doubts:
+    """What is to be said against an answer and its claims, which an engine holds."""
+    encoded, against = result.encoded, None
+    assert encoded is not None
+    survey = survey_of(held, encoded.kind, encoded.names)
+    found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
+    if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
+        some, plausibility = encoded.drawn_with(answers, effort.claims_compared)
+        make = TablesOfPart(encoded.kind)
+        facts = [make(part, own)[1] for part, own in zip(some.parts, plausibility, strict=True)]
+        against = against_vote(some, pl.concat(facts))
+        told = _in_values(some, result, against, effort)
+        if some.n_items < encoded.n_items:
+            seen_in = f" (as {some.n_items:,} of {encoded.n_items:,} items show)"
+            told = [replace(one, seen=one.seen + seen_in) for one in told]
+        found += told
+    return Doubts(sorted(found, key=lambda warning: warning.severity != "serious"), against)
+
+
+def _in_values(
+    encoded: Encoded, result: Result, against: AgainstVote, effort: Effort
+) -> list[DataWarning]:
+    """What is told by how sources differ, and by how values are written."""
+    n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
+    found = few_conflicts(against.contested, n_shared)
+    if not found:
+        with Local().hold(encoded.blocks) as held:
+            found = _in_conflict(held, encoded, result, against, effort)
+    if not result.run.normalisation:
+        found += spelling_warnings(encoded, effort.facts_spelt)
+    return found
+
+
+def _in_conflict(
+    held: Held, encoded: Encoded, result: Result, against: AgainstVote, effort: Effort
+) -> list[DataWarning]:
+    """What is told by how sources differ."""
+    found = flip_risk(held, encoded, result.tables.sources)
+    if effort.claims_paired:
+        blocks = some_items(encoded.blocks, effort.claims_paired)
+        named = [as_named_values(block, encoded.kind) for block in blocks]
+        pairs = pairs_table(encoded, named, has_truth=False)
+        found += near_copies(held, encoded, pairs, against.contested)
+    if against.share > 1 / 3:
+        serious = against.share > 1 / 2
+        found.append(data_warning("far-from-vote", str(against), against.examples, serious=serious))
+    return found

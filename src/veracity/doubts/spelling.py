@@ -1,0 +1,65 @@
+"""How values are written: what normalising would merge, or leave out."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.encode import Encoded, Part
+from veracity.claims.normalise import normalise
+from veracity.result.warnings import DataWarning, data_warning, some
+
+__all__ = ["spelling_warnings"]
+
+
+def spelling_warnings(encoded: Encoded, most_facts: int) -> list[DataWarning]:
+    """Values that normalising would merge or leave out, in about so many facts."""
+    step = -(-encoded.n_facts // most_facts)
+    tables = [_spelt(part, step) for part in encoded.parts]
+    facts = pl.concat([table for table in tables if table is not None] or [pl.DataFrame()])
+    if facts.is_empty() or facts["value"].dtype != pl.String:
+        return []
+    _, normalised = normalise(facts, claims_kind=encoded.kind)
+    is_empty = pl.col("change") == "no value"
+    empty = facts.join(normalised.changes.filter(is_empty), on="before", how="semi")
+    keys = [*encoded.parts[0].items.columns, "value"]
+    return _merged(normalised.rows, keys) + _placeholders(empty, int(facts["claims"].sum()))
+
+
+def _spelt(part: Part, step: int) -> pl.DataFrame | None:
+    """The facts of every so many items, with how they are written, and by how many."""
+    if part.values is None:
+        return None
+    item = part.block.item_of_fact
+    tried = np.flatnonzero(item % step == 0)
+    return part.items[item[tried]].with_columns(
+        value=part.values.gather(tried),
+        before=part.values.gather(tried),
+        claims=part.block.n_supports_of_fact[tried],
+    )
+
+
+def _merged(facts: pl.DataFrame, keys: list[str]) -> list[DataWarning]:
+    """Facts that became the same; `before` is how they were written."""
+    merged = facts.group_by(keys).agg("before", spellings=pl.len(), claims=pl.col("claims").sum())
+    n_merged = len(facts) - len(merged)
+    if n_merged < 0.05 * max(len(facts), 1):
+        return []
+    merged = merged.sort(
+        "spellings", "claims", *keys, descending=[True, True, *(False for _ in keys)]
+    )
+    spelt = some(merged["before"][0].sort().to_list())
+    seen = f"normalising would merge {n_merged / len(facts):.0%} of the values of items with "
+    seen += f"others; of one item they are {spelt}"
+    evidence = merged.head(10).with_columns(pl.col("before").list.sort().list.join(" | "))
+    return [data_warning("spellings", seen, evidence, serious=n_merged >= 0.2 * len(facts))]
+
+
+def _placeholders(facts: pl.DataFrame, n_claims: int) -> list[DataWarning]:
+    n_empty = int(facts["claims"].sum())
+    if n_empty < 0.01 * n_claims:
+        return []
+    said = facts.group_by("value").agg(pl.col("claims").sum())
+    said = said.sort("claims", "value", descending=[True, False])
+    seen = f"{n_empty / n_claims:.0%} of the claims name no value: {some(said['value'].to_list())}"
+    return [data_warning("placeholders", seen, said.head(10), serious=n_empty >= 0.1 * n_claims)]

@@ -1,0 +1,128 @@
+"""What the address of a database says, without ever showing its password."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote
+
+from veracity.errors import ParameterError
+
+__all__ = ["Address", "address_of", "database_file", "is_address"]
+
+SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9.-]+)(?P<driver>\+\w+)?://")
+
+SYSTEMS = {
+    "postgresql": "PostgreSQL",
+    "postgres": "PostgreSQL",
+    "sqlite": "SQLite",
+    "duckdb": "DuckDB",
+}
+"""What the schemes of addresses stand for."""
+
+ILL_PLACED = re.compile(r"[@/:?#]")
+"""Characters at which servers cut a password in parts, where they are not written as %40."""
+
+FILE_MARKS = {"SQLite": (0, b"SQLite format 3\0"), "DuckDB": (8, b"DUCK")}
+"""At which byte the files of a database have which mark."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a database is, what it is, and which of its tables or schemas is meant."""
+
+    system: str
+    location: str = field(repr=False)
+    """A URI as the server's own programs take it, with the password; or the path of a file."""
+    shown: str
+    """The address without its password and options."""
+    part: str | None = None
+    """What stands behind the ``#``: a table, or where tables are to be written."""
+
+    @property
+    def secrets(self) -> set[str]:
+        """What must not appear in any message, spelt in each way it could."""
+        if self.system != "PostgreSQL":
+            return set()
+        body, _, options = self.location.partition("://")[2].partition("?")
+        user_info, at, host = body.rpartition("@")
+        told = {value for name, value in parse_qsl(options) if "password" in name.lower()}
+        told |= {user_info.partition(":")[2] if at else _false_port(host)}
+        parts = {part for word in told for part in ILL_PLACED.split(word)}
+        return (parts | told | set(map(unquote, told))) - {""}
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a database, or of something else that is no file.
+
+    >>> is_address("postgresql://ana@db.example/shop"), is_address("claims.csv")
+    (True, False)
+    """
+    return SCHEME.match(text) is not None
+
+
+def address_of(text: str) -> Address:
+    """What an address says.
+
+    >>> address = address_of("postgres://ana:secret@db.example/shop?sslmode=require#claims")
+    >>> address.shown, address.part
+    ('postgresql://ana@db.example/shop', 'claims')
+    """
+    found = SCHEME.match(text)
+    rest, part = _without_part(text[found.end() if found else 0 :])
+    scheme = found["scheme"].lower() if found else ""
+    system = SYSTEMS.get(scheme)
+    if system is None:
+        raise ParameterError(
+            f"{scheme}://...: addresses begin with postgresql://, sqlite:/// or duckdb:///; for "
+            "other databases, hand a connection to veracity.read_database"
+        )
+    if system == "PostgreSQL":
+        return Address(system, f"postgresql://{rest}", f"postgresql://{_hidden(rest)}", part)
+    if not rest.startswith("/") or not rest[1:] or rest[1:] == ":memory:":
+        raise ParameterError(
+            f"{scheme}://{rest}: this names no file; write {scheme}:///claims.db for a file in "
+            f"this folder, {scheme}:////data/claims.db for another"
+        )
+    return Address(system, rest[1:], f"{scheme}://{rest}", part)
+
+
+def database_file(path: str | os.PathLike[str]) -> Address | None:
+    """The address of a file that is a database, whatever its name says; None if it is none."""
+    file = Path(path)
+    if not file.is_file():
+        return None
+    with file.open("rb") as opened:
+        head = opened.read(16)
+    for system, (place, mark) in FILE_MARKS.items():
+        if head[place : place + len(mark)] == mark:
+            return Address(system, str(file), f"{system.lower()}:///{file}")
+    return None
+
+
+def _without_part(rest: str) -> tuple[str, str | None]:
+    """What stands before and behind the ``#``; in a password it is none."""
+    head, mark, part = rest.rpartition("#")
+    if not mark or "@" in part:
+        return rest, None
+    return head, unquote(part) or None
+
+
+def _hidden(rest: str) -> str:
+    """User, host and database of an address: no password, and none of the options."""
+    body = rest.partition("?")[0]
+    user_info, at, host = body.rpartition("@")
+    if at:
+        return f"{user_info.partition(':')[0]}@{host}"
+    return host.partition(":")[0] if _false_port(host) else host
+
+
+def _false_port(host: str) -> str:
+    """What stands in the place of a port and is no number: a password whose host was forgotten."""
+    for each in host.partition("/")[0].split(","):
+        port = each.rpartition("]")[2].partition(":")[2]
+        if port and not port.isdigit():
+            return port
+    return ""

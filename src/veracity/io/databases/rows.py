@@ -1,0 +1,195 @@
+"""What is asked of a database, and its rows, which are read when they are wanted."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from veracity.errors import ParameterError, UnreadableDatabase
+from veracity.io.databases.address import Address, address_of, database_file, is_address
+from veracity.io.databases.arrow import Adbc, DuckDb, Postgres
+from veracity.io.databases.base import Database, TableName
+from veracity.io.databases.dbapi import DbApi, SqlAlchemy, Sqlite
+
+__all__ = ["Selection", "StreamedRows", "column_names", "selection_of"]
+
+OPENED = {"PostgreSQL": Postgres.opened, "SQLite": Sqlite.opened, "DuckDB": DuckDb.opened}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """A table, or what a query gives, of a database that is named by an address or connected to."""
+
+    database: Any = field(repr=False)
+    table: str | None = None
+    query: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.table is not None and self.query is not None:
+            raise ParameterError(f"{self.place}: name a table or give a query, not both")
+
+    @property
+    def place(self) -> str:
+        """What messages call the database."""
+        if isinstance(self.database, Address):
+            return self.database.shown
+        return f"the {type(self.database).__module__.split('.')[0].lstrip('_')} connection"
+
+    @property
+    def name(self) -> str:
+        """What messages call the rows."""
+        return f"{self.place}, " + ("the query" if self.table is None else f"table {self.table}")
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Database]:
+        """The database; a connection that was made here is closed here."""
+        with self._database() as database, database.reading():
+            yield database
+
+    def _database(self) -> AbstractContextManager[Database]:
+        given = self.database
+        if isinstance(given, Address):
+            return OPENED[given.system](given)
+        if hasattr(given, "exec_driver_sql") or hasattr(given, "dialect"):
+            return SqlAlchemy.opened(given, self.place)
+        return contextlib.nullcontext(_connected(given, self.place))
+
+    def sql(self, database: Database) -> str:
+        """The query, or one for the table; the database is asked which tables it has."""
+        if self.query is not None:
+            return self.query
+        tables = database.tables()
+        if self.table is None:
+            raise UnreadableDatabase(
+                f"{self.place}: this is a database; name a table with --table, or as "
+                f"{self.place}#TABLE, or give a --query; there {_told(tables)}"
+            )
+        if tables is None:
+            return f"select * from {database.quoted(*self.table.split('.'))}"
+        found = next(
+            (t for t in tables if (t.is_visible and t.name == self.table)),
+            next((t for t in tables if f"{t.schema}.{t.name}" == self.table), None),
+        )
+        if found is None:
+            raise UnreadableDatabase(
+                f"{self.place}: there is no table '{self.table}'; {_near(self.table, tables)}"
+            )
+        return f"select * from {database.quoted(found.schema, found.name)}"
+
+
+def _connected(given: Any, name: str) -> Database:  # noqa: ANN401 - any connection
+    """The way to talk to a database by a connection that was given."""
+    if hasattr(given, "adbc_get_info"):
+        is_postgres = given.adbc_get_info().get("vendor_name") == "PostgreSQL"
+        return Postgres(given, name) if is_postgres else Adbc(given, name)
+    if type(given).__module__.lstrip("_").startswith("duckdb"):
+        return DuckDb(given, name)
+    if type(given).__module__.startswith("sqlite3"):
+        return Sqlite(given, name)
+    return DbApi(given, name)
+
+
+def selection_of(
+    database: object, query: str | None = None, *, table: str | None = None
+) -> Selection:
+    """What is asked of a database: an address, the path of its file, or a connection."""
+    if isinstance(database, str | os.PathLike):
+        text = os.fspath(database)
+        address = address_of(text) if is_address(text) else database_file(text)
+        if address is None:
+            raise ParameterError(
+                f"{text}: a table or a query can be asked of a database only, and this is none"
+            )
+        if address.part is not None and table is not None:
+            raise ParameterError(f"{address.shown}: the table is named twice")
+        named = table if query is not None or table is not None else address.part
+        return Selection(database=replace(address, part=None), table=named, query=query)
+    if not hasattr(database, "cursor") and not hasattr(database, "dialect"):
+        raise ParameterError(
+            f"a {type(database).__name__} is no database; give an address such as "
+            "postgresql://user@host/database, a connection, or an engine of SQLAlchemy"
+        )
+    return Selection(database=database, table=table, query=query)
+
+
+def _told(tables: list[TableName] | None) -> str:
+    names = [table.shown for table in tables or ()]
+    if not names:
+        return "is none" if tables is not None else "may be some"
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return ("is " if len(names) == 1 else "are ") + ", ".join(names[:12]) + more
+
+
+def _near(wanted: str, tables: list[TableName]) -> str:
+    """The names that may have been meant, or all."""
+    by_lower_name = {table.shown.lower(): table.shown for table in tables}
+    by_lower_name |= {table.name.lower(): table.shown for table in tables}
+    near = difflib.get_close_matches(wanted.lower(), by_lower_name, n=1, cutoff=0.75)
+    return f"did you mean '{by_lower_name[near[0]]}'?" if near else f"there {_told(tables)}"
+
+
+@dataclass(frozen=True)
+class StreamedRows:
+    """Rows of a database, as lazy as a `LazyFrame`: read in batches, and only what is wanted.
+
+    A connection is made for each question and ends with it, so nothing is left open.
+    """
+
+    selection: Selection
+    schema: pl.Schema
+    """The columns that are read."""
+    steps: tuple[tuple[str, tuple[pl.Expr, ...]], ...] = ()
+    """What is done with each batch."""
+
+    @classmethod
+    def of(cls, selection: Selection, names: Iterable[str] | None = None) -> StreamedRows:
+        """All columns of a selection, or those of these names; others are not read."""
+        with selection.opened() as database:
+            sql = selection.sql(database)
+            chosen = database.names(sql) if names is None else list(names)
+            return cls(selection, database.schema(sql, chosen))
+
+    def select(self, expressions: Iterable[pl.Expr]) -> StreamedRows:
+        """As `LazyFrame.select` does, for expressions that look at one row."""
+        return replace(self, steps=(*self.steps, ("select", tuple(expressions))))
+
+    def with_columns(self, *expressions: pl.Expr) -> StreamedRows:
+        """As `LazyFrame.with_columns` does, for expressions that look at one row."""
+        return replace(self, steps=(*self.steps, ("with_columns", expressions)))
+
+    def collect_schema(self) -> pl.Schema:
+        """The names and types of the columns."""
+        return self._shaped(self.schema.to_frame()).schema
+
+    def count(self) -> int:
+        """How many rows there are."""
+        with self.selection.opened() as database:
+            return database.count(self.selection.sql(database))
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """The rows, at least one batch of them."""
+        n_batches = 0
+        with self.selection.opened() as database:
+            for batch in database.batches(self.selection.sql(database), self.schema):
+                n_batches += 1
+                yield self._shaped(batch)
+        if not n_batches:
+            yield self._shaped(self.schema.to_frame())
+
+    def _shaped(self, batch: pl.DataFrame) -> pl.DataFrame:
+        for step, expressions in self.steps:
+            batch = getattr(batch, step)(expressions)
+        return batch
+
+
+def column_names(selection: Selection) -> list[str]:
+    """The names of all columns of a selection."""
+    with selection.opened() as database:
+        return database.names(selection.sql(database))

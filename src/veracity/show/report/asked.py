@@ -1,0 +1,51 @@
+"""Which items to look up first, and why they have their values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+
+from veracity.claims.schema import keys_of
+from veracity.explain import Why
+from veracity.progress import Progress
+from veracity.questions import questions_of
+from veracity.result import Result
+
+__all__ = ["MOST_ASKED", "MOST_EXPLAINED", "Asked", "asked_of"]
+
+MOST_ASKED = 200
+"""So many items are listed."""
+
+MOST_EXPLAINED = 20
+"""So many of them are explained."""
+
+
+class Asked(NamedTuple):
+    """The questions, with what each item is settled on; explanations of the first of them."""
+
+    questions: pl.DataFrame
+    explained: tuple[Why, ...]
+
+
+def asked_of(result: Result, tell: Progress) -> Asked:
+    """What `Result.questions` asks for, with reasons for the first answers."""
+    questions = questions_of(result, MOST_ASKED)
+    keys = keys_of(questions)
+    shown = questions.join(
+        _settled(result, keys), on=keys, how="left", maintain_order="left", nulls_equal=True
+    )
+    explained = []
+    for number, row in enumerate(questions.head(MOST_EXPLAINED).iter_rows(named=True)):
+        tell("explaining", number, MOST_EXPLAINED)
+        explained.append(result.why(*(row[key] for key in keys)))
+    return Asked(shown, tuple(explained))
+
+
+def _settled(result: Result, keys: list[str]) -> pl.DataFrame:
+    """What each item is settled on: its value, or its values where several may be true."""
+    truths = result.tables.truths
+    if result.kind != "multiple":
+        return truths.select(*keys, settled_on="value")
+    values = pl.col("value").cast(pl.String).sort().str.join(", ")
+    return truths.group_by(keys, maintain_order=True).agg(settled_on=values)

@@ -1,0 +1,260 @@
+"""What answers are worth: asked for by `questions`, drawn at random, or where margins are small."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms import Algorithm
+from veracity.algorithms.veracity import Veracity
+from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
+from veracity.discovery import answer
+from veracity.errors import NotConverged, ParameterError
+from veracity.questions import questions_of
+from veracity.result import Result
+from veracity.study.base import Row, Study
+from veracity.study.data import Judged, check_datasets, read_dataset, require_names
+from veracity.study.figures import asking_figure
+from veracity.study.measure import right_of_item
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+__all__ = ["AskingStudy"]
+
+ASKED, RANDOM, MARGIN = "asked", "random", "smallest margin"
+"""How the items to look up are chosen."""
+
+BATCH = 10
+"""So many answers come in before it is asked again."""
+
+MOST_ASKED = 0.5
+"""The share of the items that is asked for at most: of fewer there would be little left to tell."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskingStudy(Study):
+    """How far answers help, by how many there are and how their items were chosen.
+
+    Parameters
+    ----------
+    datasets
+        Folders with claims and truth; ``+normalised`` behind one has its values normalised.
+    budgets
+        After how many answers it is measured.
+    draws
+        How often items are drawn at random.
+    seed
+        Where the drawing starts.
+    """
+
+    name: ClassVar[str] = "asking"
+    title: ClassVar[str] = "What answers are worth"
+    about: ClassVar[str] = (
+        "The default judges each dataset while answers come in, ten at a time: those that "
+        "result.questions asks for, those of items with the smallest margins, or those of items "
+        "drawn at random. Only items whose truth is known take part, since of others nobody could "
+        "answer. 'Accuracy' is on all of them, where what was answered is right; 'others' is on "
+        "those that were not asked for, and 'others before' what the answer without known truths "
+        "has there."
+    )
+
+    datasets: tuple[str, ...]
+    budgets: tuple[int, ...] = (0, 10, 20, 30, 50, 100)
+    draws: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_names(self.datasets)
+        if self.draws < 1:
+            raise ParameterError(f"study: draws must be at least 1, got {self.draws}")
+        if not self.budgets or any(b < 0 or b % BATCH for b in self.budgets):
+            raise ParameterError(
+                f"study: budgets must be multiples of {BATCH}, got {list(self.budgets)}"
+            )
+
+    def check(self) -> None:
+        """Every dataset must be there."""
+        check_datasets(self.datasets)
+
+    def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
+        """One task a dataset and way to choose items; several where chance chooses."""
+        ways = [(ASKED, 0), (MARGIN, 0), *((RANDOM, draw) for draw in range(self.draws))]
+        return [f"{how}|{draw}|{folder}" for folder in self.datasets for how, draw in ways]
+
+    def do(self, task: str) -> list[Row]:
+        """Let answers come in."""
+        how, draw, folder = task.split("|", maxsplit=2)
+        data = read_dataset(folder, known_only=True)
+        return _curve(data, how, [self.seed, int(draw)], sorted(set(self.budgets)))
+
+    def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Accuracies by number of answers; where two readings are, what decided between them."""
+        return {
+            "asking": _spread(rows, "accuracy"),
+            "others": _spread(rows, "others"),
+            "two_readings": _two_readings(rows),
+            "curves": _means(rows),
+        }
+
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+        """Accuracy against the number of answers, one field a dataset."""
+        return {"asking": asking_figure(tables["curves"])}
+
+    def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
+        """Where asking is worse than chance, and whether twenty answers decide between readings."""
+        said = []
+        for measure, meant in (("accuracy", "on all items"), ("others", "on the others")):
+            worse = _worse_than_chance(tables["curves"], measure)
+            said += [
+                f"{row['dataset']}: after {row['budget']} answers, asked {row['asked']:.3f} "
+                f"{meant}, at random {row['random']:.3f}: worse than chance"
+                for row in worse.iter_rows(named=True)
+            ]
+        said = said or ["nowhere is asking worse than chance"]
+        return said + [
+            f"{row['dataset']}: two readings; after {row['budget']} answers {row['others']:.3f} on "
+            f"the others, the better reading has {row['better_reading']:.3f}"
+            for row in tables["two_readings"].iter_rows(named=True)
+        ]
+
+
+# --- answers come in ------------------------------------------------------------------------------
+
+
+def _curve(data: Judged, how: str, seed: Sequence[int], budgets: Sequence[int]) -> list[Row]:
+    """One row per budget: how right the answer is when so many items are known."""
+    can_answer = np.concatenate([block.is_known for block in data.truth.blocks])
+    is_known = np.zeros_like(can_answer)
+    drawn = np.random.default_rng(seed).permutation(np.flatnonzero(can_answer))
+    result = _answered(data, is_known, Veracity())
+    readings = [_right(data, one) for one in (result, *_read_otherwise(data, result))]
+    rows = []
+    for budget in budgets:
+        if budget > MOST_ASKED * can_answer.sum():
+            break
+        while is_known.sum() < budget:
+            if how == RANDOM:
+                chosen = drawn[:budget]
+            else:
+                chosen = _chosen(result, can_answer & ~is_known, is_asked=how == ASKED)
+            if not len(chosen):
+                break  # nobody differs any more: there is nothing to ask
+            is_known[chosen] = True
+            result = _answered(data, is_known, Veracity())
+        measured = _measured(_right(data, result), readings, is_known[can_answer])
+        rows.append({"dataset": data.name, "how": how, "budget": budget, **measured})
+    return rows
+
+
+def _answered(data: Judged, is_known: BoolArray, algorithm: Algorithm[Any]) -> Result:
+    """What is found if the truths of some items are known."""
+    known = [
+        np.where(np.repeat(own, block.n_facts_of_item), block.known_of_fact, UNKNOWN)
+        for block, own in zip(data.truth.blocks, _by_block(data, is_known), strict=True)
+    ]
+    encoded = data.encoded.with_known_facts(np.concatenate(known).astype(np.int8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        return answer(replace(data.prepared, encoded=encoded), algorithm)
+
+
+def _by_block(data: Judged, of_item: BoolArray) -> list[BoolArray]:
+    return np.split(of_item, np.cumsum([block.n_items for block in data.encoded.blocks])[:-1])
+
+
+def _read_otherwise(data: Judged, result: Result) -> list[Result]:
+    """What the other readings answer, where there are some."""
+    assert result.fitted is not None
+    rivals = result.fitted.algorithm.rivals(result.fitted.state)
+    nothing = np.zeros(data.encoded.n_items, dtype=np.bool_)
+    names = [name for name in result.readings["reading"] if name in rivals]
+    return [_answered(data, nothing, rivals[name]) for name in names]
+
+
+def _chosen(result: Result, can_ask: BoolArray, *, is_asked: bool) -> IntArray:
+    """The next items to look up, by their numbers among all."""
+    encoded = result.encoded
+    assert encoded is not None
+    if is_asked:
+        keys = encoded.parts[0].items.columns
+        numbered = encoded.items.with_row_index("number")
+        asked = questions_of(result, BATCH).join(
+            numbered, on=keys, how="left", maintain_order="left"
+        )
+        chosen = asked["number"].to_numpy().astype(np.int64)
+        return np.asarray(chosen[can_ask[chosen]])
+    plausibility = encoded.by_block(result.tables.facts["plausibility"].to_numpy())
+    pairs = zip(encoded.blocks, plausibility, strict=True)
+    margin = np.concatenate([_margin(block, own) for block, own in pairs])
+    ranked = np.argsort(np.where(can_ask, np.round(margin, SAME), np.inf), kind="stable")
+    return ranked[: min(BATCH, int(can_ask.sum()))]
+
+
+def _margin(block: Block, plausibility: FloatArray) -> FloatArray:
+    """By how much the best value of an item is ahead; all of it where there is a single one."""
+    order = np.lexsort((-plausibility, block.item_of_fact))
+    ranked, first = plausibility[order], block.first_fact_of_item[:-1]
+    second = np.minimum(first + 1, block.n_facts - 1)
+    return np.asarray(ranked[first] - np.where(block.n_facts_of_item > 1, ranked[second], 0.0))
+
+
+def _right(data: Judged, result: Result) -> FloatArray:
+    """Of each item whose truth is known: whether the answer is right."""
+    return right_of_item(data.truth, result.tables.facts["plausibility"].to_numpy())
+
+
+def _measured(right: FloatArray, readings: list[FloatArray], is_known: BoolArray) -> Row:
+    others = [float(one[~is_known].mean()) for one in readings]
+    return {
+        "answers": int(is_known.sum()),
+        "accuracy": float(np.where(is_known, 1.0, right).mean()),
+        "others": float(right[~is_known].mean()),
+        "others_before": others[0],
+        "better_reading": max(others) if len(others) > 1 else None,
+    }
+
+
+# --- what came of it ------------------------------------------------------------------------------
+
+
+def _means(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per dataset, way to choose and budget; the mean of all draws."""
+    measures = ("accuracy", "others", "others_before", "better_reading")
+    means = [pl.col(name).cast(pl.Float64).mean() for name in measures]
+    deviations = pl.col("accuracy", "others").std().name.suffix("_std")
+    keys = ["dataset", "how", "budget"]
+    return rows.group_by(keys, maintain_order=True).agg(
+        pl.col("answers").mean(), *means, deviations, draws=pl.len()
+    )
+
+
+def _spread(rows: pl.DataFrame, measure: str) -> pl.DataFrame:
+    """One row per dataset and way to choose, one column per budget."""
+    means = _means(rows).with_columns(pl.col("budget").cast(pl.String))
+    return means.pivot("budget", index=["dataset", "how"], values=measure)
+
+
+def _two_readings(rows: pl.DataFrame) -> pl.DataFrame:
+    """What was asked for, where the claims can be read in two ways, against the better reading."""
+    found = _means(rows).filter(pl.col("how") == ASKED).drop_nulls("better_reading")
+    short = pl.col("better_reading") - pl.col("others")
+    columns = ["dataset", "budget", "others", "others_before", "better_reading"]
+    return found.select(*columns, short_of_it=short)
+
+
+def _worse_than_chance(curves: pl.DataFrame, measure: str) -> pl.DataFrame:
+    """Where what was asked for helps less than the mean of what was drawn, beyond its error."""
+    asked, drawn = (curves.filter(pl.col("how") == how) for how in (ASKED, RANDOM))
+    error = pl.col(f"{measure}_std").fill_null(0.0) / pl.col("draws").sqrt()
+    drawn = drawn.select("dataset", "budget", random=pl.col(measure), error=2.0 * error)
+    both = asked.select("dataset", "budget", asked=pl.col(measure)).join(
+        drawn, on=["dataset", "budget"], maintain_order="left"
+    )
+    return both.filter(pl.col("asked") < pl.col("random") - pl.col("error") - 1e-9)

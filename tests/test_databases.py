@@ -1,0 +1,907 @@
+"""Databases in and out: the same promises for PostgreSQL, SQLite and DuckDB, on real ones."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import importlib
+import os
+import shlex
+import sqlite3
+import sys
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+import adbc_driver_postgresql.dbapi
+import adbc_driver_sqlite.dbapi
+import duckdb
+import polars as pl
+import psycopg
+import pytest
+import sqlalchemy
+from click.testing import CliRunner
+from polars.testing import assert_frame_equal
+
+import veracity
+from postgres import PASSWORD, folder_of_programs, running_server
+from veracity.cli import main
+from veracity.errors import (
+    BadValue,
+    InputError,
+    MissingColumn,
+    NoClaims,
+    OutputError,
+    ParameterError,
+    UnreadableDatabase,
+    UnreadableFile,
+)
+from veracity.io.databases import selection_of
+from veracity.io.databases.address import address_of
+
+ODD = 'Ödd "table"; drop table claims; --'
+TABLES = ("truths", "facts", "sources")
+
+
+class Database:
+    """A database to test on: its address, and a way to it that is not ours."""
+
+    def __init__(self, system: str, address: str, connect: object) -> None:
+        self.system, self.address, self.connect = system, address, connect
+
+    def run(self, *statements: str) -> list[tuple]:
+        """Run statements, each for itself; the rows of the last."""
+        with contextlib.closing(self.connect()) as connection:
+            for statement in statements:
+                found = connection.execute(statement)
+            rows = found.fetchall() if found.description else []
+            connection.commit()
+            return rows
+
+    def fill(self, rows: pl.DataFrame, table: str = "claims") -> str:
+        """Make a table of texts; the address of it."""
+        columns = ", ".join(f"{quoted(name)} text" for name in rows.columns)
+        mark = "%s" if self.system == "postgresql" else "?"
+        places = ", ".join([mark] * rows.width)
+        with contextlib.closing(self.connect()) as connection:
+            connection.execute(f"create table {quoted(table)} ({columns})")
+            cursor = connection.cursor()
+            cursor.executemany(f"insert into {quoted(table)} values ({places})", rows.rows())
+            connection.commit()
+        return f"{self.address}#{quote(table)}"
+
+    def read(self, table: str, order: str = "1, 2, 3") -> pl.DataFrame:
+        with contextlib.closing(self.connect()) as connection:
+            found = connection.execute(f"select * from {table} order by {order}")
+            names = [column[0] for column in found.description]
+            return pl.DataFrame(found.fetchall(), schema=names, orient="row")
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A PostgreSQL server; where none can be had the tests are skipped, but never in CI."""
+    programs = folder_of_programs()
+    if programs is None and "CI" not in os.environ:
+        pytest.skip("no PostgreSQL: 'make postgres' installs Debian's postgresql")
+    assert programs is not None
+    with running_server(programs) as address:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f"create role ana login password '{PASSWORD}'")
+        yield address
+
+
+@pytest.fixture
+def postgres(server, tmp_path):
+    """An empty database on the server."""
+    name = f"test_{abs(hash(tmp_path))}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+    address = server.removesuffix("/postgres") + f"/{name}"
+    yield Database("postgresql", address, partial(psycopg.connect, address))
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"drop database {name} with (force)")
+
+
+@pytest.fixture
+def sqlite_file(tmp_path):
+    file = tmp_path / "claims.db"
+    return Database("sqlite", f"sqlite:///{file}", partial(sqlite3.connect, file))
+
+
+@pytest.fixture
+def duckdb_file(tmp_path):
+    file = tmp_path / "claims.duckdb"
+    return Database("duckdb", f"duckdb:///{file}", partial(duckdb.connect, str(file)))
+
+
+@pytest.fixture(params=["postgres", "sqlite_file", "duckdb_file"])
+def database(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=["postgres", "duckdb_file"])
+def database_with_schemas(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="module")
+def claims(flights):
+    return flights.claims.head(400)
+
+
+@pytest.fixture(scope="module")
+def result(claims):
+    return veracity.discover(claims)
+
+
+def veracity_command(*arguments: object):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def test_a_table_answers_as_its_rows_do(database, claims, result):
+    found = veracity.discover(database.fill(claims))
+    assert_frame_equal(found.truths, result.truths)
+    assert_frame_equal(found.sources, result.sources)
+    assert found.run.input.origin == f"{database.address}, table claims"
+
+
+def test_a_query_answers_as_its_rows_do(database, claims):
+    database.fill(claims)
+    query = "select source as site, entity, attribute, value from claims where source <> 'orbitz'; "
+    found = veracity.discover(veracity.read_database(database.address, query))
+    some = claims.filter(pl.col("source") != "orbitz")
+    assert_frame_equal(found.truths, veracity.discover(some).truths)
+    assert "column 'site' is taken as the source" in found.notes
+
+
+def test_a_query_may_end_in_a_comment_and_begin_with_a_common_table(database, claims):
+    database.fill(claims)
+    query = "with heard as (select * from claims)\nselect * from heard -- all of them"
+    assert veracity.read_database(database.address, query).n_rows == len(claims)
+
+
+def test_one_word_is_a_table_and_not_a_query(database, two_against_one):
+    database.fill(two_against_one)
+    assert veracity.read_database(database.address, "claims").n_rows == 3
+
+
+def test_names_may_be_odd(database, two_against_one):
+    claims = two_against_one.rename({"source": 'Web "Site"', "value": "Wert; ü"})
+    database.fill(claims, ODD)
+    database.fill(two_against_one)
+    columns = {"source": 'Web "Site"', "value": "Wert; ü"}
+    stream = veracity.read_database(database.address, table=ODD, columns=columns)
+    assert stream.collect().rows() == two_against_one.rows()
+    assert database.run("select count(*) from claims") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    "name", ["claims; drop table claims", 'claims" union select * from "claims', "claims'--", "\0"]
+)
+def test_the_name_of_a_table_is_never_run(database, two_against_one, name):
+    database.fill(two_against_one)
+    with pytest.raises(UnreadableDatabase, match="there is no table"):
+        veracity.read_database(database.address, table=name)
+    assert database.run("select count(*) from claims") == [(3,)]
+
+
+def test_a_view_is_read(database, two_against_one):
+    database.fill(two_against_one)
+    database.run("create view heard as select * from claims where source <> 'c'")
+    assert veracity.read_database(database.address, "heard").collect().height == 2
+
+
+def test_a_table_of_another_schema_is_read(database_with_schemas, two_against_one):
+    database = database_with_schemas
+    database.fill(two_against_one)
+    database.run(
+        'create schema "My schema"', 'create table "My schema".said as select * from claims'
+    )
+    assert veracity.read_database(database.address, table="My schema.said").n_rows == 3
+    with pytest.raises(UnreadableDatabase, match=r"did you mean 'My schema\.said'"):
+        veracity.read_database(database.address, table="said")
+
+
+def test_rows_without_a_value_are_left_out_and_counted(database, two_against_one):
+    database.fill(two_against_one)
+    database.run("insert into claims values ('d', 'x', null), ('d', null, '1')")
+    assert veracity.discover(f"{database.address}#claims").notes[:2] == [
+        "1 row without an entity is left out",
+        "1 row without a value is left out",
+    ]
+
+
+def test_a_column_of_nothing_at_first_is_read_all_the_same(database, two_against_one, monkeypatch):
+    monkeypatch.setattr("veracity.io.databases.dbapi.ROWS_PER_FETCH", 2)
+    database.fill(two_against_one)
+    database.run(
+        "create table late as select source, entity, cast(null as text) as value from claims"
+    )
+    database.run("insert into late select * from claims")
+    rows = two_against_one.rows()
+    assert veracity.read_database(database.address, "late").collect().rows() == rows
+    with contextlib.closing(database.connect()) as connection:
+        assert veracity.read_database(connection, "late").collect().rows() == rows
+
+
+def test_an_empty_table_has_no_claims(database):
+    database.run("create table claims (source text, entity text, value text)")
+    with pytest.raises(NoClaims, match=r"table claims: no claims in it \(it has no rows\)"):
+        veracity.discover(f"{database.address}#claims")
+
+
+VALUES = {
+    "bigint": ("9007199254740993", 9007199254740993),
+    "double precision": ("1.5", 1.5),
+    "numeric(20, 2)": ("123456789012345678.25", Decimal("123456789012345678.25")),
+    "boolean": ("true", True),
+    "date": ("date '2024-05-01'", datetime.date(2024, 5, 1)),
+    "time": ("time '12:30:00'", datetime.time(12, 30)),
+    "timestamp": ("timestamp '2024-05-01 12:30:00'", datetime.datetime(2024, 5, 1, 12, 30)),
+    "text": ("'it''s'", "it's"),
+    "uuid": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_values_keep_their_types_on_the_way_in_and_out(database_with_schemas, kind):
+    database, (literal, expected) = database_with_schemas, VALUES[kind]
+    database.run(
+        f"create table claims (source text, entity int, value {kind}, other int[])",
+        f"insert into claims values ('a', 1, {literal}, null), ('b', 1, {literal}, null)",
+    )
+    found = veracity.discover(f"{database.address}#claims")
+    assert found.truths["value"].to_list() == [expected]
+    assert found.truths["entity"].dtype == pl.Int32
+    found.write_database(database.address)
+    assert database.run("select value from truths") == [(expected,)]
+
+
+def test_numbers_with_any_number_of_digits_are_one_where_they_are_equal(postgres):
+    postgres.run(
+        "create table claims (source text, entity text, value numeric)",
+        "insert into claims values ('a', 'x', 1.50), ('b', 'x', 1.5), ('c', 'x', 1.125), "
+        "('d', 'x', 'NaN')",
+    )
+    found = veracity.discover(f"{postgres.address}#claims")
+    assert found.facts["value"].to_list() == [Decimal("1.125"), Decimal("1.500")]
+
+
+def test_cells_of_sqlite_have_types_of_their_own(sqlite_file):
+    sqlite_file.run(
+        "create table claims (source, entity, value)",
+        "insert into claims values ('a', 1, 1), ('b', 1, 1.5), ('c', 2.5, 2), (4, 2, null)",
+    )
+    rows = veracity.read_database(sqlite_file.address, "claims").collect()
+    assert rows.schema == {"source": pl.String, "entity": pl.Float64, "value": pl.Float64}
+    assert rows["value"].to_list() == [1.0, 1.5, 2.0]
+
+
+def test_a_column_that_is_no_plain_value_is_refused(database_with_schemas):
+    database = database_with_schemas
+    database.run("create table claims (source text, entity text, value int[])")
+    with pytest.raises(BadValue, match=r"column 'value' \(value\) holds List"):
+        veracity.read_database(database.address, "claims")
+
+
+def test_attributes_that_are_numbers_become_text_where_some_are_missing(database):
+    database.run(
+        "create table claims (source text, entity text, attribute int, value text)",
+        "insert into claims values ('a', 'x', 1, 'y'), ('a', 'x', null, 'z')",
+    )
+    assert veracity.discover(f"{database.address}#claims").truths["attribute"].to_list() == [
+        "",
+        "1",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["binary", "numeric", "multiple"])
+def test_every_kind_of_claims_is_read(database, kind):
+    database.run(
+        "create table claims (source text, entity text, value int)",
+        "insert into claims values ('a', 'x', 1), ('b', 'x', 1), ('c', 'x', 0)",
+    )
+    columns = {"fact": "entity", "claim": "value"} if kind == "binary" else None
+    found = veracity.read_database(database.address, "claims", kind=kind, columns=columns)
+    rows = pl.DataFrame({"source": ["a", "b", "c"], "entity": "x", "value": [1, 1, 0]})
+    expected = veracity.discover(rows, kind=kind, columns=columns)
+    assert veracity.discover(found).truths.rows() == expected.truths.rows()
+
+
+def test_claims_are_normalised(database):
+    database.run(
+        "create table claims (source text, entity text, value text)",
+        "insert into claims values ('a', 'x', '7:05 PM'), ('b', 'x', '19:05')",
+    )
+    found = veracity.read_database(database.address, "claims", normalise=True)
+    assert veracity.discover(found).facts["value"].to_list() == ["19:05"]
+
+
+def test_batches_are_read_as_they_are_wanted(postgres, claims, monkeypatch):
+    monkeypatch.setattr("veracity.io.databases.arrow.BYTES_PER_BATCH", 1 << 12)
+    postgres.fill(claims)
+    with contextlib.closing(
+        veracity.read_database(postgres.address, "claims").batches()
+    ) as batches:
+        assert 0 < len(next(batches)) < len(claims)
+
+
+def test_truths_and_priors_are_read_from_a_database(database, flights, claims, tmp_path):
+    database.fill(claims)
+    truths = database.fill(flights.truth, "truths")
+    prior = database.fill(pl.DataFrame({"source": ["orbitz"], "tpr": ["0.5"], "fpr": ["0.5"]}), "p")
+    run = veracity_command(
+        "discover", database.address, "--table", "claims", "--known", truths, "--prior", prior,
+        "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    evaluated = veracity_command("evaluate", tmp_path / "run", truths, "--json")
+    assert '"accuracy": 1.0' in evaluated.output
+
+
+def test_other_commands_read_databases_too(database, claims, tmp_path):
+    database.fill(claims)
+    at = (database.address, "--query", "select * from claims")
+    assert veracity_command("discover", *at, "--out", tmp_path / "run").exit_code == 0
+    run = tmp_path / "run"
+    for command in (
+        ("profile", *at),
+        ("check", *at),
+        ("compare", *at, "--algorithms", "mle"),
+        ("judge", run, *at),
+        ("update", run, *at),
+    ):
+        told = veracity_command(*command)
+        assert told.exit_code == 0, told.output
+
+
+# --- connections ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def engine_at(address):
+    engine = sqlalchemy.create_engine(address.replace("postgresql:", "postgresql+psycopg:"))
+    yield engine
+    engine.dispose()
+
+
+@contextlib.contextmanager
+def connection_of_engine(address):
+    with engine_at(address) as engine, engine.connect() as connection:
+        yield connection
+
+
+WAYS = {
+    "adbc": adbc_driver_postgresql.dbapi.connect,
+    "psycopg": lambda address: contextlib.closing(psycopg.connect(address)),
+    "psycopg, autocommit": lambda a: contextlib.closing(psycopg.connect(a, autocommit=True)),
+    "engine": engine_at,
+    "connection of an engine": connection_of_engine,
+}
+
+
+QUERY = "select * from claims where value like '%' and '12:30'::text <> ':x'"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_postgresql_is_taken(postgres, claims, result, way, monkeypatch):
+    monkeypatch.setattr("veracity.io.databases.dbapi.ROWS_PER_FETCH", 100)
+    postgres.fill(claims)
+    with WAYS[way](postgres.address) as connection:
+        for asked in ("claims", "public.claims", QUERY):
+            found = veracity.discover(veracity.read_database(connection, asked))
+            assert_frame_equal(found.truths, result.truths)
+
+
+@pytest.mark.parametrize(
+    "connect", [sqlite3.connect, adbc_driver_sqlite.dbapi.connect], ids=["dbapi", "adbc"]
+)
+def test_connections_to_sqlite_are_taken_and_stay_open(sqlite_file, claims, result, connect):
+    sqlite_file.fill(claims)
+    with contextlib.closing(connect(sqlite_file.address.removeprefix("sqlite:///"))) as connection:
+        found = veracity.discover(veracity.read_database(connection, "claims"))
+        assert_frame_equal(found.truths, result.truths)
+        with contextlib.closing(connection.cursor()) as cursor:
+            cursor.execute("select count(*) from claims")
+            assert cursor.fetchall() == [(400,)]
+
+
+def test_connections_to_duckdb_are_taken(claims, result):
+    with duckdb.connect() as connection:
+        connection.register("heard", claims)
+        found = veracity.discover(veracity.read_database(connection, "select * from heard"))
+    assert_frame_equal(found.truths, result.truths)
+
+
+def test_a_file_that_is_open_here_is_told_with_what_to_do(duckdb_file, two_against_one):
+    address = duckdb_file.fill(two_against_one)
+    with (
+        contextlib.closing(duckdb_file.connect()),
+        pytest.raises(UnreadableDatabase, match="hand the connection that is open to veracity"),
+    ):
+        veracity.discover(address)
+
+
+def test_an_engine_of_sqlite_is_taken(sqlite_file, claims, result):
+    sqlite_file.fill(claims)
+    with engine_at(sqlite_file.address) as engine:
+        found = veracity.discover(veracity.read_database(engine, table="claims"))
+        with pytest.raises(
+            UnreadableDatabase, match="there is no table 'weather'; there is claims"
+        ):
+            veracity.read_database(engine, table="weather")
+    assert_frame_equal(found.truths, result.truths)
+
+
+def test_what_has_no_type_of_its_own_becomes_text(postgres):
+    row = ("a", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "08:00:2b:01:02:03")
+    postgres.run(
+        "create table claims (source text, entity uuid, value macaddr)",
+        f"insert into claims values {row}",
+    )
+    assert veracity.read_database(postgres.address, "claims").collect().rows() == [row]
+    with psycopg.connect(postgres.address) as connection:
+        assert veracity.read_database(connection, "claims").collect().rows() == [row]
+
+
+def test_text_that_is_none_gets_one_sentence(sqlite_file):
+    sqlite_file.run(
+        "create table claims (source text, entity text, value text)",
+        "insert into claims values ('a', 'x', cast(x'ff' as text))",
+    )
+    with pytest.raises(UnreadableDatabase, match="cast the column to another type in a query"):
+        veracity.discover(f"{sqlite_file.address}#claims")
+
+
+class OfAnotherDatabase:
+    """A DB-API connection of a driver that nobody here has heard of."""
+
+    def __init__(self, connection) -> None:
+        self.connection, self.asked = connection, []
+
+    def cursor(self):
+        cursor, asked = self.connection.cursor(), self.asked
+
+        class Cursor:
+            description = property(lambda self: cursor.description)
+            fetchmany, fetchall, close = cursor.fetchmany, cursor.fetchall, cursor.close
+
+            def execute(self, sql: str) -> None:
+                asked.append(sql)
+                cursor.execute(sql)
+
+        return Cursor()
+
+
+def test_no_name_is_quoted_where_that_could_make_it_a_text(sqlite_file, claims, result):
+    sqlite_file.fill(claims)
+    with contextlib.closing(sqlite_file.connect()) as connection:
+        other = OfAnotherDatabase(connection)
+        query = "select value, 1 as one, entity, attribute, source from claims"
+        found = veracity.discover(veracity.read_database(other, query))
+    assert_frame_equal(found.truths, result.truths)
+    assert not any('"' in sql for sql in other.asked)
+
+
+def test_a_column_may_not_change_its_type_on_the_way(postgres, monkeypatch):
+    monkeypatch.setattr("veracity.io.databases.dbapi.ROWS_PER_FETCH", 1)
+    postgres.run(
+        "create table claims (source text, entity text, value numeric)",
+        "insert into claims values ('a', 'x', 1.5), ('b', 'x', 1.25)",
+    )
+    with psycopg.connect(postgres.address) as connection:
+        stream = veracity.read_database(connection, "claims")
+        with pytest.raises(BadValue, match=r"column 'value' holds Decimal.*; cast it to one type"):
+            stream.collect()
+
+
+def test_what_is_no_database_is_refused():
+    with pytest.raises(ParameterError, match="a dict is no database; give an address"):
+        veracity.read_database({}, "claims")
+
+
+def test_a_connection_alone_does_not_say_which_claims():
+    with (
+        contextlib.closing(sqlite3.connect(":memory:")) as connection,
+        pytest.raises(InputError, match=r"say which claims are meant with veracity.read_database"),
+    ):
+        veracity.discover(connection)
+
+
+# --- what can go wrong while reading -------------------------------------------------------------
+
+
+def test_a_table_that_is_not_there_is_told_with_those_that_are(database, two_against_one):
+    database.fill(two_against_one)
+    with pytest.raises(UnreadableDatabase, match="no table 'Claim'; did you mean 'claims'"):
+        veracity.discover(f"{database.address}#Claim")
+    with pytest.raises(UnreadableDatabase, match="no table 'weather'; there is claims"):
+        veracity.discover(f"{database.address}#weather")
+
+
+def test_an_address_without_a_table_tells_the_tables(database, two_against_one):
+    database.fill(two_against_one)
+    run = veracity_command("discover", database.address)
+    assert run.exit_code == 1
+    assert "name a table with --table, or as" in run.output
+    assert run.output.endswith("there is claims\n")
+
+
+@pytest.mark.parametrize("name", ["sqlite_file", "duckdb_file"])
+def test_the_file_of_a_database_is_recognised(name, request, two_against_one, tmp_path):
+    database = request.getfixturevalue(name)
+    database.fill(two_against_one)
+    file = Path(database.address.partition(":///")[2])
+    file = file.rename(tmp_path / "claims.csv")  # whatever its name says
+    with pytest.raises(
+        InputError, match=r"this is a database; name a table with --table.* claims$"
+    ):
+        veracity.discover(file)
+    assert veracity_command("discover", file, "--table", "claims").exit_code == 0
+
+
+def test_a_table_is_asked_of_databases_only(tmp_path, two_against_one):
+    two_against_one.write_csv(tmp_path / "claims.csv")
+    run = veracity_command("discover", tmp_path / "claims.csv", "--table", "claims")
+    assert run.exit_code == 2
+    assert "can be asked of a database only" in run.output
+
+
+def test_columns_are_told_as_for_files(database, two_against_one):
+    database.fill(two_against_one.rename({"source": "who", "value": "what"}))
+    with pytest.raises(
+        MissingColumn, match="table claims: no column 'source', 'value' among 'who'"
+    ):
+        veracity.discover(f"{database.address}#claims")
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("select nobody from claims", "check the names of the columns in the query"),
+        ("select * from nowhere", "check the names in the query"),
+        ("selec * from claims", "check the query"),
+    ],
+)
+def test_a_wrong_query_gets_one_sentence(database, two_against_one, query, words):
+    database.fill(two_against_one)
+    run = veracity_command("discover", database.address, "--query", query)
+    assert run.exit_code == 1
+    assert run.output.startswith(f"error: {database.address}: ")
+    assert run.output.endswith(f"; {words}\n")
+    assert run.output.count("\n") == 1
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+def test_a_file_that_is_missing_or_no_database_gets_one_sentence(scheme, tmp_path):
+    with pytest.raises(UnreadableDatabase, match="there is no such file; check the path"):
+        veracity.discover(f"{scheme}:///{tmp_path}/none.db#claims")
+    (tmp_path / "text.db").write_text("no database " * 1000)
+    with pytest.raises(UnreadableDatabase, match="; check the file"):
+        veracity.discover(f"{scheme}:///{tmp_path}/text.db#claims")
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("mysql://ana:hidden@host/db", "mysql://...: addresses begin with postgresql://"),
+        ("sqlite://claims.db", "this names no file; write sqlite:///claims.db"),
+        ("sqlite:///", "this names no file"),
+    ],
+)
+def test_an_address_that_cannot_be_opened_gets_one_sentence(address, words):
+    run = veracity_command("discover", address)
+    assert run.exit_code == 2
+    assert words in run.output
+    assert "hidden" not in run.output
+
+
+def test_a_missing_driver_is_told_with_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "adbc_driver_postgresql.dbapi", None)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    (tmp_path / "claims.duckdb").write_text("")
+    for address in ("postgresql://host/db", f"duckdb:///{tmp_path}/claims.duckdb"):
+        scheme = address.partition(":")[0]
+        for arguments in (
+            ("discover", f"{address}#claims"),
+            ("discover", "no.csv", "--to", address),
+        ):
+            run = veracity_command(*arguments)
+            assert run.exit_code == 1
+            assert f"pip install 'veracity[{scheme}]'" in run.output
+
+
+def kill_others(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity "
+            "where pid <> pg_backend_pid() and datname = current_database()"
+        )
+
+
+def test_a_connection_that_breaks_while_reading_gets_one_sentence(postgres, monkeypatch):
+    monkeypatch.setattr("veracity.io.databases.arrow.BYTES_PER_BATCH", 1 << 12)
+    postgres.run(
+        "create table claims as select 's' || i as source, 'e' || i % 99 as entity, i as value "
+        "from generate_series(1, 200000) i"
+    )
+    batches = veracity.read_database(postgres.address, "claims").batches()
+    next(batches)
+    kill_others(postgres.address)
+    with pytest.raises(UnreadableDatabase, match="the connection broke: try again") as error:
+        list(batches)
+    assert str(error.value).count("\n") == 0
+
+
+# --- passwords -----------------------------------------------------------------------------------
+
+
+def with_password(address: str, user: str = "ana", password: str = PASSWORD) -> str:
+    return address.replace("owner@", f"{user}:{quote(password, safe='')}@")
+
+
+def spellings(password: str) -> set[str]:
+    return {password, quote(password, safe=""), quote(password)}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"password": "wr0ng%secret"}, "check user and password; PGPASSWORD and ~/.pgpass"),
+        ({"user": "nobody_here"}, "check the name of the user"),
+        ({"host": "no.such.host.invalid"}, "check host and port, and whether the server runs"),
+        ({"port": "1"}, "check host and port, and whether the server runs"),
+        ({"database": "no_such_db"}, "check the name of the database"),
+    ],
+    ids=lambda change: next(iter(change)) if isinstance(change, dict) else "",
+)
+def test_a_server_out_of_reach_gets_one_sentence_without_the_password(postgres, change, words):
+    password = change.get("password", PASSWORD)
+    address = with_password(postgres.address, change.get("user", "ana"), password)
+    head, _, name = address.rpartition("/")
+    host, _, port = head.rpartition("@")[2].partition(":")
+    head = f"{head.rpartition('@')[0]}@{change.get('host', host)}:{change.get('port', port)}"
+    address = f"{head}/{change.get('database', name)}"
+    for arguments in (("discover", f"{address}#claims"), ("discover", "none.csv", "--to", address)):
+        run = veracity_command(*arguments)
+        assert run.exit_code == 1
+        assert words in run.output
+        assert run.output.count("\n") == 1
+        assert not any(spelling in run.output for spelling in spellings(password))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ana:hidden%zz@host/db",
+        "postgresql://ana:hidden",
+        "postgresql://ana:hidden/db",
+        "postgresql://host:x/db?password=hidden&sslpassword=hidden",
+        "postgresql://host/db?password=hidden&nonsense=1",
+        "postgres://ana:hid:den@h#idden@127.0.0.1:1/db",
+        "postgresql+psycopg://ana:hidden@127.0.0.1:1/db",
+    ],
+)
+def test_a_malformed_address_does_not_show_its_password(address):
+    run = veracity_command("discover", f"{address}#claims")
+    assert run.exit_code == 1
+    assert "hid" not in run.output
+    assert "den" not in run.output
+    assert "hidden" not in repr(address_of(address)) + repr(selection_of(address, "select 1"))
+
+
+def test_no_password_is_kept_with_a_run(postgres, claims, tmp_path):
+    postgres.fill(claims)
+    postgres.run("grant all on claims to ana", "create schema out authorization ana")
+    address = with_password(postgres.address)
+    run = veracity_command(
+        "discover", address, "--table", "claims", "--out", tmp_path / "run", "--to",
+        f"{address}#out", "--json",
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    veracity_command("report", tmp_path / "run", "--out", tmp_path / "report.html")
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    notes = repr(postgres.run("select * from out.notes"))
+    for spelling in spellings(PASSWORD):
+        assert spelling not in run.output + notes
+        assert not any(spelling.encode() in content for content in written)
+    assert f"postgresql://ana@{address.rpartition('@')[2]}, table claims" in notes
+
+
+def test_the_password_may_come_from_the_environment(postgres, claims, monkeypatch, tmp_path):
+    postgres.fill(claims)
+    postgres.run("grant all on claims to ana")
+    address = postgres.address.replace("owner@", "ana@") + "#claims"
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    assert veracity.discover(address).run.input.rows == len(claims)
+    monkeypatch.delenv("PGPASSWORD")
+    file = tmp_path / "pgpass"
+    file.write_text(f"*:*:*:ana:{PASSWORD}\n", encoding="utf-8")
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    assert veracity.discover(address).run.input.rows == len(claims)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def test_tables_come_back_as_they_were_written(database, result):
+    assert result.write_database(database.address) == database.address
+    for name in TABLES:
+        expected = getattr(result, name)
+        found = database.read(name, order=", ".join(map(str, range(1, expected.width + 1))))
+        booleans = [name for name, dtype in expected.schema.items() if dtype == pl.Boolean]
+        found = found.with_columns(pl.col(booleans).cast(pl.Boolean))  # SQLite has 0 and 1
+        assert_frame_equal(found, expected.sort(expected.columns), check_dtypes=False)
+    notes = dict(database.run("select about, note from notes"))
+    assert notes["algorithm"] == "veracity"
+    assert notes["claims"] == "400"
+
+
+def test_an_earlier_result_is_replaced(database, result, two_against_one):
+    result.write_database(database.address)
+    veracity.discover(two_against_one, "majority-vote").write_database(database.address)
+    assert database.run("select count(*) from truths") == [(1,)]
+    assert dict(database.run("select * from notes"))["algorithm"] == "majority-vote"
+
+
+def test_tables_go_to_a_schema_or_have_a_prefix(database, result):
+    name = 'My "results"'
+    result.write_database(database.address, name)
+    result.write_database(f"{database.address}#{quote(name)}")
+    between = "_" if database.system == "sqlite" else '"."'
+    table = quoted(name)[:-1] + between + 'truths"'
+    assert database.run(f"select count(*) from {table}") == [(len(result.truths),)]
+
+
+def test_tables_of_others_stay_unless_forced(database, result, two_against_one):
+    database.fill(two_against_one, "sources")
+    with pytest.raises(OutputError, match="veracity did not write the table 'sources'"):
+        result.write_database(database.address)
+    run = veracity_command("discover", "no.csv", "--to", database.address)
+    assert "veracity did not write" in run.output  # before anything is read
+    assert database.read("sources").rows() == two_against_one.rows()
+    with pytest.raises(UnreadableDatabase, match="no table 'truths'"):
+        veracity.read_database(database.address, "truths")
+    result.write_database(database.address, force=True)
+    assert database.run("select count(*) from sources") == [(len(result.sources),)]
+
+
+def test_a_table_that_took_the_place_of_ours_is_not_ours(database, result):
+    result.write_database(database.address)
+    database.run("drop table truths", "create table truths (mine text)")
+    with pytest.raises(OutputError, match="veracity did not write the table 'truths'"):
+        result.write_database(database.address)
+
+
+def test_a_view_stays(database, result, two_against_one):
+    database.fill(two_against_one)
+    database.run("create view facts as select * from claims")
+    with pytest.raises(OutputError, match="'facts' is a view and stays; choose another schema"):
+        result.write_database(database.address, force=True)
+
+
+def test_what_depends_on_a_table_keeps_it(postgres, result):
+    result.write_database(postgres.address)
+    postgres.run("create view sure as select * from truths where plausibility > 0.9")
+    with pytest.raises(OutputError, match="nothing was written; drop what depends on it first"):
+        result.write_database(postgres.address)
+    assert postgres.run("select count(*) from notes") != [(0,)]
+
+
+class Broken(Exception):
+    """Something that goes wrong in the middle."""
+
+
+def breaks_at(done: int, phase: str, n_written: int, n_rows: int) -> None:
+    if n_written >= done:
+        raise Broken
+
+
+def test_what_breaks_in_the_middle_leaves_what_was_there(database, result, two_against_one):
+    veracity.discover(two_against_one).write_database(database.address)
+    before = {name: database.read(name, "1") for name in (*TABLES, "notes")}
+    at_the_end = len(result.truths) + len(result.facts) + len(result.sources)
+    for done in (1, at_the_end):
+        with pytest.raises(Broken):
+            result.write_database(database.address, progress=partial(breaks_at, done))
+        for name, table in before.items():
+            assert_frame_equal(database.read(name, "1"), table)
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+def test_a_file_that_was_made_for_nothing_is_gone(scheme, result, tmp_path):
+    with pytest.raises(Broken):
+        result.write_database(f"{scheme}:///{tmp_path}/new.db", progress=partial(breaks_at, 1))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OutputError, match="there is no folder"):
+        result.write_database(f"{scheme}:///{tmp_path}/none/new.db")
+
+
+def test_a_connection_that_breaks_while_writing_leaves_nothing(postgres, result, monkeypatch):
+    monkeypatch.setattr("veracity.io.databases.tables.ROWS_PER_INSERT", 50)
+
+    def kill(phase: str, n_written: int, n_rows: int) -> None:
+        if n_written == 100:
+            kill_others(postgres.address)
+
+    with pytest.raises(OutputError, match="nothing was written; the connection broke: try again"):
+        result.write_database(postgres.address, "fresh", progress=kill)
+    assert postgres.run("select nspname from pg_namespace where nspname = 'fresh'") == []
+
+
+def test_a_connection_that_breaks_at_the_very_end_says_where_to_look(postgres, result, monkeypatch):
+    target = importlib.import_module("veracity.io.databases.tables").PostgresTarget
+
+    def commit(self) -> None:
+        kill_others(postgres.address)
+        self.connection.commit()
+
+    monkeypatch.setattr(target, "commit", commit)
+    with pytest.raises(OutputError, match=r"look whether the table notes tells of run [0-9a-f]+"):
+        result.write_database(postgres.address)
+
+
+def test_a_target_that_is_no_database_is_refused(result, tmp_path):
+    with pytest.raises(ParameterError, match="tables can be written to a database only"):
+        result.write_database(str(tmp_path / "out"))
+
+
+def test_who_may_not_write_is_told_before_anything_is_read(postgres, monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    address = postgres.address.replace("owner@", "ana@")
+    for to in (f"{address}#fresh", address):
+        run = veracity_command("discover", "no.csv", "--to", to)
+        assert run.exit_code == 1
+        assert "permission denied" in run.output
+        assert "ask the owner for the right to" in run.output
+
+
+def test_from_a_database_to_a_database(database, claims, result):
+    database.fill(claims)
+    run = veracity_command(
+        "discover", database.address, "--table", "claims", "--to", f"{database.address}#found"
+    )
+    assert run.exit_code == 0, run.output
+    assert f"written to {database.address}: tables truths, facts, sources and notes" in run.output
+    table = "found_truths" if database.system == "sqlite" else "found.truths"
+    assert_frame_equal(
+        veracity.read_database(database.address, table, columns={"source": "runner_up"}).collect(),
+        result.truths.filter(pl.col("runner_up").is_not_null()).select(
+            source="runner_up", entity="entity", attribute="attribute", value="value"
+        ),
+        check_row_order=False,
+    )
+
+
+def test_the_commands_of_the_page_work(postgres, claims):
+    page = (Path(__file__).parents[1] / "docs" / "databases.md").read_text(encoding="utf-8")
+    commands = page.partition("```sh\n")[2].partition("```")[0]
+    _, discover, look = commands.replace(
+        "postgresql://ana@db.example/shop", postgres.address
+    ).splitlines()
+    postgres.fill(claims)
+    run = veracity_command(*shlex.split(discover)[1:])
+    assert run.exit_code == 0, run.output
+    assert len(postgres.run(shlex.split(look)[-1])) == 10
+
+
+def test_judging_writes_to_a_database_too(database, claims, result, tmp_path):
+    address = database.fill(claims)
+    result.save(tmp_path / "run")
+    run = veracity_command("judge", tmp_path / "run", address, "--to", f"{database.address}#j")
+    assert run.exit_code == 0, run.output
+
+
+def test_a_file_that_cannot_be_read_is_told_as_before(tmp_path):
+    with pytest.raises(UnreadableFile, match="there is no such file"):
+        veracity.discover(tmp_path / "claims.db")

@@ -1,0 +1,203 @@
+"""Small and odd data: on no family of these is the default worse than a vote without a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+import pytest
+
+import veracity
+from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
+from veracity.algorithms.veracity.dispersion import Dispersion, err_alike
+from veracity.discovery import prepare
+
+Rows = list[tuple[str, str, str, str]]
+Truth = dict[tuple[str, str], str]
+
+
+def sigmoid(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def quiz(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """Sixteen questions put to many people; on hard ones most fall for the same wrong answer."""
+    ability, difficulty = rng.normal(0.0, 1.2, 500), rng.normal(0.0, 1.0, 16)
+    rows, truth = [], {}
+    for q, hard in enumerate(difficulty):
+        true = int(rng.integers(4))
+        decoy = int((true + 1 + rng.integers(3)) % 4)
+        truth[f"q{q}", ""] = str(true)
+        for s, good in enumerate(ability):
+            others = [decoy] * 3 + [value for value in range(4) if value != true]
+            is_right = rng.random() < 0.15 + 0.85 * sigmoid(1.5 * (good - hard))
+            rows.append((f"s{s}", f"q{q}", "", str(true if is_right else rng.choice(others))))
+    return rows, truth
+
+
+def rare_label(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """Two labels of which one is rare, and often missed."""
+    missed, false_alarm = 1.0 - rng.beta(6, 3, 20), 1.0 - rng.beta(18, 2, 20)
+    rows, truth = [], {}
+    for i in range(600):
+        true = int(rng.random() < 0.03)
+        truth[f"e{i}", ""] = str(true)
+        for s in rng.choice(20, 6, replace=False):
+            is_wrong = rng.random() < (missed[s] if true else false_alarm[s])
+            rows.append((f"s{s}", f"e{i}", "", str(true ^ is_wrong)))
+    return rows, truth
+
+
+def one_claim_per_source(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """Nobody speaks twice, so nothing can be learned of anybody."""
+    rows, truth = [], {}
+    for i in range(400):
+        true = int(rng.integers(4))
+        truth[f"e{i}", ""] = str(true)
+        for n in range(5):
+            said = true if rng.random() < rng.beta(4, 3) else int(rng.integers(4))
+            rows.append((f"s{i}-{n}", f"e{i}", "", str(said)))
+    return rows, truth
+
+
+def below_chance(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """On one attribute of four most sources make the same mistakes."""
+    accuracy = rng.beta(8, 2, 12)
+    rows, truth = [], {}
+    for i in range(150):
+        for a in range(4):
+            true, decoy = rng.integers(1000, size=2)
+            truth[f"e{i}", f"a{a}"] = str(true)
+            for s in range(12):
+                right = accuracy[s] if a < 3 else (0.9 if s < 4 else 0.3)
+                false = decoy if rng.random() < 0.7 else rng.integers(1000)
+                said = true if rng.random() < right else false
+                if rng.random() < 0.6:
+                    rows.append((f"s{s}", f"e{i}", f"a{a}", str(said)))
+    return rows, truth
+
+
+def giant_source(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """One source speaks of everything, and is worse than all others, who say little each."""
+    rows, truth = set(), {}
+    for i in range(800):
+        true = int(rng.integers(50))
+        truth[f"e{i}", ""] = str(true)
+        names = [("giant", 0.6)] + [(f"s{s}", 0.8) for s in rng.choice(120, 2, replace=False)]
+        for name, right in names:
+            said = true if rng.random() < right else int(rng.integers(50))
+            rows.add((name, f"e{i}", "", str(said)))
+    return sorted(rows), truth
+
+
+def single_claims(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """Of most items one source speaks alone."""
+    accuracy = rng.beta(7, 3, 30)
+    rows, truth = [], {}
+    for i in range(800):
+        true = int(rng.integers(40))
+        truth[f"e{i}", ""] = str(true)
+        for s in rng.choice(30, 1 if rng.random() < 0.8 else 3, replace=False):
+            said = true if rng.random() < accuracy[s] else int(rng.integers(40))
+            rows.append((f"s{s}", f"e{i}", "", str(said)))
+    return rows, truth
+
+
+def bad_majority(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """Ten of fifteen sources are hardly better than chance."""
+    rows, truth = [], {}
+    for i in range(300):
+        true = int(rng.integers(4))
+        truth[f"e{i}", ""] = str(true)
+        for s in range(15):
+            said = true if rng.random() < (0.35 if s < 10 else 0.9) else int(rng.integers(4))
+            rows.append((f"s{s}", f"e{i}", "", str(said)))
+    return rows, truth
+
+
+FAMILIES: list[Callable[[np.random.Generator], tuple[Rows, Truth]]] = [
+    quiz,
+    rare_label,
+    one_claim_per_source,
+    below_chance,
+    giant_source,
+    single_claims,
+    bad_majority,
+]
+
+
+def frames(rows: Rows, truth: Truth) -> tuple[pl.DataFrame, pl.DataFrame]:
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    truths = [(entity, attribute, value) for (entity, attribute), value in truth.items()]
+    known = pl.DataFrame(truths, schema=["entity", "attribute", "value"], orient="row")
+    if (claims["attribute"] == "").all():
+        return claims.drop("attribute"), known.drop("attribute")
+    return claims, known
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_the_default_is_no_worse_than_a_vote_or_says_so(family):
+    lost, warned = [], True
+    for seed in range(3):
+        claims, truth = frames(*family(np.random.default_rng(seed)))
+        result = veracity.discover(claims)
+        vote = veracity.evaluate(veracity.discover(claims, "majority-vote"), truth).accuracy
+        lost.append(vote - veracity.evaluate(result, truth).accuracy)
+        warned &= any("two readings" in note for note in result.notes)
+    assert np.mean(lost) <= 0.01 or warned
+
+
+@pytest.mark.parametrize("values", [4, 30, 100])
+def test_the_default_is_sure_where_sources_err_independently(values):
+    few, many = (0.03, 0.9) if values < 100 else (0.06, 0.85)
+    synthetic = veracity.synthetic.Synthetic(sources=15, items=1000, accuracy=0.6, values=values)
+    drawn = synthetic.draw(seed=5)
+    found = veracity.evaluate(veracity.discover(drawn.claims), drawn.truth)
+    assert found.calibration_error < few
+    assert found.accuracy > many
+
+
+def test_errors_that_items_share_make_the_default_modest():
+    """A third of the items is hard: there all fall for the same wrong label more often than not."""
+    rng = np.random.default_rng(3)
+    rows, truth = [], {}
+    for i in range(400):
+        true, is_hard = int(rng.integers(3)), rng.random() < 1 / 3
+        decoy = int((true + 1 + rng.integers(2)) % 3)
+        truth[f"e{i}", ""] = str(true)
+        for s in range(12):
+            false = decoy if is_hard else int(rng.integers(3))
+            said = true if rng.random() < (0.45 if is_hard else 0.85) else false
+            rows.append((f"s{s}", f"e{i}", "", str(said)))
+    claims, known = frames(rows, truth)
+    told = veracity.discover(claims)
+    sure = veracity.discover(claims, veracity.Veracity(temper=False))
+    assert told.fitted.state.model.alike == pytest.approx(1.0, abs=0.01)
+    errors = [veracity.evaluate(result, known).calibration_error for result in (told, sure)]
+    assert errors[0] < errors[1] - 0.02
+
+
+def test_scatter_by_hand():
+    """Voices that err each by itself scatter as they should; those that err together much more."""
+    independent = Dispersion(0.0, 1e4, 1e4, 1e5, 0.0)
+    together = Dispersion(1e3, 1e4, 1e4, 1e5, 1e4)
+    assert err_alike(independent) < 0.5
+    assert err_alike(together) == pytest.approx(1.0)
+
+
+def test_false_claims_that_never_coincide_have_many_values():
+    rng = np.random.default_rng(0)
+    apart, alike = [], []
+    for i in range(500):
+        for s in range(6):
+            is_right = rng.random() < 0.5
+            apart.append((f"s{s}", f"e{i}", "true" if is_right else f"{rng.integers(10**6)}"))
+            alike.append((f"s{s}", f"e{i}", "true" if is_right else f"{rng.integers(2)}"))
+    found = []
+    for rows in (apart, alike):
+        claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+        blocks = prepare(claims).encoded.blocks
+        found.append(n_false_values(sum(log_likelihoods(block, 3000.0) for block in blocks)))
+    assert found[0] > 16.0
+    assert found[1] == 0.0

@@ -1,0 +1,95 @@
+"""The study of what answers are worth."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from veracity.cli import main
+from veracity.errors import ParameterError
+from veracity.study import AskingStudy, carry_out
+from veracity.study.asking import ASKED, MARGIN, RANDOM
+from veracity.synthetic import Synthetic
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Claims that are hard to judge, with all but a few of their truths."""
+    folder = tmp_path_factory.mktemp("asking") / "hard"
+    folder.mkdir()
+    drawn = Synthetic(sources=12, items=90, values=4, accuracy=0.5).draw(seed=5)
+    drawn.claims.write_parquet(folder / "claims.parquet")
+    drawn.truth.head(80).write_parquet(folder / "truth.parquet")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def found(folder):
+    study = AskingStudy(datasets=(folder,), budgets=(0, 10, 20, 100), draws=2)
+    return study, study.tables(carry_out(study, workers=1))
+
+
+def test_all_ways_to_choose_are_measured_after_the_same_numbers_of_answers(found):
+    _, tables = found
+    curves = tables["curves"]
+    for how in (ASKED, MARGIN, RANDOM):
+        own = curves.filter(pl.col("how") == how)
+        assert own["budget"].to_list() == [0, 10, 20]  # of 80 items, 100 cannot be asked for
+        assert own["answers"].to_list() == [0, 10, 20]
+    assert curves.filter(pl.col("how") == RANDOM)["draws"].to_list() == [2, 2, 2]
+    assert tables["asking"].columns == ["dataset", "how", "0", "10", "20"]
+
+
+def test_what_is_answered_is_right_and_the_others_are_measured_beside(found):
+    _, tables = found
+    for row in tables["curves"].iter_rows(named=True):
+        n_known, n = row["answers"], 80
+        whole = (n_known + row["others"] * (n - n_known)) / n
+        assert row["accuracy"] == pytest.approx(whole)
+    start = tables["curves"].filter(pl.col("budget") == 0)
+    assert start["accuracy"].n_unique() == 1
+    assert start["others"].to_list() == start["others_before"].to_list()
+
+
+def test_asking_is_not_worse_than_chance(found):
+    study, tables = found
+    last = tables["asking"].select("how", "20")
+    right = dict(last.rows())
+    assert right[ASKED] >= right[RANDOM]
+    assert study.findings(tables)
+    assert "asking" in study.figures(tables)
+
+
+def test_where_there_are_two_readings_the_better_one_is_told(tmp_path, flights):
+    worst = flights.claims.filter(source="hoppit")
+    mirrors = [worst.with_columns(source=pl.lit(f"mirror {n}")) for n in range(4)]
+    pl.concat([flights.claims, *mirrors]).write_parquet(tmp_path / "claims.parquet")
+    flights.truth.write_parquet(tmp_path / "truth.parquet")
+    study = AskingStudy(datasets=(str(tmp_path),), budgets=(0, 20), draws=1)
+    table = study.tables(pl.DataFrame(study.do(f"{ASKED}|0|{tmp_path}")))["two_readings"]
+    assert table["budget"].to_list() == [0, 20]
+    assert (table["better_reading"] >= table["others_before"]).all()
+    assert table["short_of_it"][1] <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"draws": 0}, "draws must be at least 1, got 0"),
+        ({"budgets": (0, 15)}, r"multiples of 10, got \[0, 15\]"),
+        ({"budgets": ()}, "multiples of 10"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, complaint):
+    with pytest.raises(ParameterError, match=complaint):
+        AskingStudy(datasets=("x",), **settings)
+
+
+def test_the_command_writes_a_page(folder, tmp_path):
+    words = ["study", "asking", folder, "--draws", "1", "--workers", "1"]
+    done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"asking.csv", "others.csv", "two_readings.csv", "asking.svg", "index.html"} <= names
+    assert "--draws 1" in (tmp_path / "out" / "index.html").read_text()
