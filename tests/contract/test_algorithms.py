@@ -124,7 +124,7 @@ def test_a_hundred_thousand_values_of_one_item_are_no_trouble(name):
         (lambda: veracity.LTDRBM(learning_rate=0), "LTDRBM: learning_rate must be above 0, got 0"),
         (lambda: veracity.LTDRBM(decay=-1), "LTDRBM: decay must be at least 0, got -1"),
         (lambda: veracity.LTDRBM(batch_size=0), "LTDRBM: batch_size must be at least 1, got 0"),
-        (lambda: veracity.LTDRBM(max_rounds=1), "LTDRBM: max_rounds must be at least 2, got 1"),
+        (lambda: veracity.LTDRBM(max_rounds=1), "LTDRBM: max_rounds must be at least 2 (min_rounds), got 1"),
         (
             lambda: veracity.LTDRBM(negative_phase="none"),
             "LTDRBM: negative_phase must be one of exact, sampled, got 'none'",

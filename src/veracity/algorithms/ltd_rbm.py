@@ -157,7 +157,7 @@ class LTDRBM(Algorithm[Training]):
         require_positive(self, learning_rate=self.learning_rate, tolerance=self.tolerance)
         require_at_least(self, 0, decay=self.decay, seed=self.seed, min_rounds=self.min_rounds)
         require_at_least(self, 1, batch_size=self.batch_size, gibbs_steps=self.gibbs_steps)
-        require_at_least(self, max(1, self.min_rounds), max_rounds=self.max_rounds)
+        require_at_least(self, max(1, self.min_rounds), "min_rounds", max_rounds=self.max_rounds)
         require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)
         require_one_of(self, get_args(Learning), learning=self.learning)
         if self.learning == "flow" and self.negative_phase != "exact":
