@@ -177,3 +177,60 @@ def test_any_parameter_is_refused_by_its_name_or_gives_a_finite_answer(name, par
         for kind, rows in claims.items():
             if kind in algorithm.kinds:
                 assert_finite(discover(rows, algorithm, kind=kind))
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+MANY = 100_000
+
+
+def claims_of(source, entity, value):
+    return pl.DataFrame({"source": source, "entity": entity, "value": value})
+
+
+SHAPES = {
+    "one claim": claims_of(["a"], ["x"], [1]),
+    "one source": claims_of(["a"] * 3, ["x", "y", "z"], [1, 2, 1]),
+    "one source says everything": claims_of(["a"] * 3, ["x"] * 3, [1, 2, 3]),
+    "all agree": claims_of(["a", "b", "c"] * 4, list("uvwx") * 3, list("1234") * 3),
+    "all differ": claims_of(["a", "b", "c"] * 4, list("uuuvvvwwwxxx"), range(12)),
+    "nobody meets": claims_of(list("abcd"), list("uvwx"), [1, 2, 1, 2]),
+    "all say all": claims_of(list("aabbcc"), ["x"] * 6, [1, 2] * 3),
+    "a crowd agrees": claims_of(range(MANY), ["x"] * MANY, [1] * MANY),
+    "a crowd of two minds": claims_of(range(MANY), ["x"] * MANY, [1, 2] * (MANY // 2)),
+    "a crowd of as many minds": claims_of(range(MANY), ["x"] * MANY, range(MANY)),
+    "a source of many items": claims_of(["a"] * MANY, range(MANY), [1, 2] * (MANY // 2)),
+}
+
+
+def as_kind(shape, kind):
+    """The claims of a shape as claims of a kind; None if they cannot be any."""
+    if kind == "binary":
+        return claims_of_facts(shape)
+    if kind == "numeric":
+        return shape.with_columns(pl.col("value").cast(pl.Float64))
+    return shape
+
+
+def claims_of_facts(shape):
+    """Each pair of entity and value as a fact that its source affirms, or denies where it is odd."""
+    fact = pl.format("{} {}", "entity", "value")
+    odd = pl.col("source").cast(pl.String).str.contains("[bd13579]$")
+    return shape.select("source", fact=fact, claim=~odd)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_any_shape_gets_a_finite_answer_without_a_warning(name, shape):
+    for kind in CATALOGUE[name].make().kinds:
+        claims = as_kind(SHAPES[shape], kind)
+        try:
+            result = discover(claims, name, kind=kind)
+        except ParameterError as error:
+            assert name == "dawid-skene", error
+            assert "use OneCoin" in str(error)  # a hundred thousand labels are none
+            continue
+        assert_finite(result)
+        if kind == "categorical":
+            facts = result.facts.group_by("entity").agg(pl.col("plausibility").sum())
+            assert (facts["plausibility"] < 1.0 + 1e-9).all()
