@@ -63,9 +63,7 @@ USUAL = numbers(
 )
 def test_estimates_move_with_the_numbers_however_large(name, times, plus):
     usual = discover(USUAL, name, kind="numeric")
-    moved = discover(
-        USUAL.with_columns(pl.col("value") * times + plus), name, kind="numeric"
-    )
+    moved = discover(USUAL.with_columns(pl.col("value") * times + plus), name, kind="numeric")
     expected, close = usual.truths["value"] * times + plus, 1e-9 * abs(times)
     assert_allclose(moved.truths["value"], expected, rtol=1e-9, atol=close)
     close = 1e-9 if plus != -1e12 else 1e-3  # a tenth loses digits where it is added to so much
@@ -124,7 +122,7 @@ def test_any_numbers_get_finite_estimates(name, rows):
 def test_numbers_that_differ_far_behind_the_point_are_told_apart():
     # microseconds since 1970: a spread of 100 in 1.7e15
     moments = [1.7e15, 1.7e15 + 1, 1.7e15 + 100]
-    claims = numbers({entity: moments for entity in "uvwxyz"})
+    claims = numbers(dict.fromkeys("uvwxyz", moments))
     assert discover(claims, "gtm", kind="numeric").sources["deviation"].min() > 0.1
 
 
@@ -161,16 +159,23 @@ PARAMETERS = [
 ]
 
 
+def made(name, parameters):
+    """The algorithm with these parameters, or why there is none."""
+    try:
+        return CATALOGUE[name].make(**parameters), ""
+    except ParameterError as error:
+        return None, str(error)
+
+
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
 def test_any_parameter_is_refused_by_its_name_or_gives_a_finite_answer(name, parameter):
     kinds = CATALOGUE[name].make().kinds
     claims = {kind: some_claims(kind, 1, 25) for kind in (kinds[0], kinds[-1])}
     for extreme in EXTREMES:
-        try:
-            algorithm = CATALOGUE[name].make(**{parameter: extreme})
-        except ParameterError as error:
-            assert parameter in str(error), f"{extreme!r}: {error}"
-            assert len(str(error)) < 300
+        algorithm, refusal = made(name, {parameter: extreme})
+        if algorithm is None:
+            assert parameter in refusal, f"{extreme!r}: {refusal}"
+            assert len(refusal) < 300
             continue
         if parameter in COUNTS_OF_ROUNDS and extreme == 2**62:
             continue
@@ -213,7 +218,7 @@ def as_kind(shape, kind):
 
 
 def claims_of_facts(shape):
-    """Each pair of entity and value as a fact that its source affirms, or denies where it is odd."""
+    """Each pair of entity and value as a fact that its source affirms, or denies if it is odd."""
     fact = pl.format("{} {}", "entity", "value")
     odd = pl.col("source").cast(pl.String).str.contains("[bd13579]$")
     return shape.select("source", fact=fact, claim=~odd)
@@ -224,12 +229,11 @@ def claims_of_facts(shape):
 def test_any_shape_gets_a_finite_answer_without_a_warning(name, shape):
     for kind in CATALOGUE[name].make().kinds:
         claims = as_kind(SHAPES[shape], kind)
-        try:
-            result = discover(claims, name, kind=kind)
-        except ParameterError as error:
-            assert name == "dawid-skene", error
-            assert "use OneCoin" in str(error)  # a hundred thousand labels are none
+        if name == "dawid-skene" and claims["value"].n_unique() > 100:  # such labels are none
+            with pytest.raises(ParameterError, match="use OneCoin"):
+                discover(claims, name, kind=kind)
             continue
+        result = discover(claims, name, kind=kind)
         assert_finite(result)
         if kind == "categorical":
             facts = result.facts.group_by("entity").agg(pl.col("plausibility").sum())

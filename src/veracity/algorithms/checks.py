@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from numbers import Integral, Real
 from reprlib import repr as short
 from typing import Any
 
@@ -88,8 +87,7 @@ def _numbers(owner: object, parameters: dict[str, float]) -> list[tuple[str, flo
                 _require(owner, field.name, getattr(owner, field.name), TYPES[declared])
     for name, value in parameters.items():
         _require(owner, name, value, TYPES["float"])
-    plain = [value.item() if isinstance(value, np.generic) else value for value in parameters.values()]
-    return list(zip(parameters, plain, strict=True))
+    return [(name, _plain(value)) for name, value in parameters.items()]  # type: ignore[misc]
 
 
 def _require(owner: object, name: str, value: object, kind: tuple[Any, str]) -> None:
@@ -99,14 +97,18 @@ def _require(owner: object, name: str, value: object, kind: tuple[Any, str]) -> 
 
 
 def _is_number(value: object) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
-    return abs(value.item() if isinstance(value, np.generic) else value) <= LARGEST
+    plain: Any = _plain(value)
+    return isinstance(plain, int | float) and not _is_switch(value) and abs(plain) <= LARGEST
 
 
 def _is_whole(value: object) -> bool:
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    return is_whole and abs(int(value)) <= LARGEST_WHOLE  # type: ignore[call-overload]
+    plain: Any = _plain(value)
+    return isinstance(plain, int) and not _is_switch(value) and abs(plain) <= LARGEST_WHOLE
+
+
+def _plain(value: object) -> object:
+    """A number of the array library as one of Python's."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_switch(value: object) -> bool:

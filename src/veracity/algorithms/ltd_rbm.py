@@ -205,9 +205,10 @@ class LTDRBM(Algorithm[Training]):
         rate = self.learning_rate * float(np.exp(-lane.decay * (turn.round_number - 1)))
         rng = turn.rng(block)
         order = rng.permutation(block.n_items)
-        gibbs_steps = self.gibbs_steps if self.negative_phase == "sampled" else 0
+        samples = self.negative_phase == "sampled"
+        gibbs_steps = self.gibbs_steps if samples else 0
         pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps)
-        a, w, b = kernels.climb(block, order, lane.machine, pace, rng)
+        a, w, b = kernels.climb(block, order, lane.machine, pace, rng if samples else None)
         return lane.at(Machine(a, w, b, lane.is_fixed)), None
 
     def tally(self, block: Block, state: Training, turn: Turn) -> Sums:

@@ -265,7 +265,7 @@ def _measures(scored: pl.DataFrame) -> dict[str, Any]:
 
 
 def _mean_distances(distance: FloatArray) -> tuple[float, float]:
-    """Their mean and root mean square; in units near the largest, so that none is beyond squares."""
+    """Their mean and root mean square, in units near the largest: no square is beyond numbers."""
     exponent = int(np.frexp(distance.max())[1])
     scaled = np.ldexp(distance, -exponent)
     means = np.array([scaled.mean(), np.sqrt((scaled**2).mean())])
