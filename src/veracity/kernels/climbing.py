@@ -116,8 +116,9 @@ def _study(
                 n_touched += 1
             state[source, 6] += k
             state[source, 7] += true
-        if rng is not None:  # asked first, and alone: where there is none, the rest is left out
-            if pace.gibbs_steps > 0:  # noqa: SIM102
+        # Asked alone, so that the compiler leaves out the rest where there is none.
+        if rng is not None:  # noqa: SIM102
+            if pace.gibbs_steps > 0:
                 true = _sampled(block, item, b, pace, plausible, state, rng)
         db += found - true
     return db, n_touched
