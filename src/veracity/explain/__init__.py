@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 from rapidfuzz import process
 
-from veracity.algorithms.numbers import mean_by
 from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.claims.encode import Part
 from veracity.claims.schema import keys_of
@@ -272,7 +271,7 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
     """The estimate, and what each claim adds to it: its share of all weight times its number."""
     number = item.block.number_of_fact[item.fact_of_claim]
     share, prior_share = _shares_of_claims(item)
-    centre = float(mean_by(number, np.zeros(len(number), np.int64), 1)[0])
+    centre = float((number / len(number)).sum())  # the sum of large numbers may be no number
     keys = truth.select(pl.col("^(entity|attribute)$"))
     values = keys.with_columns(
         truth.select("value", "uncertainty"),
