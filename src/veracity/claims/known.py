@@ -9,7 +9,7 @@ import polars as pl
 
 from veracity.claims.block import UNKNOWN, Block
 from veracity.claims.encode import Encoded, Part
-from veracity.claims.schema import Kind, comparable, keys_of
+from veracity.claims.schema import Kind, comparable, in_type_of, keys_of
 
 __all__ = ["Matched", "match_truths", "note_count", "with_known"]
 
@@ -35,14 +35,19 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
     """
     keys = keys_of(facts)
     if "attribute" in keys and "attribute" not in truths.columns:
-        truths = truths.with_columns(attribute=pl.lit("", dtype=facts["attribute"].dtype))
-    truths = truths.with_columns(truths[key].cast(facts[key].dtype, strict=False) for key in keys)
+        truths = truths.with_columns(attribute=pl.lit(""))
     if kind == "binary":
         truths = truths.rename({"claim": "value"})
     else:
         claimed, true = comparable(facts["value"], truths["value"])
         facts, truths = facts.with_columns(value=claimed), truths.with_columns(value=true)
     truths = truths.select(*keys, "value").unique()
+    typed = truths.with_columns(in_type_of(facts[key], truths[key]).alias(key) for key in keys)
+    is_named = pl.all_horizontal(pl.col(key).is_not_null() for key in keys)
+    n_strange, truths = (
+        len(typed) - int(typed.select(is_named.sum()).item()),
+        typed.filter(is_named),
+    )
     notes: list[str] = []
     if kind != "multiple":
         n_items = truths.select(keys).n_unique()
@@ -50,7 +55,8 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
         note_count(notes, n_items - len(truths), "contradicting truths are left out")
     spoken = truths.join(facts.select(keys).unique(), on=keys, how="semi")
     thing = "facts" if kind == "binary" else "items"
-    note_count(notes, len(truths) - len(spoken), f"truths are about {thing} nobody speaks of")
+    n_others = n_strange + len(truths) - len(spoken)
+    note_count(notes, n_others, f"truths are about {thing} nobody speaks of")
     return Matched(facts, spoken, keys, notes)
 
 

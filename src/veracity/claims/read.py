@@ -29,6 +29,8 @@ from veracity.io.files import (
     reading_frame,
 )
 from veracity.io.frames import FrameKind
+from veracity.naming import is_in_calendar, rendered
+from veracity.printing import in_short
 
 __all__ = [
     "TRUE_WORDS",
@@ -105,6 +107,7 @@ class ClaimsStream:
     def _checked(self, rows: pl.DataFrame, origin: str, first_row: int) -> pl.DataFrame:
         if "claim" in rows.columns:
             rows = rows.with_columns(claim=_as_claims(rows["claim"], origin, first_row))
+        _check_calendar(rows, origin, first_row)
         rows, n_lacking = _complete(rows)
         self._n_lacking += n_lacking
         return _with_numbers(rows, self.origin) if self.kind == "numeric" else rows
@@ -336,9 +339,9 @@ def _choose(
 
 
 def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Text for categories, null for NaN, one zero for the two, and nothing else changed."""
-    if dtype in (pl.Categorical, pl.Enum):
-        return pl.col(name).cast(pl.String)
+    """Text for categories and bytes, null for NaN, one zero for the two; nothing else changed."""
+    if dtype in (pl.Categorical, pl.Enum, pl.Binary):
+        return rendered(pl.col(name), dtype)
     return pl.col(name).fill_nan(None) + 0.0 if dtype.is_float() else pl.col(name)
 
 
@@ -352,12 +355,17 @@ def _alike(parts: list[Part], notes: list[str]) -> list[Part]:
         known = {frame[name].dtype for frame in frames if name in frame.columns} - {pl.Null()}
         if len(known) > 1 and not all(dtype.is_numeric() for dtype in known):
             frames.append(pl.DataFrame(schema={name: pl.String}))
-            frames = [frame.cast({name: pl.String}) if name in frame else frame for frame in frames]
+            frames = [
+                frame.with_columns(pl.Series(name, dtype=pl.String)) if name in frame else frame
+                for frame in frames
+            ]
             notes.append(f"the {name} is of different types in different files: taken as text")
     common = pl.concat(frames, how="diagonal_relaxed").schema
 
     def in_common(name: str, own: pl.Schema) -> pl.Expr:
         column = pl.col(name) if name in own else pl.lit(None).alias(name)
+        if name in own and common.get(name) == pl.String:
+            return rendered(column, own[name])
         return column.cast(common[name]) if name in common else column
 
     names = dict.fromkeys([*schemas[0], *common])
@@ -376,8 +384,19 @@ def _with_attributes(parts: list[Part]) -> list[Part]:
         n_null = pl.col("attribute").null_count()
         if not any(first_batch(part, n_null).item() for part in parts):
             return parts
-    as_text = pl.col("attribute").cast(pl.String).fill_null("")
-    return [part._replace(rows=part.rows.with_columns(as_text)) for part in parts]
+    text = rendered(pl.col("attribute"), dtype).fill_null("")
+    return [part._replace(rows=part.rows.with_columns(text)) for part in parts]
+
+
+def _check_calendar(rows: pl.DataFrame, origin: str, first_row: int) -> None:
+    """Refuse dates that no calendar has: they could neither be shown nor written as text."""
+    for column in rows:
+        is_wrong = ~is_in_calendar(column)
+        if is_wrong.any():
+            raise BadValue(
+                f"{origin}: row {first_row + (is_wrong.arg_max() or 0) + 1}: the {column.name} is "
+                "no date from the year 1 to 9999; mend it, or turn the column into text or numbers"
+            )
 
 
 def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
@@ -410,7 +429,8 @@ def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
     if is_bad.any():
         bad = rows.row(is_bad.arg_max() or 0, named=True)
         raise BadValue(
-            f"{origin}: the value '{bad['value']}' of '{bad['entity']}' is no number; "
+            f"{origin}: the value '{in_short(bad['value'])}' of '{in_short(bad['entity'])}' is no "
+            "number; "
             "leave such rows out, or use --kind categorical"
         )
     return rows.with_columns(value=numbers + 0.0)
@@ -429,7 +449,7 @@ def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
     if is_bad.any():
         row = is_bad.arg_true()[0]
         raise BadValue(
-            f"{origin}: row {first_row + row + 1} claims {str(column[row])!r}, which is neither "
+            f"{origin}: row {first_row + row + 1} claims '{in_short(column[row])}', which is neither "
             "true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims name "
             "values"
         )

@@ -9,6 +9,8 @@ import polars as pl
 
 from veracity.claims.block import SAME, IntArray
 from veracity.explain.contributions import Item
+from veracity.naming import as_text
+from veracity.printing import in_short
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -122,9 +124,12 @@ def _versus(one: float, other: float) -> str:
 
 def _why_not(result: Result, item: Item, side: Side, other: Side) -> tuple[str, str]:
     """Why the other side is believed less, and what speaks for the first if it is no larger."""
-    attribute = item.facts["attribute"][0] if "attribute" in item.facts.columns else None
-    about = f" about {attribute}" if attribute else ""
-    right, other_right = (_rightness(result, s.sources, attribute) for s in (side, other))
+    number, about = None, ""
+    if "attribute" in item.facts.columns:
+        number = int(item.block.attribute_of_item[0])
+        attribute = as_text(item.facts["attribute"].head(1))[0]
+        about = f" about {in_short(attribute)}" if attribute else ""
+    right, other_right = (_rightness(result, s.sources, number) for s in (side, other))
     tenths, other_tenths = round(10 * right), round(10 * other_right)
     praise = ""
     if len(side.sources) <= len(other.sources) and tenths > other_tenths:
@@ -236,22 +241,18 @@ def _side(result: Result, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
     else:
         standing = item.standing[is_of_side]
     source = source[np.lexsort((source, -np.round(standing, SAME)))]
-    names = tables.sources["source"].gather(source[:2]).cast(pl.String).to_list()
-    return Side(source, names)
+    names = as_text(tables.sources["source"].gather(source[:2])).to_list()
+    return Side(source, [in_short(name) for name in names])
 
 
-def _rightness(result: Result, sources: IntArray, attribute: object) -> float:
-    """How often what these sources say, of this attribute, is right, on the whole."""
-    assert result.encoded is not None
+def _rightness(result: Result, sources: IntArray, attribute: int | None) -> float:
+    """How often what these sources say, of the attribute of this number, is right, on the whole."""
     assert result.rightness is not None
-    if attribute is None:
-        return result.rightness.of(sources)
-    number = result.encoded.names.attributes.index_of(attribute)  # type: ignore[arg-type]
-    return result.rightness.of(sources, number or 0)
+    return result.rightness.of(sources, attribute or 0)
 
 
 def _value(item: Item, fact: int) -> str:
-    return str(item.facts["value"][fact])
+    return in_short(as_text(item.facts["value"][fact : fact + 1])[0])
 
 
 def _says(side: Side) -> str:

@@ -22,6 +22,8 @@ from veracity.inspect.conflicts import by_vote, flip_risk, near_copies
 from veracity.inspect.overlap import overlap_warnings
 from veracity.inspect.profiling import profile
 from veracity.io.frames import FrameKind, hand_back
+from veracity.naming import name_text
+from veracity.printing import in_short, printable
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.result.warnings import (
@@ -73,7 +75,8 @@ class AgainstVote:
         where = dicts(self.by_attribute)
         most = ""
         if self.changed and len(where) > 1:
-            most = f", most of all in {where[0]['attribute']} ({where[0]['share']:.0%})"
+            first = in_short(name_text(where[0]["attribute"]))
+            most = f", most of all in {first} ({where[0]['share']:.0%})"
         return f"the answer differs from the vote on {changed}{most}"
 
 
@@ -125,7 +128,7 @@ class Health:
             lines += [f"  this means: {one.means}", f"  would help: {one.help}"]
         if self.against_vote is not None:
             lines += [""] * bool(n) + [str(self.against_vote)]
-        return "\n".join(lines)
+        return printable("\n".join(lines), lines=True)
 
 
 Told = TypeVar("Told", DataWarning, AgainstVote)

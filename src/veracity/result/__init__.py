@@ -24,6 +24,7 @@ from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
 from veracity.io.folders import check_target, finished_folder
 from veracity.io.frames import FrameKind, hand_back
+from veracity.printing import printable
 from veracity.result.layout import claims_table, encoded_from, layout_table
 from veracity.result.run import Run
 from veracity.result.tables import Rightness, Tables, rightness, sources_by_attribute
@@ -202,7 +203,7 @@ class Result:
 
     def __repr__(self) -> str:
         """Sum up in a few lines."""
-        return "\n".join(self.lines())
+        return printable("\n".join(self.lines()), lines=True)
 
     def _repr_html_(self) -> str:
         """Sum up for a notebook."""

@@ -35,6 +35,8 @@ from veracity.claims.normalise.value_types import (
 )
 from veracity.claims.schema import Kind
 from veracity.errors import ParameterError
+from veracity.naming import as_text
+from veracity.printing import in_short
 
 __all__ = [
     "VALUE_KINDS",
@@ -245,7 +247,8 @@ def _check_kinds(kinds: Mapping[str, ValueKind], attributes: list[str]) -> None:
                 f"got {kind!r}"
             )
         if name not in attributes:
-            known = ", ".join(map(repr, attributes[:12])) or "none with text for values"
+            known = ", ".join(f"'{in_short(one)}'" for one in attributes[:12])
+            known = known or "none with text for values"
             raise ParameterError(
                 f"normalise: no attribute {name!r} among the claims; there is {known}"
                 + (f" and {len(attributes) - 12} more" if len(attributes) > 12 else "")
@@ -266,8 +269,8 @@ def _from_json(told: Mapping[str, Any]) -> Reading:
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
     """Attribute and value of each row, as text; without attributes, its name is empty."""
     has_one = "attribute" not in rows.columns
-    attribute = pl.lit("") if has_one else pl.col("attribute").cast(pl.String).fill_null("")
-    return rows.select(value=pl.col("value").cast(pl.String), attribute=attribute)
+    attribute = pl.lit("") if has_one else as_text(rows["attribute"]).fill_null("")
+    return rows.select(value=as_text(rows["value"]), attribute=attribute)
 
 
 class _Read(NamedTuple):
@@ -325,7 +328,7 @@ def _notes(values: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _sentence(of: dict[str, Any]) -> str:
-    name = f'"{of["attribute"]}" is' if of["attribute"] else "values are"
+    name = f'"{in_short(of["attribute"])}" is' if of["attribute"] else "values are"
     if of["kind"] == "unchanged":
         return f"{name} left unchanged"
     became = (
@@ -334,7 +337,7 @@ def _sentence(of: dict[str, Any]) -> str:
     parts = [f"{name} read as {IN_WORDS[of['kind']]}{_manner(of)}: {became}"]
     for what, done in DONE.items():
         if of[what]:
-            example = " ".join(of[f"{what} as"].split())
+            example = in_short(" ".join(of[f"{what} as"].split()))
             claims = "1 claim" if of[what] == 1 else f"{of[what]:,} claims such as"
             parts.append(f'{done}: {claims} "{example}"')
     return "; ".join(parts)
