@@ -11,7 +11,7 @@ __all__ = ["main"]
 def main() -> None:
     """Load the command and run it; while it is loading, Ctrl-C is no error to explain."""
     try:
-        from veracity.cli import main as run  # noqa: PLC0415 - loading takes its time
+        from veracity.cli import main as run
     except KeyboardInterrupt:
         os.write(2, b"error: stopped before the end; no half-written result is left\n")
         sys.exit(1)

@@ -44,7 +44,7 @@ __all__ = [
 
 
 class VeracityError(Exception):
-    """The root of all errors raised on purpose; their messages can be read, whatever is in names."""
+    """The root of all errors raised on purpose; messages can be read, whatever is in names."""
 
     def __init__(self, sentence: str = "") -> None:
         super().__init__(message(sentence))

@@ -43,7 +43,7 @@ def rendered(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 
 
 def _without_zeros(text: pl.Expr) -> pl.Expr:
-    """Decimals, and seconds, without places that are zero: 1.50 is 1.5, and 12:30:00.00 12:30:00."""
+    """Decimals, and seconds, without places that are zero: 1.50 is 1.5, 12:30:00.00 is 12:30:00."""
     return text.str.replace(r"\.0*(\D|$)", "$1").str.replace(r"(\.\d*[1-9])0+(\D|$)", "$1$2")
 
 
@@ -55,8 +55,10 @@ def _text_of_bytes(column: pl.Series) -> pl.Series:
 
 
 def _decoded(name: bytes | None) -> str | None:
+    if name is None:
+        return None
     try:
-        return None if name is None else name.decode()
+        return name.decode()
     except UnicodeDecodeError:
         return f"0x{name.hex()}"
 
@@ -75,8 +77,9 @@ def as_text(column: pl.Series) -> pl.Series:
 
 
 def text_like(names: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Names as text, spelt as those of another type are: so a file of text tells the same as one
-    of dates, of numbers, or of true and false.
+    """Names as text, spelt as those of another type are.
+
+    So a file of text tells the same as one of dates, of numbers, or of true and false.
 
     >>> text_like(pl.Series(["2024-01-31T10:00:00Z"]), pl.Datetime("us", "UTC")).to_list()
     ['2024-01-31 10:00:00+00:00']
@@ -94,7 +97,7 @@ def text_like(names: pl.Series, dtype: pl.DataType) -> pl.Series:
         text = text.str.replace(r"^(\d+-\d\d-\d\d)$", "$1 00:00:00")
         text = text.str.replace(r"^(\d+-\d\d-\d\d)T", "$1 ").str.replace("Z$", "+00:00")
         text = _without_zeros(text)
-    elif dtype == pl.Time or dtype == pl.Decimal:
+    elif dtype in (pl.Time, pl.Decimal):
         text = _without_zeros(text)
     elif dtype.is_numeric():
         kinds = [dtype] if dtype.is_float() else [pl.Int128(), pl.Float64()]

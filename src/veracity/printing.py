@@ -1,4 +1,4 @@
-r"""What may be shown: text without what a terminal would obey or a figure choke on, and not too much.
+r"""What may be shown: no text that a terminal would obey or a figure choke on, and not too much.
 
 Names come from strangers. One that holds an escape sequence could move the cursor or recolour a
 terminal, one with a control character ends the library that draws figures; so what cannot be

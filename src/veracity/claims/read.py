@@ -449,8 +449,8 @@ def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
     if is_bad.any():
         row = is_bad.arg_true()[0]
         raise BadValue(
-            f"{origin}: row {first_row + row + 1} claims '{in_short(column[row])}', which is neither "
-            "true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims name "
-            "values"
+            f"{origin}: row {first_row + row + 1} claims '{in_short(column[row])}', which is "
+            "neither true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims "
+            "name values"
         )
     return is_true

@@ -61,7 +61,7 @@ def _filtered() -> Iterator[None]:
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name may be more than it can show
-    sys.stdout, sys.stderr = (None if one is None else Filtered(one) for one in streams)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (None if one is None else Filtered(one) for one in streams)
     try:
         with warnings.catch_warnings():
             if not sys.warnoptions:
@@ -86,8 +86,9 @@ def _explain(error: BaseException) -> int:
     """Say what went wrong in one sentence; give the exit code."""
     match error:
         case click.ClickException():
-            error.message = message(error.message)
-            error.show()
+            told = io.StringIO()
+            error.show(told)
+            click.echo(message(told.getvalue()), err=True, nl=False)
             return error.exit_code
         case BrokenPipeError():  # who reads has seen enough, such as head
             _leave_stdout()

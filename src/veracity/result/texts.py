@@ -26,17 +26,20 @@ def in_text(result: Result) -> Result:
     tables, encoded = result.tables, result.encoded
     has_values = result.kind in ("categorical", "multiple")
     kept = () if has_values else ("value", "runner_up")
-    told = {name: _in_text(table, kept) for name, table in vars(tables).items()}
-    if all(told[name] is table for name, table in vars(tables).items()):
-        plain = encoded
-    else:
-        plain = None if encoded is None else _encoded_in_text(encoded, has_values=has_values)
-    return Result(Tables(**told), result.run, fitted=result.fitted, encoded=plain)
+    told = Tables(
+        truths=_in_text(tables.truths, kept),
+        facts=_in_text(tables.facts, kept),
+        sources=_in_text(tables.sources, kept),
+        copies=None if tables.copies is None else _in_text(tables.copies, kept),
+        changes=tables.changes,
+    )
+    is_text = told.facts is tables.facts and told.sources is tables.sources
+    if encoded is not None and not is_text:
+        encoded = _encoded_in_text(encoded, has_values=has_values)
+    return Result(told, result.run, fitted=result.fitted, encoded=encoded)
 
 
-def _in_text(table: pl.DataFrame | None, kept: tuple[str, ...]) -> pl.DataFrame | None:
-    if table is None:
-        return None
+def _in_text(table: pl.DataFrame, kept: tuple[str, ...]) -> pl.DataFrame:
     names = [name for name in NAMES if name in table.columns and name not in kept]
     others = [as_text(table[name]) for name in names if table[name].dtype != pl.String]
     return table.with_columns(others) if others else table

@@ -178,7 +178,7 @@ def show_table(title: str, table: pl.DataFrame, n_rows: int) -> None:
 
 
 def _with_text(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with its names as text; numbers and Booleans that are no names stay what they are."""
+    """The table with its names as text; numbers and Booleans that are no names stay as they are."""
 
     def is_shown_as_text(name: str, dtype: pl.DataType) -> bool:
         return name in KEYS or not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean))

@@ -88,5 +88,7 @@ def _svg(chart: Any, prefix: str) -> str:  # noqa: ANN401 - any chart
                 element.setAttribute(name, f"#{prefix}{value[1:]}")
             elif "url(#" in value:
                 element.setAttribute(name, value.replace("url(#", f"url(#{prefix}"))
-    svg: str = document.documentElement.toxml()
+    root = document.documentElement
+    assert root is not None  # the library writes a whole document
+    svg: str = root.toxml()
     return svg
