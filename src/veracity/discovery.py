@@ -135,7 +135,7 @@ def prepare(
     tell("reading", 0, 1)
     table = _as_table(claims, columns, kind, normalise)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
-    encoded = encode(table, tell, (engine or Local()).claims_per_block)
+    encoded = encode(table, tell, _chosen_engine(engine).claims_per_block)
     known_notes: list[str] = []
     if known is not None:
         truths, read_notes = read_truths_beside(table, known)
@@ -170,7 +170,7 @@ def answer(
         note = f"of two readings, known truths chose this one: {name}"
         prepared = replace(prepared, notes=(*prepared.notes, note))
     clock, names = _Clock(), encoded.names
-    with (engine or Local()).hold(encoded.blocks) as held:
+    with _chosen_engine(engine).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
         learned = learn(held, survey, algorithm, tell, kept)
         tell("judging", 0, 1)
@@ -211,7 +211,7 @@ def judge(
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     clock, encoded, algorithm = _Clock(), prepared.encoded, fitted.algorithm
     state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
-    with (engine or Local()).hold(encoded.blocks) as held:
+    with _chosen_engine(engine).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, state, encoded.kind, names.n_sources)
@@ -322,9 +322,20 @@ def _n_speaking(encoded: Encoded) -> int:
     return int(speaks.sum())
 
 
+def _chosen_engine(engine: Engine | None) -> Engine:
+    """Where the work is done; this machine, unless said otherwise."""
+    if engine is None:
+        return Local()
+    if not all(hasattr(engine, part) for part in ("claims_per_block", "hold")):
+        raise ParameterError(f"engine must be an engine, such as Local(threads=2), got {engine!r}")
+    return engine
+
+
 def chosen_algorithm(algorithm: Algorithm[Any] | str, seed: int | None = None) -> Algorithm[Any]:
     """The algorithm that was asked for, with the seed if it takes one."""
     chosen = algorithm_named(algorithm) if isinstance(algorithm, str) else algorithm
+    if not hasattr(chosen, "kinds"):
+        raise ParameterError(f"algorithm must be an algorithm or the name of one, got {chosen!r}")
     if seed is None or "seed" not in (field.name for field in fields(chosen)):  # type: ignore[arg-type]
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]
@@ -342,9 +353,11 @@ def _as_table(
 
 
 def _check_min_plausibility(min_plausibility: float | None) -> None:
-    if min_plausibility is not None and not 0.0 <= min_plausibility <= 1.0:
+    if min_plausibility is None:
+        return
+    if not isinstance(min_plausibility, int | float) or not 0.0 <= min_plausibility <= 1.0:
         raise ParameterError(
-            f"discover: min_plausibility must be between 0 and 1, got {min_plausibility}"
+            f"discover: min_plausibility must be between 0 and 1, got {min_plausibility!r}"
         )
 
 

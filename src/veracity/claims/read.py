@@ -234,6 +234,13 @@ def _stream(
     """What is to be read; text that normalising will turn into numbers is no number yet."""
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if columns is not None and not isinstance(columns, Mapping):
+        raise ParameterError(f"columns must be a mapping from part to column, got {columns!r}")
+    if not isinstance(normalise, bool | Mapping):
+        raise ParameterError(
+            "normalise must be True, False, or say what the values of attributes are, e.g. "
+            f"{{'departure': 'time'}}; got {normalise!r}"
+        )
     is_text = kind == "numeric" and normalise is not False
     read_as: Kind = "categorical" if is_text else kind
     return ClaimsStream(data, columns or {}, read_as, encoding, what=what)
@@ -450,7 +457,7 @@ def _as_claims(column: pl.Series, origin: str, first_row: int) -> pl.Series:
         row = is_bad.arg_true()[0]
         raise BadValue(
             f"{origin}: row {first_row + row + 1} claims '{in_short(column[row])}', which is "
-            "neither true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims "
-            "name values"
+            "neither true nor false; use true/false, yes/no or 1/0, or --kind categorical if "
+            "claims name values"
         )
     return is_true

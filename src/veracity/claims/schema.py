@@ -108,7 +108,7 @@ def find_columns(
                 parts[part] = choice
     missing = [part for part in wanted if part not in parts and part not in OPTIONAL_COLUMNS]
     if missing:
-        spares = (name for name in found if name and name.isprintable())
+        spares = (name for name in found if name and name == in_short(name))
         spare = next((name for name in spares if name not in parts.values()), "name")
         option = shlex.quote(f"{missing[0]}={spare}")
         raise MissingColumn(

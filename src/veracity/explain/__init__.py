@@ -38,6 +38,9 @@ MOST_VALUES = 20
 MOST_ROWS = 100
 """Of the claims that bear on a value those that weigh most are listed, the others summed up."""
 
+MOST_ITEMS = 50
+"""Of an entity with more attributes these are told; the others are counted."""
+
 MOST_SAID = 5
 """Of a source that names many values of an item so many are told; the others are counted."""
 
@@ -101,7 +104,7 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
         )
     keys = keys_of(result.tables.facts)
     rows = _find(result.tables.facts, keys, [entity, attribute])
-    items = items_at(result, rows)
+    items, n_items = items_at(result, rows, MOST_ITEMS)
     parts = [_explain_item(result, item, keys) for item in items]
     lines = [
         words if len(parts) == 1 else f"{_name_in(values, keys[-1])}: {words}"
@@ -109,6 +112,10 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
     ]
     frames = (pl.concat([part[1] for part in parts]), pl.concat([part[2] for part in parts]))
     weights = items[0].weights
+    if n_items > len(items):
+        lines.append(
+            f"... and {n_items - len(items):,} more attributes; name the one to be told of."
+        )
     lines += _caveats(result.run.algorithm, items[0])
     if weights is None:
         return Why("\n".join(lines), frames, None, None, "none", result.frame_kind)

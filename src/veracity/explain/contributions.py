@@ -170,12 +170,13 @@ class Item:
         return first_claim[~np.isin(sources, supporters)]
 
 
-def items_at(result: Result, rows: IntArray) -> list[Item]:
-    """The items to which these rows of the facts belong."""
+def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int]:
+    """The first items to which these rows of the facts belong, and of how many they are."""
     encoded, fitted = result.encoded, result.fitted
     assert encoded is not None  # `explain` has looked
     items: list[Item] = []
-    for part, item, first in _places(encoded, rows):
+    places = _places(encoded, rows)
+    for part, item, first in places[:most]:
         block = encoded.parts[part].block
         own = block.part(item, item + 1)
         weights = None
@@ -183,7 +184,7 @@ def items_at(result: Result, rows: IntArray) -> list[Item]:
             weights = fitted.algorithm.weigh(own, fitted.state)
         facts = result.tables.facts.slice(first, own.n_facts)
         items.append(Item(facts, own, weights, encoded.kind == "binary"))
-    return items
+    return items, len(places)
 
 
 def _places(encoded: Encoded, rows: IntArray) -> list[tuple[int, int, int]]:

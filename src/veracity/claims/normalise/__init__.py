@@ -150,7 +150,8 @@ class Normalisation:
         if read is None:
             return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
         values = read.values.join(self._table(), on="attribute", how="left")
-        values = values.with_columns(pl.col("kind").fill_null("unchanged"))
+        unheard_of = "number" if self.numeric else "unchanged"
+        values = values.with_columns(pl.col("kind").fill_null(unheard_of))
         values = write(values, numeric=self.numeric)
         values = spell(values, None if like is None else self._seen(like), numeric=self.numeric)
         after = read.spread(values)

@@ -97,7 +97,7 @@ def _weighed(result: Result, why: Why) -> pl.DataFrame:
     keys = keys_of(values)
     of_item = tables.facts.select(keys).with_row_index("row")
     rows = of_item.join(values.select(keys).head(1), on=keys, how="semi", nulls_equal=True)["row"]
-    item = items_at(result, rows.to_numpy().astype(np.int64))[0]
+    (item,), _ = items_at(result, rows.to_numpy().astype(np.int64), most=1)
     weighed = said_by_source(item)
     for name, fact in zip(("weight", "rival"), _facts_of(values, item), strict=False):
         contribution = item.contribution_to(fact)
