@@ -133,7 +133,7 @@ class Result:
         if self.encoded is None or self.kind == "numeric":
             return None
         if self.encoded.is_elsewhere:
-            return self.here().rightness
+            return rightness(self.encoded, vars(self.tables)["facts"].answers)
         return rightness(self.encoded, self.plausibility_by_block)
 
     @property
@@ -196,7 +196,9 @@ class Result:
         truths, facts = encoded.parts.tables(make, found, {"truths": 0, "facts": 0})
         tables = replace(self.tables, truths=truths, facts=facts)
         kept = None if self.kind == "numeric" else found
-        return Result(tables, self.run, fitted=self.fitted, encoded=encoded, plausibility=kept)
+        here = Result(tables, self.run, fitted=self.fitted, encoded=encoded, plausibility=kept)
+        here.rightness = self.rightness  # on all items, whichever were chosen
+        return here
 
     def why(self, entity: object, attribute: object = None) -> Why:
         """Why an item has its value: who says what, how far they are believed, what that weighs.
