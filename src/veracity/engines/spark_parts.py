@@ -393,7 +393,7 @@ class PartsOnSpark:
         *,
         merge: bool = False,
     ) -> list[Any]:
-        """What is chosen from each part and the answer to it, in order; or merged, of neighbours."""
+        """What is chosen from each part and the answer to it, in order; or merged of neighbours."""
         held, work = (self._held, None) if answers is None else answers
         sent = self.made.send(choose)
         found = mapped(self.made.filled.select("part", "data"), Fetching(held, sent, work), FOUND)

@@ -78,6 +78,7 @@ class Result:
         self.fitted = fitted
         self._encoded = encoded
         self._plausibility = plausibility
+        self._whole: Result | None = None  # of which this is a part, on this machine
 
     @cached_property
     def encoded(self) -> Encoded | None:
@@ -132,6 +133,8 @@ class Result:
         """How often each source is right on each attribute, as arrays; None for numbers."""
         if self.encoded is None or self.kind == "numeric":
             return None
+        if self._whole is not None:
+            return self._whole.rightness
         if self.encoded.is_elsewhere:
             return rightness(self.encoded, vars(self.tables)["facts"].answers)
         return rightness(self.encoded, self.plausibility_by_block)
@@ -197,7 +200,7 @@ class Result:
         tables = replace(self.tables, truths=truths, facts=facts)
         kept = None if self.kind == "numeric" else found
         here = Result(tables, self.run, fitted=self.fitted, encoded=encoded, plausibility=kept)
-        here.rightness = self.rightness  # on all items, whichever were chosen
+        here._whole = self
         return here
 
     def why(self, entity: object, attribute: object = None) -> Why:
