@@ -156,7 +156,10 @@ class MadeParts:
         self.store = making.store
         self.whole = mapped(source, making, MADE).persist(StorageLevel.DISK_ONLY)
         self.filled = self.whole.filter(self.whole.names.isNotNull())
-        self.numbers = self.filled.select("part").persist(StorageLevel.MEMORY_AND_DISK)
+        # a task takes the parts of one executor in turn: starting one costs more than it may do
+        at_once = self.session.sparkContext.defaultParallelism
+        numbers = self.filled.select("part").coalesce(at_once)
+        self.numbers = numbers.persist(StorageLevel.MEMORY_AND_DISK)
         weakref.finalize(self, UNUSED.append, (self.store, self.whole, self.numbers))
         few = f"if(length(names) < {FEW_NAMES}, names, null)"
         with explained():
