@@ -8,6 +8,8 @@ were spread over files.
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
@@ -215,6 +217,11 @@ class Encoded:
     ) -> tuple[Encoded, Any]:
         """The same on this machine, of all items or of those that are chosen, with the answers."""
         return self, answers
+
+    def summed(self, look: Callable[[Block, Any], Any], answers: Iterable[Any]) -> Any:  # noqa: ANN401
+        """What a look finds in all blocks and the answers to them, added up."""
+        found = (look(*pair) for pair in zip(self.blocks, answers, strict=True))
+        return functools.reduce(operator.add, found)
 
     def drawn(self, most_claims: int) -> Encoded:
         """Items with about so many claims at most, those with known truth among them, or more."""

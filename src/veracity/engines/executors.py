@@ -24,7 +24,6 @@ from veracity.engines.packing import packed, read_packed, unpacked, write_packed
 from veracity.errors import EngineError
 
 __all__ = [
-    "FETCHED",
     "FOUND",
     "MADE",
     "Fetching",
@@ -46,9 +45,6 @@ MADE = "part long, told binary, names binary, data binary"
 FOUND = "part long, found binary, changed boolean"
 """One row per part that was looked at: what was found, and whether what is kept beside it changed.
 Nothing was found where the executor that looked does not have it."""
-
-FETCHED = "part long, data binary"
-"""One row per part that goes to the driver, as far as it was chosen."""
 
 MOST_BYTES = (1 << 31) - 1
 """No cell of a frame may be larger."""
@@ -269,7 +265,8 @@ class Telling:
     def __call__(self, batches: Batches) -> Iterator[Any]:
         """What is told, by part."""
         for number, table in self.tabling.tables(batches):
-            yield batch_of(part=[number], data=[packed(self.work.content(table))])
+            told = packed(self.work.content(table))
+            yield batch_of(part=[number], found=[told], changed=[False])
 
 
 @dataclass(frozen=True)
@@ -287,7 +284,7 @@ class Fetching:
             self.held.take_in(number, data)
             found = None if self.work is None else self.held.look(number, self.work)[0]
             chosen = self.choose.content(self.held.block(number), self.held.rest(number), found)
-            yield batch_of(part=[number], data=[packed(chosen)])
+            yield batch_of(part=[number], found=[packed(chosen)], changed=[False])
 
 
 @dataclass(frozen=True)

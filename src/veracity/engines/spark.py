@@ -42,7 +42,7 @@ from veracity.progress import Progress
 if TYPE_CHECKING:
     from veracity.engines.local import Look
 
-__all__ = ["HeldOnSpark", "Spark", "explained", "mapped"]
+__all__ = ["MOST_COLLECTED", "HeldOnSpark", "Spark", "explained", "mapped", "merged_there"]
 
 MOST_COLLECTED = 64
 """Parts whose tallies come to the driver each by itself; of more, neighbours are merged before."""
@@ -156,7 +156,10 @@ class MadeParts:
         self.store = making.store
         self.whole = mapped(source, making, MADE).persist(StorageLevel.DISK_ONLY)
         self.filled = self.whole.filter(self.whole.names.isNotNull())
-        self.numbers = self.filled.select("part").persist(StorageLevel.MEMORY_AND_DISK)
+        # a task takes the parts of one executor in turn: starting one costs more than it may do
+        at_once = self.session.sparkContext.defaultParallelism
+        numbers = self.filled.select("part").coalesce(at_once)
+        self.numbers = numbers.persist(StorageLevel.MEMORY_AND_DISK)
         weakref.finalize(self, UNUSED.append, (self.store, self.whole, self.numbers))
         few = f"if(length(names) < {FEW_NAMES}, names, null)"
         with explained():
@@ -295,9 +298,7 @@ class HeldOnSpark:
             parts = parts.filter(parts.part == only)
         found = mapped(parts, looking, FOUND)
         if merge:
-            n_groups = math.isqrt(n_parts)
-            group = (found.part / (n_parts // n_groups + 1)).cast("long")
-            found = mapped(found.repartition(n_groups, group), merge_found, FOUND)
+            found = merged_there(found, n_parts)
         with explained():
             rows: list[Any] = found.collect()
         return rows
@@ -313,6 +314,13 @@ class HeldOnSpark:
 
     def __exit__(self, *error: object) -> None:
         """Parts stay as long as someone knows them."""
+
+
+def merged_there(found: Frame, n_parts: int) -> Frame:
+    """What was found, with that of neighbouring parts merged where they are."""
+    n_groups = math.isqrt(n_parts)
+    group = (found.part / (n_parts // n_groups + 1)).cast("long")
+    return mapped(found.repartition(n_groups, group), merge_found, FOUND)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ names are brought together, and parts are numbered by them. Only names come to t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,15 +34,18 @@ from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream, checked_rows, lacking_notes
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.claims.spark_rows import SparkClaims
-from veracity.engines.executors import FETCHED, Fetching, Held, Made, Sent, Tabling, Telling
+from veracity.engines.executors import FOUND, Fetching, Held, Made, Sent, Tabling, Telling
+from veracity.engines.merging import merged
 from veracity.engines.packing import unpacked
 from veracity.engines.spark import (
+    MOST_COLLECTED,
     AnswersOnSpark,
     BlocksOnSpark,
     MadeParts,
     Spark,
     explained,
     mapped,
+    merged_there,
 )
 from veracity.errors import NoClaims, TooLarge
 from veracity.io.frames import spark_table
@@ -383,17 +387,23 @@ class PartsOnSpark:
         return PartsInMemory(part for part, _ in kept), [answer for _, answer in kept]
 
     def fetched(
-        self, choose: Callable[[Block, Rest, Any], Any], answers: AnswersOnSpark | None = None
+        self,
+        choose: Callable[[Block, Rest, Any], Any],
+        answers: AnswersOnSpark | None = None,
+        *,
+        merge: bool = False,
     ) -> list[Any]:
-        """What is chosen from each part and the answer to it, in order."""
+        """What is chosen from each part and the answer to it, in order; or merged of neighbours."""
         held, work = (self._held, None) if answers is None else answers
         sent = self.made.send(choose)
-        fetching = Fetching(held, sent, work)
+        found = mapped(self.made.filled.select("part", "data"), Fetching(held, sent, work), FOUND)
+        if merge:
+            found = merged_there(found, len(self))
         with explained():
-            rows = mapped(self.made.filled.select("part", "data"), fetching, FETCHED).collect()
+            rows = found.collect()
         sent.broadcast.destroy()
         rows.sort(key=lambda row: int(row.part))
-        return [unpacked(bytearray(row.data)) for row in rows]
+        return [unpacked(bytearray(row.found)) for row in rows]
 
 
 def _require_room(n_rows: int, what: str) -> None:
@@ -488,10 +498,10 @@ class TableOnSpark(PieceTable):
         """What some work makes of each piece, in order: done where the pieces are."""
         sent = self._made.send(work)
         with explained():
-            rows = mapped(self._parts(), Telling(self._tabling, sent), FETCHED).collect()
+            rows = mapped(self._parts(), Telling(self._tabling, sent), FOUND).collect()
         sent.broadcast.destroy()
         for row in sorted(rows, key=lambda row: int(row.part)):
-            yield unpacked(bytearray(row.data))
+            yield unpacked(bytearray(row.found))
 
     def collect(self) -> pl.DataFrame:
         """All rows, if there is room for them here."""
@@ -588,6 +598,11 @@ class EncodedOnSpark(Encoded):
         parts, found = self.parts.here(choose, answers)
         return Encoded(self.kind, self.names, parts, self.notes), found
 
+    def summed(self, look: Callable[[Block, Any], Any], answers: Any) -> Any:  # noqa: ANN401
+        """What a look finds in all blocks and the answers to them, added up where they are."""
+        merge = len(self.parts) > MOST_COLLECTED
+        return functools.reduce(merged, self.parts.fetched(_Summing(look), answers, merge=merge))
+
     def drawn(self, most_claims: int) -> Encoded:
         """Items with about so many claims, and as many with known truth, on this machine."""
         parts, _ = self.parts.here(
@@ -603,6 +618,16 @@ class EncodedOnSpark(Encoded):
     def _share_known(self, most_claims: int) -> float:
         claims_per_item = self.n_claims / self.n_items
         return most_claims / max(self.n_known * claims_per_item, 1.0)
+
+
+@dataclass(frozen=True)
+class _Summing:
+    """What a look finds in a block and the answer to it."""
+
+    look: Callable[[Block, Any], Any]
+
+    def __call__(self, block: Block, rest: Rest, answer: Any) -> Any:  # noqa: ANN401
+        return self.look(block, answer)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ class Result:
         self.fitted = fitted
         self._encoded = encoded
         self._plausibility = plausibility
+        self._whole: Result | None = None  # of which this is a part, on this machine
 
     @cached_property
     def encoded(self) -> Encoded | None:
@@ -133,8 +134,10 @@ class Result:
         """How often each source is right on each attribute, as arrays; None for numbers."""
         if self.encoded is None or self.kind == "numeric":
             return None
+        if self._whole is not None:
+            return self._whole.rightness
         if self.encoded.is_elsewhere:
-            return self.here().rightness
+            return rightness(self.encoded, vars(self.tables)["facts"].answers)
         return rightness(self.encoded, self.plausibility_by_block)
 
     @property
@@ -197,7 +200,9 @@ class Result:
         truths, facts = encoded.parts.tables(make, found, {"truths": 0, "facts": 0})
         tables = replace(self.tables, truths=truths, facts=facts)
         kept = None if self.kind == "numeric" else found
-        return Result(tables, self.run, fitted=self.fitted, encoded=encoded, plausibility=kept)
+        here = Result(tables, self.run, fitted=self.fitted, encoded=encoded, plausibility=kept)
+        here._whole = self
+        return here
 
     def why(self, entity: object, attribute: object = None) -> Why:
         """Why an item has its value: who says what, how far they are believed, what that weighs.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -283,25 +282,44 @@ class Rightness(NamedTuple):
     right: FloatArray
     claims: FloatArray
 
+    def __add__(self, other: Rightness) -> Rightness:  # type: ignore[override]
+        """The counts of both."""
+        return Rightness(self.right + other.right, self.claims + other.claims)
+
     def of(self, sources: np.ndarray[Any, Any], attribute: int = 0) -> float:
         """How often what these sources say of this attribute is right, on the whole."""
         claims = float(self.claims[sources, attribute].sum())
         return float(self.right[sources, attribute].sum()) / claims if claims else 0.0
 
 
-def rightness(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Rightness:
-    """How often each source is right on each attribute, by the plausibilities of each block."""
+def rightness(encoded: Encoded, plausibility: Any) -> Rightness:  # noqa: ANN401
+    """How often each source is right on each attribute, by the plausibilities of each block.
+
+    These are a sequence of arrays, or what the engine keeps in its place.
+    """
     shape = (encoded.names.n_sources, max(len(encoded.names.attributes), 1))
-    right, claims = np.zeros(shape), np.zeros(shape)
-    for block, own in zip(encoded.blocks, plausibility, strict=True):
+    found: Rightness = encoded.summed(RightnessOfBlock(encoded.kind, shape), plausibility)
+    return found
+
+
+@dataclass(frozen=True)
+class RightnessOfBlock:
+    """How often each source is right in a block, wherever the block is."""
+
+    kind: Kind
+    shape: tuple[int, int]
+
+    def __call__(self, block: Block, plausibility: FloatArray) -> Rightness:
+        """The counts, which add up."""
         one = np.ones(block.n_facts)
-        right += kernels.sum_by_source(block, own, block.attribute_of_item, *shape)
-        claims += kernels.sum_by_source(block, one, block.attribute_of_item, *shape)
-        if encoded.kind == "binary":  # who does not support a fact denies it
-            supports, denied = (kernels.count_votes(block, x, shape[0]) for x in (one, 1.0 - own))
+        right = kernels.sum_by_source(block, plausibility, block.attribute_of_item, *self.shape)
+        claims = kernels.sum_by_source(block, one, block.attribute_of_item, *self.shape)
+        if self.kind == "binary":  # who does not support a fact denies it
+            told = (one, 1.0 - plausibility)
+            supports, denied = (kernels.count_votes(block, x, self.shape[0]) for x in told)
             right[:, 0] += denied[:, 2] - denied[:, 0]
             claims[:, 0] += supports[:, 2] - supports[:, 0]
-    return Rightness(right, claims)
+        return Rightness(right, claims)
 
 
 def sources_by_attribute(encoded: Encoded, found: Rightness) -> pl.DataFrame | None:
