@@ -304,7 +304,7 @@ def test_a_source_with_very_many_values_is_told_in_short(tmp_path):
     assert time.perf_counter() - began < 30.0  # it was minutes
     assert len(repr(why)) < 20_000
     assert why.rows["claimed"].str.len_chars().max() < 200
-    assert f"and {n - 5} more" in why.rows["claimed"][0]
+    assert why.rows["claimed"].str.contains(f"and {n - 5} more$").any()
 
 
 def test_an_entity_with_very_many_attributes_is_told_in_short():
