@@ -33,7 +33,7 @@ from veracity.io.files import (
 )
 from veracity.io.frames import FrameKind
 from veracity.io.memory import fits
-from veracity.naming import is_in_calendar, rendered
+from veracity.naming import as_text, is_in_calendar, rendered
 from veracity.printing import in_short
 
 __all__ = [
@@ -477,8 +477,8 @@ def _choose(
 
 
 def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Text for categories and bytes, null for NaN, one zero for the two; nothing else changed."""
-    if dtype in (pl.Categorical, pl.Enum, pl.Binary):
+    """Text for categories, null for NaN, one zero for the two, and nothing else changed."""
+    if dtype in (pl.Categorical, pl.Enum):
         return rendered(pl.col(name), dtype)
     return pl.col(name).fill_nan(None) + 0.0 if dtype.is_float() else pl.col(name)
 
@@ -546,6 +546,8 @@ def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
         is_empty = rows[name].is_null()
         if rows[name].dtype == pl.String:
             is_empty = is_empty | (rows[name] == "").fill_null(value=True)
+        elif rows[name].dtype == pl.Binary:
+            is_empty = is_empty | (rows[name].bin.size() == 0).fill_null(value=True)
         n_empty = int(is_empty.sum())
         if n_empty:
             n_lacking[name] = n_empty
@@ -576,7 +578,9 @@ def _lacking(name: str, count: int) -> str:
 
 def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
     """The rows with their values as numbers."""
-    numbers = rows["value"].cast(pl.Float64, strict=False)
+    values = rows["value"]
+    values = values if values.dtype.is_numeric() else as_text(values)
+    numbers = values.cast(pl.Float64, strict=False)
     is_bad = numbers.is_null() | ~numbers.is_finite()
     if is_bad.any():
         bad = rows.row(is_bad.arg_max() or 0, named=True)
@@ -595,7 +599,7 @@ def _as_claims(column: pl.Series, origin: str, first_row: int | None = None) -> 
     if column.dtype.is_numeric():
         is_true, is_false = column == 1, column == 0
     else:
-        words = column.cast(pl.String).replace("", None).str.strip_chars().str.to_lowercase()
+        words = as_text(column).replace("", None).str.strip_chars().str.to_lowercase()
         is_true, is_false = words.is_in(TRUE_WORDS), words.is_in(FALSE_WORDS)
     is_bad = ~(is_true | is_false)
     if is_bad.any():

@@ -295,7 +295,10 @@ def said_by_source(item: Item) -> pl.DataFrame:
     is_binary = "value" not in item.facts.columns
     values = pl.Series(item.is_positive) if is_binary else item.facts["value"]
     values = values if is_binary else values.gather(item.fact_of_claim)
-    text, n_more = pl.col("claimed").head(MOST_SAID).str.join(" and "), pl.len() - MOST_SAID
+    text, n_more = (
+        pl.col("claimed").head(MOST_SAID).str.join(" and "),
+        pl.len().cast(pl.Int64) - MOST_SAID,
+    )
     several = pl.when(n_more > 0).then(pl.format("{} and {} more", text, n_more)).otherwise(text)
     said = pl.DataFrame({"source": item.source_of_claim, "claimed": as_text(values)})
     return said.group_by("source", maintain_order=True).agg(claimed=several)
