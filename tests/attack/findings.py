@@ -24,7 +24,7 @@ class Finding:
 
 def key_of(wrong: str) -> str:
     """The wrong without what differs between cases that have the same cause."""
-    text = wrong.splitlines()[0] if wrong.strip() else wrong
+    text = wrong[:400].partition("\n")[0]
     text = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\S*/\S*", "'…'", text)
     text = re.sub(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", "#", text)
     text = re.sub(r"[^\x20-\x7e…]+", "?", text)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import os
 import random
 import resource
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator

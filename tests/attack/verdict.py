@@ -137,7 +137,6 @@ class _Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.injected: list[str] = []
-        self.drawings: list[str] = []
         self._is_script = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
