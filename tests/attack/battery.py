@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
@@ -92,7 +92,7 @@ class Battery:
             if "Found" not in repr(error):
                 raise
 
-    def _driven(self, one: object, part: str, seed: int, n_cases: int) -> None:
+    def _driven(self, one: Callable[[Case], None], part: str, seed: int, n_cases: int) -> None:
         drive = settings(
             max_examples=n_cases,
             database=None,
@@ -102,4 +102,4 @@ class Battery:
             verbosity=Verbosity.quiet,
             suppress_health_check=list(HealthCheck),
         )
-        hypothesis.seed(seed)(drive(given(case=self.parts[part])(lambda case: one(case))))()
+        hypothesis.seed(seed)(drive(given(self.parts[part])(one)))()

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import re
 
-KNOWN: tuple[tuple[str, str], ...] = ()
+KNOWN: tuple[tuple[str, str], ...] = (
+    (r"^raw control characters", "15.9: escape sequences reach the terminal"),
+    (r"casting from Duration|casting from Binary", "15: Duration and Binary columns"),
+    (r"^message of more than", "15: unbounded text"),
+    (r"characters on standard output", "15: unbounded text"),
+    (r"RuntimeWarning: overflow", "15.8: numbers beyond 1e154"),
+    (r"File out of specification", "15: --prior with a damaged Parquet"),
+    (r"^memory: ", "15.10: small packed, huge unpacked"),
+)
 """Pairs of a pattern of a finding's key and the item that will mend it."""
 
 

@@ -50,9 +50,11 @@ def tampered(
     return files
 
 
-def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The way to every field, however deep."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()  # fmt: skip
+    inner: Any = enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        inner = value.items()
     for name, there in inner:
         yield (*path, name)
         yield from _paths(there, (*path, name))

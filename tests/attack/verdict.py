@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 
@@ -18,7 +18,7 @@ MOST_TEXT = 100_000
 """Characters on standard output, where nobody asked for JSON."""
 
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-WARNING = re.compile(r"\b\w*Warning: .*|.*panicked at.*|Exception ignored in.*")
+WARNINGS = ("Warning: ", "panicked at", "Exception ignored in")
 MARK = "xqz7"
 """A name that payloads use: where it is a tag, an attribute or a script, it got out of its text."""
 
@@ -49,8 +49,8 @@ def _of_the_words(outcome: Outcome) -> Iterator[str]:
     if "Traceback (most recent call last)" in said:
         last = [line for line in said.splitlines() if line.strip()][-1]
         yield f"traceback: {last}"
-    if warning := WARNING.search(said):
-        yield f"warning: {warning[0]}"
+    if warned := [line for line in said.splitlines() if any(w in line for w in WARNINGS)]:
+        yield f"warning: {warned[0][:300].rpartition('.py:')[2]}"
     elif outcome.code == 0 and said.strip():
         yield f"words on standard error: {said.strip()}"
     if len(said) > LONGEST_MESSAGE:

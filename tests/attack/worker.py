@@ -55,7 +55,7 @@ def _call(command: list[str]) -> int:
             main(command, prog_name="veracity")
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else int(end.code is not None)
-        except BaseException:  # noqa: BLE001 - whatever it is, a user would see it
+        except BaseException:
             traceback.print_exc()
             return 1
     return 0

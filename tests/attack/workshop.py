@@ -101,7 +101,7 @@ class Workshop:
                 stdin=subprocess.DEVNULL,
                 stdout=to,
                 stderr=errors,
-                preexec_fn=limits,
+                preexec_fn=limits,  # noqa: PLW1509 - this process has no threads
             )
 
     def run_alone(
@@ -121,7 +121,7 @@ class Workshop:
             return None
 
     def _hand_over(self, command: tuple[str, ...], folder: Path) -> int | None:
-        """Let the worker run it; a worker that dies tells by which signal, one that hangs is ended."""
+        """Let the worker run it; one that dies tells by which signal, one that hangs is ended."""
         worker = self._worker or self._hire()
         assert worker.stdin is not None
         assert worker.stdout is not None
@@ -134,8 +134,7 @@ class Workshop:
         answer = worker.stdout.readline()
         if answer:
             return int(answer)
-        self._worker = None
-        return worker.wait()
+        return self._stop(has_ended=True)  # its last word is that there is none
 
     def _hire(self) -> subprocess.Popen[bytes]:
         self._worker = subprocess.Popen(
@@ -146,8 +145,16 @@ class Workshop:
         )
         return self._worker
 
-    def _stop(self) -> None:
-        if self._worker is not None:
-            self._worker.kill()
-            self._worker.wait()
-            self._worker = None
+    def _stop(self, *, has_ended: bool = False) -> int | None:
+        """End the worker, unless it has ended by itself; its exit code."""
+        worker, self._worker = self._worker, None
+        if worker is None:
+            return None
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        if not has_ended:
+            worker.kill()
+        code = worker.wait()
+        worker.stdin.close()
+        worker.stdout.close()
+        return code
