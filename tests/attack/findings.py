@@ -72,7 +72,7 @@ class Findings:
         """One line a finding, those that are known to be mended elsewhere marked."""
         lines = []
         for number, (key, finding) in enumerate(self.of_key.items(), 1):
-            item = known_as(key)
+            item = known_as(finding.part, key)
             mark = f" [known: {item}]" if item else ""
             lines.append(f"{number:03} {finding.times:5} x {finding.part:10} {key}{mark}")
         return "\n".join(lines)
