@@ -56,9 +56,10 @@ def _heed_the_end() -> None:
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask for it
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, stop)
+    for name in ("SIGTERM", "SIGHUP"):  # of which Windows has but one
+        with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask
+            if signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:
+                signal.signal(getattr(signal, name), stop)
 
 
 def _explain(error: BaseException) -> int:

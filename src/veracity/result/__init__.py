@@ -26,7 +26,7 @@ from veracity.errors import ParameterError, UnreadableFile
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
 from veracity.io.databases import write_tables
-from veracity.io.folders import check_target, finished_folder
+from veracity.io.folders import finished_folder
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind, hand_back
 from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
 from veracity.io.pieces import PieceTable
@@ -190,10 +190,9 @@ class Result:
         `progress` is told how many rows are written, and of how many.
         """
         target = Path(folder)
-        check_target(target, force=force, marker=RUN_FILE)
         tables = {name: table for name, table in self.frames().items() if table is not None}
         n_written, n_rows = 0, sum(map(len, tables.values()))
-        with finished_folder(target) as unfinished:
+        with finished_folder(target, force=force, marker=RUN_FILE) as unfinished:
             for name, table in tables.items():
                 target_file = unfinished / f"{name}.parquet"
                 if progress is not None:
