@@ -68,12 +68,16 @@ def _explain(error: BaseException) -> int:
         case click.ClickException():
             error.show()
             return error.exit_code
+        case click.Abort(__cause__=EOFError()):  # click takes both for the end of a conversation
+            sentence = "what was read ended too soon; copy or write it again"
         case click.Abort() | KeyboardInterrupt():
             sentence = "stopped before the end; no half-written result is left"
         case VeracityError():
             sentence = str(error)
         case MemoryError():
             sentence = "out of memory; leave out columns or rows, or use a larger machine"
+        case OSError(filename=str() as name):  # the terminal and pipes have no name
+            sentence = f"{name}: {error.strerror or error}; check the path and its permissions"
         case OSError():
             _leave_stdout()
             sentence = f"cannot write the output: {error.strerror or error}"
