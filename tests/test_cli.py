@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import pty
@@ -197,6 +198,29 @@ def test_options_reach_the_work(folder):
     assert told["min_plausibility"] == 0.99
     assert told["parameters"]["prior"]["of_source"]["é"]["tpr"] == 0.9
     assert told["input"]["sources"] == 2
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1"])
+def test_a_damaged_prior_is_told(folder, content):
+    (folder / "prior.parquet").write_bytes(content)
+    told = run("discover", "claims.csv", "--prior", "prior.parquet", code=1)
+    assert told.startswith("error: prior.parquet: damaged or cut off")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError(errno.EACCES, "Permission denied", "claims.csv"), "claims.csv: Permission denied"),
+        (EOFError("cut off"), "what was read ended too soon"),
+        (KeyboardInterrupt(), "stopped before the end"),
+    ],
+)
+def test_an_error_of_the_system_is_called_what_it_is(folder, monkeypatch, error, sentence):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("veracity.claims.read.open_claims", fail)
+    assert f"error: {sentence}" in vote("claims.csv", code=1)
 
 
 def test_a_comma_in_the_name_of_a_column_can_be_quoted(folder):

@@ -3,13 +3,15 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from veracity.errors import ParameterError, RaggedRows, UnreadableFile, WrongEncoding
-from veracity.io.csv_file import DELIMITERS, read_csv
+from veracity.errors import ParameterError, RaggedRows, TooLarge, UnreadableFile, WrongEncoding
+from veracity.io import files
+from veracity.io.csv_file import DELIMITERS, is_longer, read_csv
 
 HEADER = "source,entity,value\n"
 ROWS = [("a", "x", "1"), ("b", "x", "2")]
@@ -192,6 +194,29 @@ def damaged_gzip():
 def test_a_damaged_gzip_file_is_called_so(read, damage, content):
     with pytest.raises(UnreadableFile, match="damaged or cut off"):
         read(content)
+
+
+def test_a_gzip_file_that_is_cut_off_and_in_another_encoding_is_an_error_that_says_so(read):
+    content = packed(b"source,entity,value\n" + b"a,\xff,1\n" * 5 + os.urandom(99_999))
+    with pytest.raises(WrongEncoding, match="line 2: byte 0xff is no utf-8 text"):
+        read(content[:-9000])
+
+
+def test_a_small_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "claims.csv.gz"
+    path.write_bytes(packed(b"source,entity,value\n" + b"a,x,1\n" * 1_000_000))
+    assert path.stat().st_size < 100_000
+    n_bytes = 20 + 6_000_000
+    assert is_longer(path, n_bytes - 1)
+    assert not is_longer(path, n_bytes)
+    monkeypatch.setattr(files, "free_memory", lambda: 10**6)
+    with pytest.raises(TooLarge, match=r"its rows need more than the 0.0 GB of memory"):
+        files.open_file(path, "utf-8")
+
+
+def test_text_in_utf_16_without_a_mark_is_told_by_which_name_it_can_be_read(read):
+    with pytest.raises(WrongEncoding, match="--encoding utf-16-le"):
+        read("source\tentity\tvalue\na\tx\t1\n".encode("utf-16-le"), "utf-16")
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,52 @@ def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monke
     place = Path(os.environ["NUMBA_CACHE_DIR"])
     assert place.parent == tmp_path
     assert place.stat().st_mode & 0o077 == 0  # nobody else puts there what we will run
+
+
+@pytest.mark.parametrize("taken", ["no", "open to all", "a link"])
+def test_a_user_without_a_home_or_an_entry_has_kernels_in_a_folder_of_its_own(
+    monkeypatch, tmp_path, taken
+):
+    for name in ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME", "USER", "LOGNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
+    monkeypatch.setattr(loading.os, "access", lambda place, mode: False)
+    monkeypatch.setattr(loading.tempfile, "tempdir", str(tmp_path))
+    usual = tmp_path / f"veracity-{os.getuid()}"
+    if taken == "open to all":
+        usual.mkdir()
+        usual.chmod(0o777)
+    elif taken == "a link":
+        usual.symlink_to(tmp_path)
+    loading._find_cache()
+    place = Path(os.environ["NUMBA_CACHE_DIR"])
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert place.parent == tmp_path
+    assert (place == usual) == (taken == "no")
+    assert place.stat().st_mode & 0o077 == 0
+
+
+NOBODY = """
+import os
+import veracity
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(54321); os.setuid(54321)
+try:
+    os.listdir(os.path.dirname(os.__file__)), os.listdir(veracity.__path__[0])
+except OSError:
+    print("cannot be tried"); raise SystemExit
+claims = veracity.synthetic.Synthetic(sources=9, items=3000, accuracy=0.8).draw(seed=1).claims
+assert len(claims) > 10_000
+print(len(veracity.discover(claims, "ltm").truths))
+"""
+
+
+def test_somebody_in_no_list_of_users_can_run_on_many_claims():
+    homeless = {name: value for name, value in os.environ.items() if name not in
+                ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "USER", "LOGNAME")}  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", NOBODY], env=homeless, capture_output=True, text=True, check=False
+    )
+    if done.stdout.startswith("cannot"):
+        pytest.skip("another user cannot read this Python")
+    assert (done.stdout, done.stderr) == ("3000\n", "")

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from veracity.errors import OutputError
-from veracity.io.folders import check_target, finished_folder
+from veracity.io import folders
+from veracity.io.folders import check_target, finished_file, finished_folder, recover
 
 MARKER = "run.json"
 
@@ -81,7 +88,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(tmp_path, 
 
 
 def write(target, then=lambda: None):
-    with finished_folder(target) as folder:
+    with finished_folder(target, force=True, marker=MARKER) as folder:
         assert folder != target
         (folder / "a").write_text("new")
         then()
@@ -117,7 +124,29 @@ def test_work_that_is_stopped_leaves_the_old_folder(run):
     assert content(run.parent) == ["run", f"run/{MARKER}", "run/truths.parquet"]
 
 
-def test_a_stop_between_the_two_renames_leaves_the_old_folder(run, monkeypatch):
+@pytest.fixture
+def two_steps(monkeypatch):
+    """A system that cannot let two folders change places."""
+    monkeypatch.setattr(folders, "_system_exchange", lambda: None)
+
+
+def test_folders_change_places_in_two_steps_where_the_system_has_no_other_way(run, two_steps):
+    write(run)
+    assert content(run.parent) == ["run", "run/a"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EINVAL])
+def test_a_disk_that_does_not_know_the_exchange_gets_two_steps(run, monkeypatch, number):
+    def refuse(*_):
+        ctypes.set_errno(number)
+        return -1
+
+    monkeypatch.setattr(folders, "_system_exchange", lambda: refuse)
+    write(run)
+    assert content(run.parent) == ["run", "run/a"]
+
+
+def test_a_stop_between_the_two_renames_leaves_the_old_folder(run, monkeypatch, two_steps):
     def rename(self, target):
         return stop_with(KeyboardInterrupt)() if self.name == "new" else original(self, target)
 
@@ -139,6 +168,137 @@ def test_a_folder_that_appears_while_we_write_is_not_ours_to_replace(tmp_path):
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "b").write_text("theirs")
 
-    with pytest.raises(OutputError, match="not empty"):
+    with pytest.raises(OutputError, match="not written by veracity"):
         write(tmp_path / "run", then=somebody_else_writes)
     assert content(tmp_path) == ["run", "run/b"]
+
+
+def test_a_file_that_is_put_into_the_old_folder_while_we_write_is_not_lost(run):
+    with pytest.raises(OutputError, match=r"did not write 'mine.txt'"):
+        write(run, then=lambda: (run / "mine.txt").write_text("mine"))
+    assert (run / "mine.txt").exists()
+
+
+# --- those who were killed ------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from veracity.io import folders
+def kill(*_): os.kill(os.getpid(), signal.SIGKILL)
+when = sys.argv[2]
+if when != "exchange":
+    folders._system_exchange = lambda: None
+rename, remove = Path.rename, folders.remove_owned
+def stop_before(self, target):
+    return kill() if self.name == "new" else rename(self, target)
+if when == "renames":
+    Path.rename = stop_before
+folders.remove_owned = kill
+with folders.finished_folder(Path(sys.argv[1]), force=True, marker="run.json") as folder:
+    (folder / "a").write_text("new")
+    if when == "writing":
+        kill()
+"""
+
+
+def kill_a_writer(target, when):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(target), when], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert list(target.parent.glob(".veracity-*"))
+
+
+@pytest.mark.parametrize("when", ["writing", "renames", "afterwards", "exchange"])
+def test_who_is_killed_hides_nothing_and_leaves_nothing_that_the_next_does_not_remove(run, when):
+    kill_a_writer(run, when)
+    recover(run.parent)
+    new = when in ("afterwards", "exchange")
+    assert content(run.parent) == ["run", *(["run/a"] if new else
+                                            [f"run/{MARKER}", "run/truths.parquet"])]  # fmt: skip
+
+
+def test_the_next_writer_recovers_what_was_hidden_before_it_checks(run):
+    kill_a_writer(run, "renames")
+    assert not run.exists()
+    check(run)
+    assert run.exists()
+
+
+STOPPED = """
+import os, signal, sys
+import polars as pl
+from veracity.cli import main
+pl.DataFrame.write_parquet = lambda *_: os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+main(["generate", "--items", "5", "--out", sys.argv[1], "--force"])
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_who_is_asked_to_end_leaves_nothing(run, name):
+    target = run.parent / "deep" / "synthetic"
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, str(target), name],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    sentence = "error: stopped before the end; no half-written result is left"
+    assert done.stderr.strip() == sentence
+    assert content(run.parent) == ["run", f"run/{MARKER}", "run/truths.parquet"]
+
+
+def test_a_file_may_have_any_name(tmp_path):
+    for name in ("lock", "name", "new"):
+        with finished_file(tmp_path / name) as file:
+            file.write_text("x")
+    assert content(tmp_path) == ["lock", "name", "new"]
+
+
+def test_what_others_are_writing_and_what_is_not_known_stays(run):
+    (run.parent / ".veracity-elder" / "old").mkdir(parents=True)
+    os.utime(run.parent / ".veracity-elder", (0, 0))
+
+    def write_another():
+        write(run.parent / "other")
+        assert len(list(run.parent.glob(".veracity-*"))) == 2
+
+    write(run, then=write_another)
+    assert content(run.parent) == [
+        ".veracity-elder", ".veracity-elder/old", "other", "other/a", "run", "run/a",
+    ]  # fmt: skip
+
+
+# --- what is refused before the work --------------------------------------------------------------
+
+
+def test_a_link_to_a_run_stays_a_link(run):
+    link = run.parent / "link"
+    link.symlink_to(run)
+    write(link)
+    assert link.is_symlink()
+    assert content(run) == ["a"]
+
+
+def test_the_folder_one_is_in_is_refused(run, monkeypatch):
+    monkeypatch.chdir(run)
+    for target in (Path(), run):
+        with pytest.raises(OutputError, match="the folder you are in"):
+            check(target)
+
+
+@pytest.mark.parametrize("place", ["above", "itself"])
+def test_a_run_one_may_not_replace_is_refused_before_the_work(run, monkeypatch, place):
+    closed = run.parent if place == "above" else run  # root may write anywhere, so it is played
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != closed)
+    with pytest.raises(OutputError, match=r"no folder one may write to|you may not replace it"):
+        check(run)
+
+
+def test_the_users_own_table_beside_an_old_marker_is_never_replaced(run):
+    (run / "truth.parquet").write_text("mine")
+    with pytest.raises(OutputError, match=r"did not write 'truth.parquet'"):
+        check(run)
+
+
+def test_only_names_that_the_marker_tells_are_replaced(run):
+    (run / MARKER).write_text(json.dumps({"veracity": "1.0", "files": ["facts.parquet"]}))
+    with pytest.raises(OutputError, match=r"did not write 'truths.parquet'"):
+        check(run)

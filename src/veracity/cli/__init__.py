@@ -59,9 +59,10 @@ def _heed_the_end() -> None:
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask for it
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, stop)
+    for name in ("SIGTERM", "SIGHUP"):  # of which Windows has but one
+        with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask
+            if signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:
+                signal.signal(getattr(signal, name), stop)
 
 
 @contextlib.contextmanager
@@ -95,6 +96,10 @@ def _refuse_bytes(arguments: Sequence[str] | None) -> None:
             ) from None
 
 
+STOPPED = "stopped before the end; no half-written result is left"
+ENDED_TOO_SOON = "what was read ended too soon; copy or write it again"
+
+
 def _explain(error: BaseException) -> int:
     """Say what went wrong in one sentence; give the exit code."""
     match error:
@@ -107,11 +112,14 @@ def _explain(error: BaseException) -> int:
             _leave_stdout()
             return 1
         case click.Abort() | KeyboardInterrupt():
-            sentence = "stopped before the end; no half-written result is left"
+            is_cut = isinstance(error.__cause__, EOFError)  # click takes that for an abort, too
+            sentence = ENDED_TOO_SOON if is_cut else STOPPED
         case VeracityError():
             sentence = str(error)
         case MemoryError():
             sentence = "out of memory; leave out columns or rows, or use a larger machine"
+        case OSError(filename=str() as name):  # the terminal and pipes have no name
+            sentence = f"{name}: {error.strerror or error}; check the path and its permissions"
         case OSError():
             _leave_stdout()
             sentence = f"cannot write the output: {error.strerror or error}"

@@ -234,7 +234,7 @@ def generate(
     else:
         parameters = Synthetic(**given)
     drawn = parameters.draw(seed or 0)
-    with finished_folder(out) as folder:
+    with finished_folder(out, force=force, marker=SYNTHETIC_FILE) as folder:
         for name, table in drawn._asdict().items():
             table.write_parquet(folder / f"{name}.parquet")
         files = sorted(path.name for path in folder.iterdir())

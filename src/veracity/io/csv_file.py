@@ -29,7 +29,7 @@ from veracity.errors import (
     first_line,
 )
 
-__all__ = ["read_csv", "scan_csv"]
+__all__ = ["is_longer", "read_csv", "scan_csv"]
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -42,6 +42,9 @@ MARKS = {
 }
 """The byte order marks, and the codec that each one calls for."""
 
+OTHER_CODECS = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+"""What text may be in that lacks the mark which these codecs ask for."""
+
 PACKED = {
     b"PK\x03\x04": "zip or Excel",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -52,6 +55,9 @@ PACKED = {
 
 GZIP = b"\x1f\x8b"
 """How a file begins that is packed with gzip."""
+
+HIGHEST_RATIO = 1032
+"""So many bytes can one byte of gzip become, and no more."""
 
 LONGEST_FIELD = 1 << 30
 
@@ -104,6 +110,19 @@ def scan_csv(path: Path, encoding: str = "utf-8") -> pl.LazyFrame | None:
         return None
     frame = frame.select(pl.col(old).alias(new) for old, new in zip(found, names, strict=True))
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def is_longer(path: Path, most: int) -> bool:
+    """Whether a file has more bytes of text; one that is packed is read on as far as it takes."""
+    size = path.stat().st_size
+    with path.open("rb") as start:
+        if start.read(2) != GZIP or size > most or size * HIGHEST_RATIO <= most:
+            return size > most
+    with _explained(path, "gzip"), _unpacked(path) as file:
+        size = 0
+        while size <= most and (piece := file.read(1 << 20)):
+            size += len(piece)
+    return size > most
 
 
 def _recognise(path: Path, codec: str) -> CsvFile:
@@ -258,7 +277,7 @@ def _explained(path: Path, codec: str) -> Iterator[None]:
 
 def _wrong_encoding(path: Path, codec: str, error: UnicodeError) -> WrongEncoding:
     """Name the first byte that is no text, and where it stands."""
-    other = "latin-1" if codec.startswith("utf-8") else "utf-8"
+    other = OTHER_CODECS.get(codec, "latin-1" if codec.startswith("utf-8") else "utf-8")
     advice = f"say which encoding it is, e.g. encoding='{other}' or --encoding {other}"
     if not isinstance(error, UnicodeDecodeError):
         return WrongEncoding(f"{path}: no {codec} text ({error}); {advice}")
@@ -269,7 +288,8 @@ def _wrong_encoding(path: Path, codec: str, error: UnicodeError) -> WrongEncodin
 def _line_of_wrong_byte(path: Path, codec: str) -> int:
     decoder = codecs.getincrementaldecoder(codec)()
     line = 1
-    with _unpacked(path) as file, contextlib.suppress(UnicodeDecodeError):
+    failures = (UnicodeDecodeError, EOFError, OSError, zlib.error)  # it may be damaged, too
+    with contextlib.suppress(*failures), _unpacked(path) as file:
         for raw in file:
             line += decoder.decode(raw).count("\n")
     return line

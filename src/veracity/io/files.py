@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from veracity.errors import InputError, UnreadableFile, VeracityError, first_line
-from veracity.io.csv_file import read_csv, scan_csv
+from veracity.errors import InputError, TooLarge, UnreadableFile, VeracityError, first_line
+from veracity.io.csv_file import is_longer, read_csv, scan_csv
 from veracity.io.databases import StreamedRows, column_names, database_file, selection_of
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
@@ -89,17 +89,24 @@ def open_file(path: Path, encoding: str) -> pl.LazyFrame:
     if not head:
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if head == b"PAR1":
-        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        rows.collect_schema()  # raises here, where errors are explained, if the file is damaged
+        return rows
     if database_file(path) is not None:
         column_names(selection_of(path))  # raises, and tells which tables there are
     if path.name.lower().endswith(PARQUET_SUFFIXES):
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
     size = path.stat().st_size
     if size > min(LARGE_TEXT, (free_memory() or LARGE_TEXT) // 4):
-        rows = scan_csv(path, encoding)
-        if rows is not None:
-            return rows
-    require_room(size, f"{path}: its rows", "write it as Parquet or plain UTF-8 text first")
+        portions = scan_csv(path, encoding)
+        if portions is not None:
+            return portions
+    free = free_memory()
+    if free is not None and is_longer(path, free):
+        raise TooLarge(
+            f"{path}: its rows need more than the {free / 1e9:,.1f} GB of memory that are free; "
+            "write it as Parquet or plain UTF-8 text first"
+        )
     return read_csv(path, encoding).lazy()
 
 

@@ -1,32 +1,50 @@
-"""Files and folders of results appear whole or not at all."""
+"""Files and folders of results appear whole or not at all.
+
+They are written beside their place and then take it in one step, see `_exchange`. What was there
+before is never out of reach; where the system has no such step, and the process is killed between
+two, the next one that comes to the place restores it, see `recover`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import json
 import os
-import shutil
-import tempfile
+import stat
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from veracity.errors import OutputError, first_line
+from veracity.io.owned import locked_place, make_owned, remove_leftovers, remove_owned
 
-__all__ = ["check_target", "finished_file", "finished_folder", "writing"]
+__all__ = ["check_target", "finished_file", "finished_folder", "recover", "writing"]
 
-USUAL_FILES = frozenset(
-    f"{name}.parquet"
-    for name in (
-        *("truths", "facts", "sources", "copies", "changes", "claims", "truth", "copied"),
-        *("weights", "grounds", "bearings", "confusions"),
-    )
-)
-"""What a folder may have whose marker does not tell its files: earlier versions did not."""
+USUAL_FILES = {
+    "run.json": (
+        *("truths", "facts", "sources", "copies", "changes", "claims", "layout"),
+        *("labels", "attributes", "weights", "grounds", "bearings", "confusions"),
+    ),
+    "synthetic.json": ("claims", "truth", "sources", "copied"),
+}
+"""The tables beside each marker that does not tell its files: earlier versions did not."""
 
 PAGE_MARK = b'<meta name="generator" content="veracity'
 """By this, near its beginning, veracity knows a page of its own."""
+
+PREFIX = ".veracity-"
+"""How the names of temporary folders begin."""
+
+NEW, OLD, NAME = "new", "old", "name"
+"""In a temporary folder: what is written, what it replaces, and the name both are to have."""
+
+
+# --- before the work ------------------------------------------------------------------------------
 
 
 def check_target(target: Path, *, force: bool, marker: str) -> None:
@@ -38,12 +56,21 @@ def check_target(target: Path, *, force: bool, marker: str) -> None:
     """
     with writing(target):
         os.fspath(target).encode()
-        if target.exists() or target.is_symlink():
+        real = _real(target)
+        if real.parent.is_dir():
+            recover(real.parent)
+        if real.exists() or target.is_symlink():
             _check_existing(target, force=force, marker=marker)
+            _check_movable(target, real)
             return
-        parent = next(folder for folder in target.absolute().parents if folder.exists())
+        parent = next(folder for folder in real.parents if folder.exists())
         if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
             raise OutputError(f"cannot write {target}: {parent} is no folder one may write to")
+
+
+def _real(target: Path) -> Path:
+    """The folder itself, where the target is a link to one, or has a name such as ``.``."""
+    return Path(os.path.realpath(target))
 
 
 def _check_existing(target: Path, *, force: bool, marker: str) -> None:
@@ -57,7 +84,7 @@ def _check_existing(target: Path, *, force: bool, marker: str) -> None:
     ours = _our_files(target / marker)
     if ours is None:
         raise OutputError(f"{target} was not written by veracity and stays; choose another name")
-    strange = [path.name for path in content if path.name not in ours and not _is_our_page(path)]
+    strange = [path.name for path in content if not _is_ours(path, ours)]
     if strange:
         raise OutputError(
             f"{target} stays, since veracity did not write {min(strange)!r} in it; "
@@ -65,8 +92,13 @@ def _check_existing(target: Path, *, force: bool, marker: str) -> None:
         )
 
 
+def _is_ours(path: Path, ours: set[str]) -> bool:
+    is_file = path.is_file() and not path.is_symlink()
+    return is_file and (path.name in ours or _is_our_page(path))
+
+
 def _is_our_page(path: Path) -> bool:
-    if path.suffix != ".html" or not path.is_file():
+    if path.suffix != ".html":
         return False
     with path.open("rb") as page:
         return PAGE_MARK in page.read(1000)
@@ -76,51 +108,141 @@ def _our_files(marker: Path) -> set[str] | None:
     """The names of the files that were written beside the marker; None if it is not ours."""
     try:
         told = json.loads(marker.read_text(encoding="utf-8"))
-        if "veracity" not in told:
+        if not isinstance(told, dict) or not isinstance(told.get("veracity"), str):
             return None
-        files = told.get("files", USUAL_FILES)
-        return {marker.name, *(name for name in files if isinstance(name, str))}
-    except (OSError, ValueError, TypeError, AttributeError):
+        usual = [f"{name}.parquet" for name in USUAL_FILES.get(marker.name, ())]
+        return {marker.name, *(name for name in told.get("files", usual) if isinstance(name, str))}
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+
+
+def _check_movable(target: Path, real: Path) -> None:
+    """Refuse a folder whose place nothing else can take."""
+    above = real.parent
+    reason = None
+    if _real(Path.cwd()).is_relative_to(real):
+        reason = "it is the folder you are in, or above it"
+    elif real.is_mount():
+        reason = "another disk is mounted there; name a folder in it"
+    elif not os.access(above, os.W_OK | os.X_OK):
+        reason = f"{above} is no folder one may write to"
+    elif not os.access(real, os.W_OK | os.X_OK) or _is_sticky(above, real):
+        reason = "you may not replace it"
+    if reason is not None:
+        raise OutputError(f"cannot write {target}: {reason}; choose another name")
+
+
+def _is_sticky(above: Path, real: Path) -> bool:
+    """Whether only its owner may move a folder, and that is somebody else."""
+    if not hasattr(os, "getuid") or not above.stat().st_mode & stat.S_ISVTX:
+        return False
+    return os.getuid() not in (0, above.stat().st_uid, real.stat().st_uid)
+
+
+# --- while writing --------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def finished_file(target: Path) -> Iterator[Path]:
     """Give a file to write to, which takes its place only when all of it is written."""
-    with writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".veracity-") as d:
-        unfinished = Path(d) / target.name
+    with writing(target), _beside(target) as beside:
+        (beside / NEW).mkdir()
+        unfinished = beside / NEW / target.name
         yield unfinished
         unfinished.replace(target)
 
 
 @contextlib.contextmanager
-def finished_folder(target: Path) -> Iterator[Path]:
+def finished_folder(target: Path, *, force: bool, marker: str) -> Iterator[Path]:
     """Give a folder to write to, which takes its name only when all in it is written.
 
-    A folder of that name is replaced if it is there from the beginning, but not if it appears
-    while we write: it is somebody else's.
+    Whether it may is checked as `check_target` does: before, and again when it is written.
     """
-    with writing(target), _new_parents(target):
-        is_replaced = target.exists()
-        beside = Path(tempfile.mkdtemp(prefix=".veracity-", dir=target.parent))
-        try:
-            (beside / "new").mkdir()
-            yield beside / "new"
-            with _set_aside(target, beside / "old") if is_replaced else contextlib.nullcontext():
-                (beside / "new").rename(target)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+    check_target(target, force=force, marker=marker)
+    real = _real(target)
+    with writing(target), _new_parents(real), _beside(real) as beside:
+        (beside / NEW).mkdir()
+        yield beside / NEW
+        with locked_place(real.parent):  # of two that write at once, one comes after the other
+            check_target(target, force=force, marker=marker)
+            if real.exists():
+                _replace(real, beside)
+            else:
+                (beside / NEW).rename(real)
 
 
 @contextlib.contextmanager
-def _set_aside(target: Path, old: Path) -> Iterator[None]:
-    """Make room for a new target, and put the old one back if none comes."""
+def _beside(target: Path) -> Iterator[Path]:
+    """A temporary folder on the same disk, which is gone afterwards."""
+    recover(target.parent)
+    folder, lock = make_owned(target.parent, PREFIX)
     try:
-        target.rename(old)
-        yield
+        (folder / NAME).write_bytes(os.fsencode(target.name))
+        yield folder
     finally:
-        if old.exists() and not target.exists():
-            old.rename(target)
+        remove_owned(folder, lock)
+
+
+def _replace(real: Path, beside: Path) -> None:
+    """Let what is new take the place of a folder."""
+    if _exchange(beside / NEW, real):
+        return
+    try:
+        real.rename(beside / OLD)
+        (beside / NEW).rename(real)
+    finally:
+        _restore(real, beside)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; False where the system has no such step."""
+    swap = _system_exchange()
+    if swap is None:
+        return False
+    here = -100  # AT_FDCWD: names are as seen from the current folder
+    if swap(here, os.fsencode(one), here, os.fsencode(other), 2) == 0:  # 2 is RENAME_EXCHANGE
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM):
+        return False  # the kernel, or what the disk is formatted as, does not know it
+    raise OSError(number, os.strerror(number), os.fspath(other))
+
+
+@cache
+def _system_exchange() -> Any:  # noqa: ANN401 - a function of C
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return None
+    path, number = ctypes.c_char_p, ctypes.c_int
+    swap.argtypes = (number, path, number, path, ctypes.c_uint)
+    return swap
+
+
+def _restore(real: Path, beside: Path) -> None:
+    """Put back what was set aside, if nothing came in its place."""
+    if (beside / OLD).exists() and not real.exists():
+        (beside / OLD).rename(real)
+
+
+# --- after somebody was killed --------------------------------------------------------------------
+
+
+def recover(place: Path) -> None:
+    """Put back what those who were killed had set aside in a place, and remove what they left."""
+    remove_leftovers(place, PREFIX, _rescued)
+
+
+def _rescued(left: Path) -> bool:
+    """Put back what was set aside; whether nothing is left that anybody may miss."""
+    if not (left / OLD).exists():
+        return True
+    if not (left / NAME).exists():
+        return False  # an earlier version did not tell whose it is
+    real = left.parent / os.fsdecode((left / NAME).read_bytes())
+    if real.parent == left.parent:
+        _restore(real, left)
+    return real.exists()
 
 
 @contextlib.contextmanager

@@ -102,6 +102,7 @@ class PieceTable:
         *,
         compression_level: int | None = None,
         tell: Callable[[int], None] | None = None,
+        metadata: dict[str, str] | None = None,
     ) -> None:
         """Write the rows to one file, piece by piece; it is told how many pieces are made."""
 
@@ -113,5 +114,6 @@ class PieceTable:
         table = PieceTable(self.name, make, self.n_pieces, self._n_rows)
         table._first = self._first
         table.scan().sink_parquet(
-            path, compression_level=compression_level, maintain_order=True, engine="streaming"
-        )
+            path, compression_level=compression_level, maintain_order=True, engine="streaming",
+            metadata=metadata,
+        )  # fmt: skip

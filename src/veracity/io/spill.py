@@ -1,9 +1,7 @@
 """A folder of temporary files for what memory does not hold, which is gone afterwards.
 
-Every run that spills has a folder of its own, with a lock on a file in it for as long as the run
-lives. It is removed with the last that uses it, at the latest when Python ends: also after an error
-or Ctrl-C. A run that is killed cannot remove anything; but its lock goes with it, and by that the
-next run that spills to the same place knows what was left behind, and removes it.
+Every run that spills has a folder of its own, see `veracity.io.owned`. It is removed with the last
+that uses it, at the latest when Python ends, or by the next run that spills to the same place.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ import mmap
 import os
 import shutil
 import tempfile
-import time
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,19 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.errors import OutputError, TooLarge
-
-try:
-    import fcntl
-except ImportError:  # Windows: there leftovers are known by their age alone
-    fcntl = None  # type: ignore[assignment]
+from veracity.io.owned import make_owned, remove_leftovers, remove_owned
 
 __all__ = ["Shelf", "Spill", "spilling"]
 
 PREFIX = "veracity-spill-"
-LOCK = "lock"
-YOUNG = 60.0
-"""A folder without a lock is left alone for so many seconds: its run may be about to lock it."""
-
 PAGE = mmap.ALLOCATIONGRANULARITY
 ALIGNED = 64
 """Arrays begin at multiples of so many bytes, as NumPy's own do where it matters."""
@@ -51,9 +40,8 @@ class Spill:
         base = Path(place) if place is not None else _usual_place()
         with spilling(base):
             base.mkdir(parents=True, exist_ok=True)
-            _remove_leftovers(base)
-            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
-            lock = _locked(self.folder / LOCK)
+            remove_leftovers(base, PREFIX)
+            self.folder, lock = make_owned(base, PREFIX)
         self.place = base
         self._finalizer = weakref.finalize(self, _remove, self.folder, lock, os.getpid())
 
@@ -93,40 +81,11 @@ def _mount_of(place: Path, mounts: set[str]) -> str:
     return next((str(p) for p in above if str(p) in mounts or p.is_mount()), "")
 
 
-def _locked(path: Path) -> IO[bytes]:
-    file = path.open("wb")
-    if fcntl is not None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return file
-
-
-def _remove_leftovers(base: Path) -> None:
-    """Remove what runs that were killed have left in a place; those that live hold a lock."""
-    for folder in base.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):
-            if folder.is_dir() and not folder.is_symlink() and _is_left(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_left(folder: Path) -> bool:
-    found = folder.stat()
-    if hasattr(os, "getuid") and found.st_uid != os.getuid():
-        return False
-    lock = folder / LOCK
-    if fcntl is None or not lock.exists():
-        return time.time() - found.st_mtime > YOUNG and fcntl is not None
-    with lock.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-    return True
-
-
 def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:
     if os.getpid() == owner:  # a child that was forked leaves it to its parent
-        shutil.rmtree(folder, ignore_errors=True)
-    lock.close()
+        remove_owned(folder, lock)
+    else:
+        lock.close()
 
 
 @contextlib.contextmanager

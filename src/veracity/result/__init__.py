@@ -6,8 +6,8 @@ import importlib
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,23 +17,20 @@ import numpy as np
 import polars as pl
 
 from veracity._version import __version__
-from veracity.claims.block import BoolArray, FloatArray, Names
-from veracity.claims.encode import Encoded, Part, PartsInMemory
+from veracity.claims.block import BoolArray, FloatArray
+from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind
-from veracity.claims.spilled import Room, spilled_parts
-from veracity.engines import Local
-from veracity.errors import NoClaims, ParameterError, UnreadableFile
+from veracity.errors import NoClaims, ParameterError
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
 from veracity.io.databases import write_tables
-from veracity.io.folders import check_target, finished_folder
-from veracity.io.frames import ROWS_PER_BATCH, FrameKind, hand_back
-from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
+from veracity.io.folders import finished_folder
+from veracity.io.frames import FrameKind, hand_back
 from veracity.io.pieces import PieceTable
-from veracity.io.spill import Spill
 from veracity.printing import printable
-from veracity.result.layout import blocks_table, part_from, saved_tables
+from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.run import Run, notes_table
+from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digest_of, read_saved, sealed
 from veracity.result.tables import (
     Rightness,
     Short,
@@ -45,16 +42,8 @@ from veracity.result.tables import (
 
 __all__ = ["DATABASE_TABLES", "RUN_FILE", "Result", "load"]
 
-RUN_FILE = "run.json"
-"""The file that makes a folder the folder of a run."""
-
-LITTLE = 10**9
-"""Bytes of memory that are used where the system does not tell how many are free."""
 DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
 """The tables that `Result.write_database` writes."""
-
-FITTED_FILE = "fitted.npz"
-"""What was learned, as arrays."""
 
 
 class Result:
@@ -233,30 +222,33 @@ class Result:
         `progress` is told how many rows are written, and of how many.
         """
         target = Path(folder)
-        check_target(target, force=force, marker=RUN_FILE)
         tables = {name: table for name, table in self.frames().items() if table is not None}
+        run_id = uuid.uuid4().hex
+        mark = {RUN_MARK: run_id}
         n_written, n_rows = 0, sum(map(len, tables.values()))
-        with finished_folder(target) as unfinished:
+        with finished_folder(target, force=force, marker=RUN_FILE) as unfinished:
             for name, table in tables.items():
                 target_file = unfinished / f"{name}.parquet"
                 if progress is not None:
                     progress("writing", n_written, n_rows)
                 if isinstance(table, PieceTable):
                     tell = _told(table, progress)
-                    table.write_parquet(target_file, compression_level=1, tell=tell)
+                    table.write_parquet(target_file, compression_level=1, tell=tell, metadata=mark)
                 else:
-                    table.write_parquet(target_file, compression_level=1)
+                    table.write_parquet(target_file, compression_level=1, metadata=mark)
                 n_written += len(table)
             if progress is not None:
                 progress("writing", n_rows, n_rows)
             if self.fitted is not None:
                 with (unfinished / FITTED_FILE).open("wb") as file:
-                    np.savez(file, **self.fitted.to_arrays())  # type: ignore[arg-type]
+                    np.savez(file, **self.fitted.to_arrays(), **mark)  # type: ignore[arg-type]
             now = datetime.now(UTC).isoformat(timespec="seconds")
             files = sorted(path.name for path in unfinished.iterdir())
             saved = replace(self.run, veracity=__version__, saved=now, files=files)
+            digests = {name: digest_of(unfinished / name) for name in files}
+            told = sealed({**saved.to_json(), "id": run_id, "digests": digests})
             (unfinished / RUN_FILE).write_text(
-                json.dumps(saved.to_json(), indent=2, ensure_ascii=False), encoding="utf-8"
+                json.dumps(told, indent=2, ensure_ascii=False), encoding="utf-8"
             )
         return target
 
@@ -371,122 +363,9 @@ def _told(
 
 
 def load(folder: str | os.PathLike[str]) -> Result:
-    """Read a result that `Result.save` wrote."""
-    path = Path(folder)
-    if not (path / RUN_FILE).is_file():
-        raise UnreadableFile(
-            f"{path}: not the folder of a run (no run.json); 'veracity discover --out' makes one"
-        )
-    try:
-        run = Run.from_json(json.loads((path / RUN_FILE).read_text(encoding="utf-8")))
-        tables, encoded, names = (_on_disk if _is_large(path, run) else _in_memory)(path, run)
-        fitted = _fitted_in(path, run, names)
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-        raise UnreadableFile(f"{path}: the run is damaged ({error}); discover it again") from error
-    return Result(tables, run, fitted=fitted, encoded=encoded)
+    """Read a result that `Result.save` wrote.
 
-
-def _is_large(path: Path, run: Run) -> bool:
-    """Whether a run has to stay on disk."""
-    if fits(run.input.claims):
-        return False
-    if not (path / "blocks.parquet").exists():
-        n_bytes = BYTES_PER_CLAIM * run.input.claims
-        require_room(n_bytes, f"{path}: its {run.input.claims:,} claims")
-    return True
-
-
-def _in_memory(path: Path, run: Run) -> tuple[Tables, Encoded | None, Names | None]:
-    """The tables of a run, its claims as one block, and the names; an older version kept fewer."""
-    tables = Tables(*(_read_table(path, field.name) for field in fields(Tables)))
-    _check_tables(tables)
-    claims, layout = (_read_table(path, name) for name in ("claims", "layout"))
-    names = _names_in(path, tables.sources)
-    if claims is None or layout is None or names is None:
-        return tables, None, None
-    part = part_from(tables.facts, (claims, layout), names, run.kind)
-    return tables, Encoded(run.kind, names, PartsInMemory((part,))), names
-
-
-def _on_disk(path: Path, run: Run) -> tuple[Tables, Callable[[], Encoded], Names]:
-    """The same of a run that memory does not hold: its tables are read when they are asked for.
-
-    So are its claims, block by block, as they were when they were saved.
+    A folder that is damaged, was edited, or is replaced each time it is read is refused.
     """
-    truths, facts = (_scanned_table(path, name) for name in ("truths", "facts"))
-    small = (_read_table(path, name) for name in ("sources", "copies", "changes"))
-    tables = Tables(truths, facts, *small)
-    names = _names_in(path, tables.sources)
-    if names is None:
-        raise ValueError("labels.parquet or attributes.parquet is not there")
-
-    def encoded() -> Encoded:
-        engine = Local()
-        room = Room(Spill(), engine.allowed or LITTLE, os.cpu_count() or 1)
-        return Encoded(run.kind, names, spilled_parts(_saved_parts(path, names, run.kind), room))
-
-    return tables, encoded, names
-
-
-def _saved_parts(path: Path, names: Names, kind: Kind) -> Iterator[Part]:
-    """The claims of a run, one block after the other."""
-    tables = {n: pl.scan_parquet(path / f"{n}.parquet") for n in ("facts", "claims", "layout")}
-    first_fact = first_claim = 0
-    for n_facts, n_claims in pl.read_parquet(path / "blocks.parquet").iter_rows():
-        facts, layout = (
-            tables[name].slice(first_fact, n_facts).collect() for name in ("facts", "layout")
-        )
-        claims = tables["claims"].slice(first_claim, n_claims).collect()
-        claims = claims.with_columns(pl.col("fact") - first_fact)
-        yield part_from(facts, (claims, layout), names, kind)
-        first_fact, first_claim = first_fact + n_facts, first_claim + n_claims
-
-
-def _scanned_table(path: Path, name: str) -> PieceTable:
-    rows = pl.scan_parquet(path / f"{name}.parquet")
-    n_rows = rows.select(pl.len()).collect().item()
-
-    def piece(number: int) -> pl.DataFrame:
-        return rows.slice(number * ROWS_PER_BATCH, ROWS_PER_BATCH).collect()
-
-    return PieceTable(name, piece, -(-n_rows // ROWS_PER_BATCH), n_rows)
-
-
-def _read_table(path: Path, name: str) -> Any:  # noqa: ANN401 - a frame, or none if it may lack
-    file = path / f"{name}.parquet"
-    is_needed = name in ("truths", "facts", "sources")
-    return pl.read_parquet(file) if is_needed or file.exists() else None
-
-
-def _names_in(path: Path, sources: pl.DataFrame) -> Names | None:
-    """The names of sources, labels and attributes; None if an older version saved the run."""
-    labels, attributes = (_read_table(path, name) for name in ("labels", "attributes"))
-    if labels is None or attributes is None:
-        return None
-    n_open = _read_table(path, "open_values")
-    return Names(
-        sources["source"], labels["label"], attributes["attribute"],
-        0 if n_open is None else n_open.item(),
-    )  # fmt: skip
-
-
-def _fitted_in(path: Path, run: Run, names: Names | None) -> Fitted | None:
-    """What was learned; None where it was not kept, or cannot be made again from a file."""
-    file = path / FITTED_FILE
-    if names is None or not file.exists():
-        return None
-    restored = importlib.import_module("veracity.algorithms.catalogue").restored
-    algorithm = restored(run.algorithm, run.parameters)
-    if algorithm is None:
-        return None
-    with np.load(file, allow_pickle=False) as arrays:
-        kept = {name: arrays[name] for name in arrays.files}
-    fitted = Fitted.from_arrays(algorithm, names, run.kind, kept, run.normalisation)
-    return replace(fitted, columns=run.input.columns)
-
-
-def _check_tables(tables: Tables) -> None:
-    """Refuse what `Result.save` does not write."""
-    for name, table in (("truths", tables.truths), ("facts", tables.facts)):
-        if not {"value", "plausibility", "claims", "supporters"} & set(table.columns):
-            raise ValueError(f"{name}.parquet lacks its columns")
+    saved = read_saved(Path(folder))
+    return Result(saved.tables, saved.run, fitted=saved.fitted, encoded=saved.encoded)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import UNKNOWN, Block, IntArray, Names
+from veracity.claims.block import Block, IntArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.numbering import marks_of
 from veracity.claims.schema import Kind, keys_of
@@ -82,12 +82,11 @@ def blocks_table(encoded: Encoded) -> pl.DataFrame:
 def part_from(
     facts: pl.DataFrame, saved: tuple[pl.DataFrame, pl.DataFrame], names: Names, kind: Kind
 ) -> Part:
-    """The claims that were saved, as one block; a `ValueError` if tables do not fit together.
+    """The claims that were saved, as one block; see `soundness` for whether they can be.
 
     The names may be more than those of these claims: what was learned speaks of others, too.
     """
     claims, layout = saved
-    _check(facts, claims, layout, names.n_sources)
     keys = facts.select(keys_of(facts))
     item_of_fact = keys.select(pl.struct(keys.columns).rle_id()).to_series().to_numpy()
     first_fact = np.append(
@@ -142,17 +141,3 @@ def _places(attributes: pl.Series, names: pl.Series) -> IntArray:
     if places["number"].null_count():
         raise ValueError("attributes.parquet does not go with the facts")
     return places["number"].to_numpy().astype(np.int32)
-
-
-def _check(facts: pl.DataFrame, claims: pl.DataFrame, layout: pl.DataFrame, n_sources: int) -> None:
-    if not {"fact", "source"} <= set(claims.columns):
-        raise ValueError("claims.parquet lacks its columns")
-    if len(layout) != len(facts) or not {"label", "known"} <= set(layout.columns):
-        raise ValueError("layout.parquet does not go with the facts")
-    fact, source = claims["fact"], claims["source"]
-    if len(claims) == 0 or int(fact.max()) >= len(facts) or int(source.max()) >= n_sources:  # type: ignore[arg-type]
-        raise ValueError("claims.parquet does not go with the facts and sources")
-    if not fact.is_sorted():
-        raise ValueError("claims.parquet is not in the order of the facts")
-    if not layout["known"].is_between(UNKNOWN, 1).all():
-        raise ValueError("layout.parquet knows what cannot be known")

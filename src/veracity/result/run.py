@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from typing import Any, get_args
@@ -12,6 +12,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.algorithms.base import Algorithm
+from veracity.claims.normalise import Normalisation
 from veracity.claims.schema import Kind
 
 __all__ = ["Input", "Run", "describe_parameters", "notes_table"]
@@ -82,7 +83,87 @@ class Run(_Keyed):
         own = {name: value for name, value in told.items() if name in _names(cls)}
         given = {name: value for name, value in told["input"].items() if name in _names(Input)}
         own.setdefault("parameters", {})
+        for name, value in (*own.items(), *given.items()):
+            if name in CHECKS and not CHECKS[name](value):
+                raise ValueError(f"run.json: what it tells of '{name}' cannot be")
         return cls(**{**own, "input": Input(**given)})
+
+
+# --- whether JSON holds what a run tells ----------------------------------------------------------
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < 2**62
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and abs(value) < 2**1023  # type: ignore[arg-type]
+
+
+def _is_share(value: object) -> bool:
+    return _is_number(value) and 0.0 <= value <= 1.0  # type: ignore[operator]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or check(value)
+
+
+def _list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _map_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+def _is_round(value: object) -> bool:
+    """Changes may be infinite, or not be told."""
+    return isinstance(value, dict) and all(
+        _is_count(number) if name == "round" else number is None or type(number) in (int, float)
+        for name, number in value.items()
+    )
+
+
+def _is_reading(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    lists = ("believes_more", "believes_less", "examples")
+    is_told = _is_text(value.get("reading")) and _is_share(value.get("differs"))
+    return is_told and all(_list_of(_is_text)(value.get(name)) for name in lists)
+
+
+def _is_normalisation(value: object) -> bool:
+    """Whether it tells how values were normalised, as far as it is made again."""
+    if value is None:
+        return True
+    if not isinstance(value, dict):
+        return False
+    try:
+        Normalisation.from_json(value)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return True
+
+
+CHECKS: dict[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("rows", "claims", "sources", "items", "facts", "known", "rounds"), _is_count),
+    **dict.fromkeys(("algorithm", "origin"), _is_text),
+    **dict.fromkeys(("veracity", "saved"), _or_none(_is_text)),
+    **dict.fromkeys(("converged", "judged"), lambda value: isinstance(value, bool)),
+    **dict.fromkeys(("min_plausibility", "prevalence"), _or_none(_is_share)),
+    **dict.fromkeys(("notes", "files"), _list_of(_is_text)),
+    "parameters": lambda value: isinstance(value, dict),
+    "columns": _map_of(_is_text),
+    "seconds": _map_of(_is_number),
+    "trace": _list_of(_is_round),
+    "readings": _list_of(_is_reading),
+    "normalisation": _is_normalisation,
+}
+"""What can be told of a run, and of its input."""
 
 
 def _names(kind: type) -> set[str]:

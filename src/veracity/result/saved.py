@@ -1,0 +1,319 @@
+"""The folder of a run: how its files are marked as belonging together, and how they are read.
+
+Every file carries the id of the run, and ``run.json`` tells the digest of each, and that of what it
+tells itself: files of two runs are never taken for one, also if a writer replaces the folder while
+it is read, and none is taken for sound that is not as it was saved. A digest is no signature: who
+makes one up for a forged table meets the checks of `soundness`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.block import Names
+from veracity.claims.encode import Encoded, Part, PartsInMemory
+from veracity.claims.schema import Kind
+from veracity.claims.spilled import Room, spilled_parts
+from veracity.engines import Local
+from veracity.errors import UnreadableFile, VeracityError, first_line
+from veracity.fit.fitted import Fitted
+from veracity.io.folders import recover
+from veracity.io.frames import ROWS_PER_BATCH
+from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
+from veracity.io.pieces import PieceTable
+from veracity.io.spill import Spill
+from veracity.result.layout import part_from
+from veracity.result.run import Run
+from veracity.result.soundness import (
+    check_blocks,
+    check_claims,
+    check_counts,
+    check_names,
+    check_schema,
+    check_tables,
+    check_values,
+)
+from veracity.result.tables import Tables
+
+__all__ = ["FITTED_FILE", "RUN_FILE", "RUN_MARK", "Saved", "digest_of", "read_saved", "sealed"]
+
+RUN_FILE = "run.json"
+"""The file that makes a folder the folder of a run."""
+
+FITTED_FILE = "fitted.npz"
+"""What was learned, as arrays."""
+
+RUN_MARK = "veracity.run"
+"""The entry under which every file has the id of its run."""
+
+LITTLE = 10**9
+"""Bytes of memory that are used where the system does not tell how many are free."""
+
+TRIES = 6
+PAUSE = 0.05
+"""A run that is replaced while it is read is read again: so often, after so many seconds, then
+after twice as many."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What is in the folder of a run."""
+
+    run: Run
+    tables: Tables
+    encoded: Encoded | Callable[[], Encoded] | None
+    fitted: Fitted | None
+
+
+def read_saved(path: Path) -> Saved:
+    """All of a run, as it was at one time; an `UnreadableFile` if it is damaged, or is no run."""
+    _require_run(path)
+    for attempt in range(TRIES):
+        before = _id_of(path)
+        try:
+            saved = _Folder(path).read()
+        except VeracityError:
+            raise
+        except (Exception, pl.exceptions.PanicException) as error:  # readers raise what they like
+            if _id_of(path) == before:
+                raise UnreadableFile(
+                    f"{path}: the run is damaged: {_reason(error)}; discover it again"
+                ) from error
+        else:
+            if _id_of(path) == before:
+                return saved
+        time.sleep(PAUSE * 2**attempt)
+    raise UnreadableFile(
+        f"{path}: the run was replaced by another each of the {TRIES} times it was read; load it "
+        "when nobody writes to it"
+    )
+
+
+def _require_run(path: Path) -> None:
+    if not (path / RUN_FILE).is_file():
+        recover(path.absolute().parent)  # who was killed may have set it aside
+    if not (path / RUN_FILE).is_file():
+        time.sleep(PAUSE)  # or somebody is replacing it this moment
+    if not (path / RUN_FILE).is_file():
+        raise UnreadableFile(
+            f"{path}: not the folder of a run (no run.json); 'veracity discover --out' makes one"
+        )
+
+
+def _reason(error: BaseException) -> str:
+    return f"no {error}" if isinstance(error, KeyError) else first_line(error)[:300]
+
+
+def _id_of(path: Path) -> str | None:
+    """The id of the run that is there now; None if that cannot be told."""
+    try:
+        return str(json.loads((path / RUN_FILE).read_text(encoding="utf-8"))["id"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def sealed(told: dict[str, Any]) -> dict[str, Any]:
+    """What ``run.json`` tells, with a digest of it."""
+    content = {name: value for name, value in told.items() if name != "seal"}
+    text = json.dumps(content, sort_keys=True)
+    return {**content, "seal": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def digest_of(file: Path) -> str:
+    """The digest by which a file is known to be as it was saved."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+class _Folder:
+    """The files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        told = json.loads((path / RUN_FILE).read_text(encoding="utf-8"))
+        self.run = Run.from_json(told)
+        self.id, self.digests = told.get("id"), told.get("digests", {})
+        if self.id is not None and told != sealed(told):  # an earlier version gave no ids
+            raise ValueError(f"{RUN_FILE} is not as it was saved")
+
+    def read(self) -> Saved:
+        """All that is kept."""
+        for name in self.run.files:
+            if not self.file(name).is_file():
+                raise ValueError(f"{name} is not there")
+        read = self._on_disk if self._is_large() else self._in_memory
+        tables, encoded, names = read()
+        return Saved(self.run, tables, encoded, self._fitted(names))
+
+    def file(self, name: str) -> Path:
+        """A file of the run."""
+        if Path(name).name != name:
+            raise ValueError(f"{name!r} is no file of a run")
+        return self.path / name
+
+    def _is_large(self) -> bool:
+        """Whether the run has to stay on disk."""
+        n_claims = self.run.input.claims
+        if fits(n_claims):
+            return False
+        if not self.file("blocks.parquet").exists():
+            require_room(BYTES_PER_CLAIM * n_claims, f"{self.path}: its {n_claims:,} claims")
+        return True
+
+    def _in_memory(self) -> tuple[Tables, Encoded | None, Names | None]:
+        """The tables, the claims as one block, and the names; an older version kept fewer."""
+        run = self.run
+        tables = Tables(*(self._table(field.name) for field in fields(Tables)))
+        check_tables(tables, run.kind)
+        claims, layout = (self._table(name) for name in ("claims", "layout"))
+        names = self._names(tables.sources, tables.facts.schema)
+        if claims is None or layout is None or names is None:
+            return tables, None, None
+        check_claims(tables.facts, claims, layout, names, run.kind)
+        check_counts(claims, tables.sources)
+        check_values(tables, layout, run.kind, run.min_plausibility)
+        self._check_counts(len(tables.facts), len(claims))
+        part = part_from(tables.facts, (claims, layout), names, run.kind)
+        return tables, Encoded(run.kind, names, PartsInMemory((part,))), names
+
+    def _on_disk(self) -> tuple[Tables, Callable[[], Encoded], Names]:
+        """The same of a run that memory does not hold: its tables are read when they are asked for.
+
+        So are its claims, block by block, as they were when they were saved.
+        """
+        run = self.run
+        truths, facts = (self._scanned(name) for name in ("truths", "facts"))
+        for table in (truths, facts):
+            check_schema(table.name, table.schema, run.kind)
+        tables = Tables(truths, facts, *map(self._table, ("sources", "copies", "changes")))
+        names = self._names(tables.sources, facts.schema)
+        if names is None:
+            raise ValueError("labels.parquet or attributes.parquet is not there")
+        n_claims = len(self._scanned("claims"))
+        check_blocks(self._table("blocks"), len(facts), n_claims)
+        self._check_counts(len(facts), n_claims)
+
+        def encoded() -> Encoded:
+            engine = Local()
+            room = Room(Spill(), engine.allowed or LITTLE, os.cpu_count() or 1)
+            return Encoded(run.kind, names, spilled_parts(self._parts(names, run.kind), room))
+
+        return tables, encoded, names
+
+    def _check_counts(self, n_facts: int, n_claims: int) -> None:
+        told = self.run.input
+        if (told.facts, told.claims) != (n_facts, n_claims):
+            raise ValueError("run.json counts other facts and claims than there are")
+
+    def _parts(self, names: Names, kind: Kind) -> Iterator[Part]:
+        """The claims, one block after the other."""
+        first_fact = first_claim = 0
+        for n_facts, n_claims in self._table("blocks").iter_rows():
+            facts, layout = (self._rows(name, first_fact, n_facts) for name in ("facts", "layout"))
+            claims = self._rows("claims", first_claim, n_claims)
+            claims = claims.with_columns(pl.col("fact") - first_fact)
+            with _still_sound(self.path):
+                check_claims(facts, claims, layout, names, kind)
+                yield part_from(facts, (claims, layout), names, kind)
+            first_fact, first_claim = first_fact + n_facts, first_claim + n_claims
+
+    def _scanned(self, name: str) -> PieceTable:
+        self._check_mark(f"{name}.parquet")
+        rows = pl.scan_parquet(self.file(f"{name}.parquet"), glob=False)
+        n_rows = rows.select(pl.len()).collect().item()
+
+        def piece(number: int) -> pl.DataFrame:
+            return self._rows(name, number * ROWS_PER_BATCH, ROWS_PER_BATCH)
+
+        return PieceTable(name, piece, -(-n_rows // ROWS_PER_BATCH), n_rows)
+
+    def _rows(self, name: str, first: int, n_rows: int) -> pl.DataFrame:
+        """Some rows of a table, long after the run was loaded."""
+        with _still_sound(self.path):
+            file = self.file(f"{name}.parquet")
+            rows = pl.scan_parquet(file, glob=False).slice(first, n_rows).collect()
+            self._check_mark(file.name)
+        return rows
+
+    def _table(self, name: str) -> Any:  # noqa: ANN401 - a frame, or none if it may lack
+        file = self.file(f"{name}.parquet")
+        if name not in ("truths", "facts", "sources") and not file.exists():
+            return None
+        self._check_digest(file)
+        self._check_mark(file.name)
+        return pl.read_parquet(file, glob=False)
+
+    def _check_digest(self, file: Path) -> None:
+        if self.id is not None and digest_of(file) != self.digests.get(file.name):
+            raise ValueError(f"{file.name} is not as it was saved")
+
+    def _check_mark(self, name: str) -> None:
+        if pl.read_parquet_metadata(self.file(name)).get(RUN_MARK) != self.id:
+            raise ValueError(f"{name} is of another run")
+
+    def _names(self, sources: pl.DataFrame, facts: Any) -> Names | None:  # noqa: ANN401 - a schema
+        """The names of sources, labels and attributes; None if an older version saved the run."""
+        labels, attributes = (self._table(name) for name in ("labels", "attributes"))
+        if labels is None or attributes is None:
+            return None
+        n_open = self._table("open_values")
+        names = Names(
+            sources["source"], labels["label"], attributes["attribute"],
+            0 if n_open is None else int(n_open.item()),
+        )  # fmt: skip
+        check_names(names, facts)
+        return names
+
+    def _fitted(self, names: Names | None) -> Fitted | None:
+        """What was learned; None where it was not kept, or cannot be made again from a file."""
+        file, run = self.path / FITTED_FILE, self.run
+        if names is None or not file.exists():
+            return None
+        self._check_digest(file)
+        restored = importlib.import_module("veracity.algorithms.catalogue").restored
+        algorithm = restored(run.algorithm, run.parameters)
+        if algorithm is None:
+            return None
+        fitted = Fitted.from_arrays(algorithm, names, run.kind, self._arrays(), run.normalisation)
+        return replace(fitted, columns=run.input.columns)
+
+    def _arrays(self) -> dict[str, Any]:
+        try:
+            with np.load(self.path / FITTED_FILE, allow_pickle=False) as arrays:
+                kept = {name: arrays[name] for name in arrays.files}
+        except MemoryError:
+            raise ValueError(f"{FITTED_FILE} asks for more memory than it is large") from None
+        mark = kept.pop(RUN_MARK, None)
+        if (None if mark is None else str(mark)) != self.id:
+            raise ValueError(f"{FITTED_FILE} is of another run")
+        return kept
+
+
+class _still_sound:  # noqa: N801 - a context manager
+    """What is wrong with a run that is read bit by bit is told as when it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Say which run is damaged, or was replaced."""
+        expected = (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+        if isinstance(error, expected) and not isinstance(error, VeracityError):
+            raise UnreadableFile(
+                f"{self._path}: the run is damaged, or was replaced since it was loaded: "
+                f"{_reason(error)}; load it again"
+            ) from error

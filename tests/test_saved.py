@@ -1,0 +1,294 @@
+"""Runs that were damaged, edited, or replaced while they were read: one sentence, never a bug."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import threading
+
+import polars as pl
+import pytest
+
+import veracity
+from veracity.errors import UnreadableFile, VeracityError
+from veracity.io import folders
+from veracity.result import saved
+from veracity.show.report.gather import gather
+
+CLAIMS = veracity.synthetic.Synthetic(sources=4, items=12, accuracy=0.8).draw(seed=3).claims
+NUMBERS = CLAIMS.select("source", "entity", value=pl.col("value").hash(1).cast(pl.Float64) % 97.0)
+BINARY = pl.DataFrame(
+    {"source": list("abcabcabc"), "fact": list("xxxyyyzzz"), "claim": [1, 0, 1, 1, 1, 0, 0, 1, 0]}
+)
+GIVEN = {
+    "categorical": (CLAIMS, {}),
+    "copies": (CLAIMS, {"algorithm": "accu-copy"}),
+    "multiple": (CLAIMS, {"kind": "multiple"}),
+    "binary": (BINARY, {"kind": "binary"}),
+    "numeric": (NUMBERS, {"kind": "numeric"}),
+    "normalised": (CLAIMS, {"normalise": True}),
+}
+KINDS = list(GIVEN)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A run of each kind, as it is saved."""
+    place = tmp_path_factory.mktemp("sound")
+    for name, (claims, options) in GIVEN.items():
+        veracity.discover(claims, **options).save(place / name)
+    return place
+
+
+@pytest.fixture
+def run(sound, tmp_path, request):
+    """A run to be damaged."""
+    return shutil.copytree(sound / request.param, tmp_path / "run")
+
+
+of_each_kind = pytest.mark.parametrize("run", KINDS, indirect=True)
+of_one_kind = pytest.mark.parametrize("run", ["categorical"], indirect=True)
+
+
+def told(run):
+    return json.loads((run / "run.json").read_text(encoding="utf-8"))
+
+
+def tell(run, content):
+    (run / "run.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def rewrite(run, name, table):
+    """Edit a table as a forger would who knows how files are marked."""
+    content = told(run)
+    table.write_parquet(run / name, metadata={saved.RUN_MARK: content["id"]})
+    content["digests"][name] = saved.digest_of(run / name)
+    tell(run, saved.sealed(content))
+
+
+def use(run, kind, *, thoroughly=True):
+    """Whether a run can be used for all that runs are for; if not, there is one sentence."""
+    try:
+        result = veracity.load(run)
+        repr(result), result._repr_html_(), result.trace, result.readings, result.copies
+        key = "fact" if kind == "binary" else "entity"
+        result.why(result.tables.facts[key][0])
+        if thoroughly:
+            gather(result, None)
+            result.fitted.judge(GIVEN[kind][0])
+    except VeracityError as error:
+        return len(str(error)) > 2000
+    return True
+
+
+@of_each_kind
+def test_a_sound_run_is_sound(run, request):
+    assert use(run, request.node.callspec.params["run"])
+
+
+# --- run.json -------------------------------------------------------------------------------------
+
+WRONG = [None, -1, float("nan"), "x", [{}], {"x": []}]
+REMOVED = object()
+
+
+def places(content, path=()):
+    """Every field of what JSON holds, and every field of these."""
+    inner = content.items() if isinstance(content, dict) else enumerate(content[:1])
+    for name, value in inner:
+        yield (*path, name)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, name))
+
+
+def changed(content, path, value):
+    content = json.loads(json.dumps(content))
+    inner = content
+    for name in path[:-1]:
+        inner = inner[name]
+    if value is REMOVED:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return content
+
+
+@of_each_kind
+def test_a_field_of_run_json_that_is_changed_is_damage(run):
+    content = told(run)
+    for path in places(content):
+        for value in (REMOVED, *WRONG):
+            edited = changed(content, path, value)
+            if json.dumps(edited) == json.dumps(content):
+                continue
+            tell(run, edited)
+            with pytest.raises(UnreadableFile, match="the run is damaged: "):
+                veracity.load(run)
+
+
+@of_each_kind
+def test_no_type_in_a_forged_run_json_is_trusted(run):
+    content = told(run)
+    names = ["algorithm", "kind", "input", "rounds", "converged", "trace", "seconds", "notes",
+             "judged", "readings", "files", "parameters"]  # fmt: skip
+    for name in names:
+        for value in (None, 1.5, "x", [1], [[]], {"x": []}):
+            edited = saved.sealed({**content, name: value})
+            tell(run, edited)
+            if name == "algorithm" and value == "x":
+                continue  # an algorithm of another package, which is not at hand
+            with pytest.raises(UnreadableFile, match="the run is damaged: "):
+                veracity.load(run)
+
+
+@of_one_kind
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"7", b"\xff", b"[" * 100_000, b"null"])
+def test_run_json_may_be_no_run(run, content):
+    (run / "run.json").write_bytes(content)
+    with pytest.raises(UnreadableFile, match="the run is damaged: "):
+        veracity.load(run)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def flipped(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "garbage": lambda content: b"PAR1" + bytes(range(256)) + b"PAR1",
+    "flipped": flipped,
+    "longer": lambda content: content + b"x",
+}
+
+
+@of_each_kind
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_no_file_may_be_other_than_it_was_saved(run, damage):
+    for name in told(run)["files"]:
+        whole = (run / name).read_bytes()
+        (run / name).write_bytes(DAMAGES[damage](whole))
+        with pytest.raises(UnreadableFile, match=f"damaged: {name} is not as it was saved"):
+            veracity.load(run)
+        (run / name).unlink()
+        with pytest.raises(UnreadableFile, match=f"damaged: {name} is not there"):
+            veracity.load(run)
+        (run / name).write_bytes(whole)
+
+
+@of_one_kind
+def test_a_file_of_another_run_is_known_by_its_mark(run, tmp_path):
+    veracity.load(run).save(tmp_path / "other")
+    content = told(run)
+    for name in content["files"]:
+        whole = (run / name).read_bytes()
+        shutil.copy(tmp_path / "other" / name, run / name)
+        digests = {**content["digests"], name: saved.digest_of(run / name)}
+        tell(run, saved.sealed({**content, "digests": digests}))
+        with pytest.raises(UnreadableFile, match=f"damaged: {name} is of another run"):
+            veracity.load(run)
+        (run / name).write_bytes(whole)
+    tell(run, content)
+    assert veracity.load(run)
+
+
+@of_one_kind
+def test_a_run_of_an_earlier_version_has_no_marks(run):
+    for name in told(run)["files"]:
+        if name.endswith(".parquet"):
+            pl.read_parquet(run / name).write_parquet(run / name)
+    (run / saved.FITTED_FILE).unlink()
+    new = ("id", "digests", "seal", "files")
+    tell(run, {name: value for name, value in told(run).items() if name not in new})
+    assert veracity.load(run).fitted is None
+
+
+def edits(table):
+    """Ways to edit a table."""
+    yield "no rows", table.head(0)
+    yield "one row less", table.head(-1)
+    yield "rows twice", pl.concat([table, table])
+    yield "reversed", table.reverse()
+    yield "no columns", pl.DataFrame()
+    for name, kind in table.schema.items():
+        yield f"no {name}", table.drop(name)
+        yield f"null {name}", table.with_columns(pl.lit(None, kind).alias(name))
+        yield (
+            f"one null {name}",
+            table.with_columns(pl.when(pl.int_range(pl.len()) > 0).then(name).alias(name)),
+        )
+        for wrong in ("x", -7, 10**9, 0.5, float("nan"), [1]):
+            yield f"{name} {wrong}", table.with_columns(pl.lit(wrong).alias(name))
+            if kind.is_numeric() and type(wrong) in (int, float):
+                cells = pl.lit(wrong).cast(kind, strict=False)
+                yield f"{name} cast {wrong}", table.with_columns(cells.alias(name))
+
+
+@of_each_kind
+def test_a_table_may_be_edited_to_anything(run, request):
+    kind = request.node.callspec.params["run"]
+    drawn = random.Random(6)
+    for file in sorted(run.glob("*.parquet")):
+        whole = pl.read_parquet(file)
+        for edit, table in edits(whole):
+            rewrite(run, file.name, table)
+            try:
+                use(run, kind, thoroughly=drawn.random() < 0.02)
+            except Exception as error:
+                pytest.fail(f"{file.name}: {edit}: {type(error).__name__}: {error}")
+        rewrite(run, file.name, whole)
+
+
+# --- readers and writers at once ------------------------------------------------------------------
+
+
+@of_one_kind
+def test_who_reads_while_others_write_gets_one_run_or_the_other(run, sound):
+    results = [veracity.load(sound / kind) for kind in ("categorical", "multiple")]
+    done = threading.Event()
+
+    def write(result):
+        while not done.is_set():
+            result.save(run, force=True)
+
+    writers = [threading.Thread(target=write, args=(result,)) for result in results]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(5):
+            try:
+                found = veracity.load(run)
+            except UnreadableFile as error:
+                assert "replaced by another each of the" in str(error)  # noqa: PT017
+                continue
+            own = next(result for result in results if result.kind == found.kind)
+            assert found.tables.facts.equals(own.tables.facts)
+    finally:
+        done.set()
+        for writer in writers:
+            writer.join()
+    assert [path.name for path in run.parent.iterdir()] == ["run"]
+
+
+@of_one_kind
+def test_a_run_that_is_replaced_each_time_is_told(run, monkeypatch):
+    monkeypatch.setattr(saved, "PAUSE", 0.0)
+    numbers = iter(range(1000))
+    monkeypatch.setattr(saved, "_id_of", lambda path: next(numbers))
+    with pytest.raises(UnreadableFile, match="was replaced by another each of the 6 times"):
+        veracity.load(run)
+
+
+@of_one_kind
+def test_a_run_that_was_set_aside_by_who_was_killed_is_found(run):
+    left, lock = folders.make_owned(run.parent, folders.PREFIX)
+    (left / folders.NAME).write_text(run.name)
+    run.rename(left / folders.OLD)
+    lock.close()
+    assert veracity.load(run)
+    assert [path.name for path in run.parent.iterdir()] == ["run"]
