@@ -94,9 +94,9 @@ def open_file(path: Path, encoding: str) -> pl.LazyFrame:
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
     size = path.stat().st_size
     if size > min(LARGE_TEXT, (free_memory() or LARGE_TEXT) // 4):
-        rows = scan_csv(path, encoding)
-        if rows is not None:
-            return rows
+        scanned = scan_csv(path, encoding)
+        if scanned is not None:
+            return scanned
     free = free_memory()
     if free is not None and is_longer(path, free):
         raise TooLarge(
