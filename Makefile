@@ -60,6 +60,9 @@ format: .venv/dev ## format the code
 bench: .venv/dev ## print the ratios of the benchmarks, at 10^6 claims; BENCH=--full for 10^7
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
+attack: .venv/dev ## attack the program for minutes; ATTACK='--minutes 120 --seed 7' for longer
+	PYTHONPATH=tests $(BIN)/python -m attack $(ATTACK)
+
 clean:           ## remove what the other targets made
 	rm -rf .venv .venv-bare demo-run site
 
@@ -73,4 +76,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
 
-.PHONY: help demo test test-plain check bare browser postgres java docs format bench clean
+.PHONY: help demo test test-plain check bare browser postgres java docs format bench attack clean

@@ -8,7 +8,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-PAGES_OF_ROOT = ("CONTRIBUTING.md", "CHANGELOG.md")
+PAGES_OF_ROOT = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
 def on_files(files: Any, config: Any) -> Any:  # noqa: ANN401 - called by MkDocs, which has no types

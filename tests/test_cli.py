@@ -290,7 +290,7 @@ def test_numbers_that_are_values_are_shown_as_given_and_counts_with_commas(capsy
 
 def test_false_is_shown_as_a_value_but_not_as_a_mark(capsys):
     show_table("marks", pl.DataFrame({"value": [False], "contested": [False], "tied": [True]}), 1)
-    assert re.search(r"│ False │ +│ yes +│", capsys.readouterr().out)
+    assert re.search(r"│ false │ +│ yes +│", capsys.readouterr().out)
 
 
 def test_a_terminal_that_knows_no_emoji_gets_them_spelt_out(folder):

@@ -67,7 +67,7 @@ def check_plausibilities(result):
     for entity in result.facts[key].unique():
         check_sums(result.why(entity))
         rows = np.flatnonzero(result.facts[key] == entity)
-        (item,) = items_at(result, rows)
+        (item,), _ = items_at(result, rows, most=1)
         assert item.weights.account == "exact"
         assert_allclose(
             item.score, result.why(entity).values["score"][: len(rows)][item_order(item)]

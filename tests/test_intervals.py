@@ -16,7 +16,7 @@ import veracity
 from claims import binary_rows, value_rows
 from veracity.algorithms import CATALOGUE
 from veracity.result.intervals import beta_range
-from veracity.result.layout import claims_table
+from veracity.result.layout import saved_tables
 from veracity.synthetic import Synthetic
 
 RATES = ("tpr", "fpr", "accuracy")
@@ -179,7 +179,7 @@ def false_facts(result, truth):
     true = truth.with_columns(is_true=pl.lit(value=True))
     facts = result.facts.join(true, on=[*keys, "value"], how="left", maintain_order="left")
     facts = facts.with_columns(n_false=pl.col("is_true").is_null().sum().over(keys))
-    claims = claims_table(result.encoded)
+    claims = saved_tables(result.encoded)[0]
     spoken = pl.DataFrame(
         {
             "source": result.sources["source"].gather(claims["source"]),

@@ -395,6 +395,8 @@ def chosen_algorithm(
     if isinstance(chosen, str):
         chosen = algorithm_named(chosen)
         chosen = chosen.by_sweeps() if isinstance(engine, Spark) else chosen
+    if not hasattr(chosen, "kinds"):
+        raise ParameterError(f"algorithm must be an algorithm or the name of one, got {chosen!r}")
     if seed is None or "seed" not in (field.name for field in fields(chosen)):  # type: ignore[arg-type]
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]
@@ -428,6 +430,8 @@ def _as_table(
 
 def _engine_for(claims: object, engine: Engine | None) -> Engine:
     """The engine that was asked for; that of a Spark frame is the frame's own."""
+    if engine is not None and not all(hasattr(engine, part) for part in ("encode", "hold")):
+        raise ParameterError(f"engine must be an engine, such as Local(threads=2), got {engine!r}")
     if not is_spark_frame(claims):
         return engine or Local()
     if engine is None or (isinstance(engine, Spark) and engine.session is None):
@@ -463,9 +467,11 @@ def open_for_spark(
 
 
 def _check_min_plausibility(min_plausibility: float | None) -> None:
-    if min_plausibility is not None and not 0.0 <= min_plausibility <= 1.0:
+    if min_plausibility is None:
+        return
+    if not isinstance(min_plausibility, int | float) or not 0.0 <= min_plausibility <= 1.0:
         raise ParameterError(
-            f"discover: min_plausibility must be between 0 and 1, got {min_plausibility}"
+            f"discover: min_plausibility must be between 0 and 1, got {min_plausibility!r}"
         )
 
 

@@ -22,6 +22,11 @@ Each message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
+from veracity.printing import cut, message
+
+LONGEST_REASON = 300
+"""Characters of what another library says."""
+
 __all__ = [
     "BadValue",
     "EngineError",
@@ -43,7 +48,10 @@ __all__ = [
 
 
 class VeracityError(Exception):
-    """The root of all errors raised on purpose."""
+    """The root of all errors raised on purpose; messages can be read, whatever is in names."""
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(message(sentence))
 
 
 class InputError(VeracityError):
@@ -109,4 +117,4 @@ def first_line(error: BaseException) -> str:
     'no such page'
     """
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return cut(lines[0], LONGEST_REASON) if lines else type(error).__name__

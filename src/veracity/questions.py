@@ -22,6 +22,7 @@ from veracity.errors import ParameterError
 from veracity.fit.judging import Judged
 from veracity.fit.readings import Reading, differing, find_readings
 from veracity.kernels.loading import kernels
+from veracity.naming import as_text
 from veracity.result import Result
 
 __all__ = ["questions_of"]
@@ -69,7 +70,15 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     chosen = _diverse(encoded, plausibility, helps, decides, cells, budget)
     first = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
     rows = [_row(result, item, first, readings, bool(decides[item]), helps) for item in chosen]
-    return pl.DataFrame(rows, schema={**encoded.parts[0].items.schema, **COLUMNS})
+    names = [_names(encoded, item, first) for item in chosen]
+    items = pl.concat([encoded.parts[0].items.head(0), *names])
+    return items.hstack(pl.DataFrame(rows, schema=COLUMNS))
+
+
+def _names(encoded: Encoded, item: int, first: IntArray) -> pl.DataFrame:
+    """What the item is called, as a table of one row."""
+    part = int(np.searchsorted(first, item, side="right")) - 1
+    return encoded.parts[part].items.slice(item - int(first[part]), 1)
 
 
 def _readings(result: Result, plausibility: Sequence[FloatArray]) -> list[Reading]:
@@ -240,20 +249,18 @@ def _row(
     part = int(np.searchsorted(first, item, side="right")) - 1
     of_part = encoded.parts[part]
     own, block = item - int(first[part]), of_part.block
-    names = of_part.items.row(own, named=True)
     start, n_facts = int(block.first_fact_of_item[own]), int(block.n_facts_of_item[own])
     plausibility = result.plausibility_by_block[part][start : start + n_facts]
     facts = of_part.facts.slice(start, n_facts).with_columns(plausibility=plausibility)
     facts = facts.sort(pl.col("plausibility").round(SAME), descending=True, maintain_order=True)
     values = ["true", "false"]
     if "value" in facts.columns:
-        values = facts["value"].head(MOST_VALUES).cast(pl.String).to_list()
+        values = as_text(facts["value"].head(MOST_VALUES)).to_list()
     n_voices = int(block.n_voices_of_item[own])
     reason = f"{n_voices} sources speak of it, and differ" if n_voices > 1 else "one source speaks"
     if decides:
         reason = f"it tells which of two readings is right ({readings[0].name}); {reason}"
     return {
-        **names,
         "values": values,
         "plausibility": float(facts["plausibility"][0]),
         "claims": n_voices,

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.errors import ParameterError
+from veracity.naming import as_text
 
 __all__ = ["BY_KIND", "MOST_VALUES", "Likeness", "SimilarPairs", "Similarity", "similar_pairs"]
 
@@ -79,7 +80,7 @@ class Likeness:
             similarity = np.where(np.isnan(similarity), self._by_distance(kind, a, b), similarity)
         is_text = np.isnan(similarity)
         if is_text.any():
-            text = values.cast(pl.String)
+            text = as_text(values)
             similarity[is_text] = _of_texts(text.gather(one[is_text]), text.gather(other[is_text]))
         return similarity
 
@@ -136,9 +137,10 @@ def _positions(values: pl.Series) -> dict[str, FloatArray]:
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
         number = values.cast(pl.Float64)
         return {"number": number.set(~number.is_finite(), None).to_numpy()}
-    if values.dtype.is_temporal():
-        values = values.dt.to_string("iso").str.replace(r"\.0+$", "")
-    text = pl.col("value").cast(pl.String)
+    if values.dtype == pl.Duration:
+        minutes = values.dt.total_microseconds(fractional=True) / 60e6
+        return {"moment": minutes.fill_null(np.nan).to_numpy()}
+    values, text = as_text(values), pl.col("value")
     clock = pl.coalesce(text.str.to_time(form, strict=False) for form in CLOCKS)
     moment = pl.coalesce(
         text.str.to_datetime(form, strict=False, time_unit="ms") for form in MOMENTS

@@ -134,6 +134,37 @@ def check_names_of_sources_change_nothing(algorithm: Algorithm[Any]) -> None:
             _assert_close(one, other, "names of sources change nothing")
 
 
+def check_names_of_items_and_values_change_nothing(algorithm: Algorithm[Any]) -> None:
+    """Entities, attributes, facts and values under each other's names give the same answer.
+
+    Samplers draw anew, and who compares values by their similarity sees others.
+    """
+    if _is_random(algorithm):
+        return
+    for kind in algorithm.kinds:
+        for column in _NAMED[kind]:
+            if column == "value" and getattr(algorithm, "similarity", None) is not None:
+                continue
+            for seed in SEEDS:
+                rows = some_claims(kind, seed)
+                old = rows[column].unique().sort()
+                new = old.gather(np.random.default_rng(seed).permutation(len(old)))
+                swap = pl.col(column).replace_strict(old, new)
+                one, other = (
+                    _discover(claims, algorithm, kind) for claims in (rows, rows.with_columns(swap))
+                )
+                _assert_alike(one, other, swap, f"names in the column {column} change nothing")
+
+
+def check_doubled_rows_change_nothing(algorithm: Algorithm[Any]) -> None:
+    """What a source says twice counts once: the same answer, bit for bit."""
+    for kind in algorithm.kinds:
+        rows = some_claims(kind, 1)
+        doubled = pl.concat([rows, rows.sample(fraction=0.5, seed=1)])
+        one, other = (_discover(claims, algorithm, kind) for claims in (rows, doubled))
+        assert _answer(one).equals(_answer(other)), "doubled rows change nothing"
+
+
 def check_same_seed_same_answer(algorithm: Algorithm[Any]) -> None:
     """The same seed gives the same answer, bit for bit, on one thread and on two."""
     for kind in algorithm.kinds:
@@ -282,6 +313,8 @@ CHECKS: tuple[Check, ...] = (
     check_unanimous_values_are_true,
     check_row_order_changes_nothing,
     check_names_of_sources_change_nothing,
+    check_names_of_items_and_values_change_nothing,
+    check_doubled_rows_change_nothing,
     check_same_seed_same_answer,
     check_blocks_change_nothing,
     check_order_of_blocks_changes_nothing,
@@ -302,6 +335,15 @@ class _Turned(Local):
 
     def hold(self, blocks: Any) -> Any:  # noqa: ANN401 - as any engine's
         return Local(threads=2).hold(list(blocks)[::-1])
+
+
+_NAMED: dict[Kind, tuple[str, ...]] = {
+    "categorical": ("entity", "attribute", "value"),
+    "multiple": ("entity", "attribute", "value"),
+    "binary": ("fact",),
+    "numeric": ("entity", "attribute"),
+}
+"""What has a name, by the kind of claims."""
 
 
 def _new(column: str) -> pl.Expr:
@@ -356,6 +398,26 @@ def _answer(result: Result) -> pl.Series:
 def _assert_close(one: Result, other: Result, promise: str) -> None:
     apart = float((_answer(one) - _answer(other)).abs().to_numpy().max())
     assert apart <= CLOSE, f"{promise}: {apart} apart"
+
+
+def _assert_alike(one: Result, other: Result, swap: pl.Expr, promise: str) -> None:
+    """The same plausibilities, truths and ties, once the names of the one are swapped."""
+    answer = _answer(one).name
+    keys = [name for name in ("entity", "attribute", "fact", "value") if name in _columns(one)]
+    both = one.tables.facts.with_columns(swap).join(other.tables.facts, on=keys)
+    assert len(both) == len(other.tables.facts), f"{promise}: facts are missing"
+    apart = float((both[answer] - both[f"{answer}_right"]).abs().to_numpy().max())
+    assert apart <= CLOSE, f"{promise}: {apart} apart"
+    if "tied" in one.tables.truths.columns:
+        items = [name for name in keys if name != "value"]
+        truths = one.tables.truths.with_columns(swap).join(other.tables.truths, on=items)
+        assert (truths["tied"] == truths["tied_right"]).all(), f"{promise}: ties are others"
+        clear = truths.filter(~pl.col("tied"))
+        assert (clear["value"] == clear["value_right"]).all(), f"{promise}: truths are others"
+
+
+def _columns(result: Result) -> list[str]:
+    return result.tables.facts.columns
 
 
 def _is_probability(numbers: pl.Series) -> bool:

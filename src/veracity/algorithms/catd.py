@@ -47,6 +47,7 @@ class CATD(CRH):
         if mean_loss.sum() <= 0.0:  # nobody errs
             return np.ones_like(mean_loss)
         n_claims = np.maximum(n_claims, 1.0)
-        quantile = chi2.ppf(self.significance / 2.0, n_claims)
+        smallest = np.finfo(np.float64).tiny  # in place of a quantile that is too small to tell
+        quantile = np.maximum(chi2.ppf(self.significance / 2.0, n_claims), smallest)
         weight = quantile / some_loss(mean_loss * n_claims)
         return np.asarray(weight / weight.max())

@@ -22,13 +22,14 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.numbers import (
     Distances,
+    as_told,
     calibrated,
     distances,
     numbers_of,
     weighted_estimate,
 )
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.rules import Rule, Weights, share_of_item
+from veracity.algorithms.rules import Rule, Weights, is_best_of_item, share_of_item
 from veracity.claims.block import Block, FloatArray
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
@@ -114,7 +115,8 @@ class CRH(Algorithm[Losses]):
 
     def estimate(self, block: Block, state: Losses) -> tuple[FloatArray, FloatArray]:
         """The weighted mean, and its standard error."""
-        return weighted_estimate(numbers_of(block), state.weight)
+        numbers = numbers_of(block)
+        return as_told(numbers, *weighted_estimate(numbers, state.weight))
 
     def weigh(self, block: Block, state: Losses, memory: Memory = None) -> Weights:
         """The weight of the source: values have their share of the weighted vote."""
@@ -127,9 +129,7 @@ class CRH(Algorithm[Losses]):
 
     def _winners(self, block: Block, state: Losses) -> FloatArray:
         """One for the fact an item's weights favour, nothing for the others; ties share the one."""
-        vote = self.judge(block, state)
-        best = np.maximum.reduceat(vote, block.first_fact_of_item[:-1])
-        is_best = vote >= np.repeat(best, block.n_facts_of_item) - 1e-12
+        is_best = is_best_of_item(self.judge(block, state), block)
         return clamp_known(share_of_item(is_best.astype(np.float64), block), block)
 
 

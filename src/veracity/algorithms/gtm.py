@@ -15,8 +15,8 @@ from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.numbers import (
     Distances,
     Numbers,
+    as_told,
     calibrated,
-    clamp_numbers,
     distances,
     numbers_of,
 )
@@ -105,7 +105,7 @@ class GTM(Algorithm[Variances]):
         numbers = numbers_of(block)
         truth, variance = self._truths(numbers, state.variance)
         error = np.where(numbers.is_single, np.nan, numbers.scale * np.sqrt(variance))
-        return clamp_numbers(numbers, numbers.centre + numbers.scale * truth, error)
+        return as_told(numbers, numbers.centre + numbers.scale * truth, error)
 
     def weigh(self, block: Block, state: Variances, memory: Memory = None) -> Weights:
         """The precision of the source; that of the prior goes to the mean of the item's claims."""

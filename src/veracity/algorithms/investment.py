@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veracity.algorithms.checks import require_at_least
+from veracity.algorithms.checks import require_at_least, require_at_most
 from veracity.algorithms.sums import Sides, Standing, Sums, earned, share, votes
 from veracity.claims.block import Block, FloatArray
 
 __all__ = ["Investment"]
+
+MOST_GROWTH = 20.0
+"""Beyond this, the power of what a million sources invest could overflow."""
 
 LEAST_INVESTED = 1e-250
 """Less counts as nothing: dividing by it could overflow."""
@@ -38,6 +41,7 @@ class Investment(Sums):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, 1.0, growth=self.growth)
+        require_at_most(self, MOST_GROWTH, growth=self.growth)
 
     def stake(self, state: Standing) -> FloatArray:
         """What a source invests in each of its claims: i(s) = T(s) / |C_s|."""

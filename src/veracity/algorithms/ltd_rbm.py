@@ -157,7 +157,7 @@ class LTDRBM(Algorithm[Training]):
         require_positive(self, learning_rate=self.learning_rate, tolerance=self.tolerance)
         require_at_least(self, 0, decay=self.decay, seed=self.seed, min_rounds=self.min_rounds)
         require_at_least(self, 1, batch_size=self.batch_size, gibbs_steps=self.gibbs_steps)
-        require_at_least(self, max(1, self.min_rounds), max_rounds=self.max_rounds)
+        require_at_least(self, max(1, self.min_rounds), "min_rounds", max_rounds=self.max_rounds)
         require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)
         require_one_of(self, get_args(Learning), learning=self.learning)
         if self.learning == "flow" and self.negative_phase != "exact":
@@ -209,9 +209,10 @@ class LTDRBM(Algorithm[Training]):
         rate = self.learning_rate * float(np.exp(-lane.decay * (turn.round_number - 1)))
         rng = turn.rng(block)
         order = rng.permutation(block.n_items)
-        gibbs_steps = self.gibbs_steps if self.negative_phase == "sampled" else 0
+        samples = self.negative_phase == "sampled"
+        gibbs_steps = self.gibbs_steps if samples else 0
         pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps)
-        a, w, b = kernels.climb(block, order, lane.machine, pace, rng)
+        a, w, b = kernels.climb(block, order, lane.machine, pace, rng if samples else None)
         return lane.at(Machine(a, w, b, lane.is_fixed)), None
 
     def tally(self, block: Block, state: Training, turn: Turn) -> Sums:

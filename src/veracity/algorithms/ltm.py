@@ -22,7 +22,7 @@ from veracity.algorithms.base import (
     Turn,
     Walk,
 )
-from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.checks import require_at_least, require_at_most, require_positive
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, plausibilities
 from veracity.claims.block import Block, FloatArray, IntArray
@@ -34,6 +34,10 @@ __all__ = ["LTM", "Chains"]
 
 CERTAIN = 1e12
 """How many claims the prior of a fixed source is worth: more than anyone makes."""
+
+
+MOST_CHAINS, MOST_ROUNDS = 1_000, 1_000_000
+"""Beyond these nobody would wait for the answer, or has the room."""
 
 
 class Chains(NamedTuple):
@@ -115,7 +119,9 @@ class LTM(Algorithm[Chains]):
         )
         require_at_least(self, 0, burn_in=self.burn_in, thinning=self.thinning, seed=self.seed)
         require_at_least(self, 1, chains=self.chains)
-        require_at_least(self, self.burn_in + 1, rounds=self.rounds)
+        require_at_least(self, self.burn_in + 1, "burn_in + 1", rounds=self.rounds)
+        require_at_most(self, MOST_CHAINS, chains=self.chains)
+        require_at_most(self, MOST_ROUNDS, rounds=self.rounds)
 
     @property
     def max_rounds(self) -> int:  # type: ignore[override]

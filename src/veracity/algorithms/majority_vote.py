@@ -17,18 +17,19 @@ __all__ = ["Equals", "MajorityVote"]
 
 
 class Equals(NamedTuple):
-    """What each source counts: one."""
+    """What each source counts: one; and whether one value of each item is true."""
 
     weight: BySource
+    single_truth: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class MajorityVote(Algorithm[Equals]):
-    """The share of an item's sources that support the fact.
+    """The share of an item's votes, where one value is true; else of its sources.
 
     There is nothing to learn, so it takes no rounds; the sources' rates are counted afterwards,
-    against the vote itself. Where sources name several values of an item, their shares may add up
-    to more than one.
+    against the vote itself. Both shares are the same unless a source names several values of an
+    item: where several can be true, their shares then add up to more than one.
     """
 
     name = "majority-vote"
@@ -36,8 +37,8 @@ class MajorityVote(Algorithm[Equals]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Equals:
         """All sources are equal."""
-        return Equals(np.ones(survey.n_sources))
+        return Equals(np.ones(survey.n_sources), survey.single_truth)
 
     def weigh(self, block: Block, state: Equals, memory: Memory = None) -> Weights:
-        """Every supporter adds one; the voices are what these are a share of."""
-        return Weights("mean", state.weight)
+        """Every supporter adds one; votes, or voices, are what these are a share of."""
+        return Weights("share" if state.single_truth else "mean", state.weight)

@@ -10,10 +10,14 @@ from veracity.algorithms.prior import UNLEARNED
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "BELOW_ONE",
+    "LARGEST",
     "Distances",
     "Numbers",
+    "Units",
+    "as_told",
     "calibrated",
-    "clamp_numbers",
+    "difference",
     "distances",
     "mean_by",
     "numbers_of",
@@ -21,10 +25,56 @@ __all__ = [
 ]
 
 
+LARGEST = float(np.finfo(np.float64).max)
+
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
+"""The largest number below one: times any power of two that numbers have, it is one of them."""
+
+ALL = slice(None)
+
+FARTHEST = 1e100
+"""How far a known truth counts as being from the claims, at most: farther could not be squared."""
+
+SAME_SPREAD = 2.0**-48
+"""Claims that spread by no more than this share of their size agree: the rest is rounding."""
+
+
+class Units(NamedTuple):
+    """Each item's own units: numbers are told from `zero`, in powers of two that come near them.
+
+    So sums and squares neither overflow nor vanish, however large or small numbers are, and none
+    loses a digit by the change.
+    """
+
+    exponent: IntArray
+    zero: FloatArray
+    """The lowest claim, scaled."""
+    span: FloatArray
+    """From the lowest claim to the highest, scaled."""
+
+    def away(self, number: FloatArray, item: IntArray | slice = ALL) -> FloatArray:
+        """Numbers in the units of their items; those of strangers may be far."""
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(number, -self.exponent[item]) - self.zero[item]
+        return np.clip(scaled, -FARTHEST, FARTHEST)
+
+    def back(self, number: FloatArray) -> FloatArray:
+        """One number for each item, among its claims, as it was told."""
+        inside = np.clip(number, 0.0, self.span) + self.zero
+        return np.asarray(np.ldexp(np.clip(inside, -BELOW_ONE, BELOW_ONE), self.exponent))
+
+    def length(self, number: FloatArray) -> FloatArray:
+        """A length of each item as one of numbers as they were told."""
+        with np.errstate(over="ignore"):  # the largest number stands for what is beyond it
+            length = np.ldexp(number, self.exponent)
+        return np.where(np.isnan(number), np.nan, np.minimum(length, LARGEST))
+
+
 class Numbers(NamedTuple):
     """Each support as a number: what it says, of which item, by which source; and items' scales.
 
-    ``centre`` and ``scale`` are mean and standard deviation of an item's claims.
+    All are in the `units` of their items. ``centre`` and ``scale`` are mean and standard deviation
+    of an item's claims.
     """
 
     number: FloatArray
@@ -34,6 +84,9 @@ class Numbers(NamedTuple):
     scale: FloatArray
     known: FloatArray
     """The known truth of each item, NaN where it is not known."""
+    units: Units
+    told: FloatArray
+    """The known truth of each item, as it was told."""
 
     @property
     def standard(self) -> FloatArray:
@@ -56,14 +109,31 @@ def numbers_of(block: Block) -> Numbers:
     """The supports of a block, as numbers."""
     n_items = len(block.first_fact_of_item) - 1
     n_supports_of_fact = np.diff(block.first_support_of_fact)
-    number = np.repeat(block.number_of_fact, n_supports_of_fact)
     item = np.repeat(block.item_of_fact, n_supports_of_fact)
+    units = _units_of(block)
+    number = units.away(np.repeat(block.number_of_fact, n_supports_of_fact), item)
     centre = mean_by(number, item, n_items)
     scale = np.sqrt(mean_by((number - centre[item]) ** 2, item, n_items))
-    # Rounding leaves a trace of spread where all agree.
-    scale = np.where(scale > 1e-12 * mean_by(np.abs(number), item, n_items), scale, 0.0)
-    known = block.known_number_of_item
-    return Numbers(number, item, block.source_of_support, centre, scale, known)
+    scale = np.where(scale > SAME_SPREAD, scale, 0.0)
+    told = block.known_number_of_item
+    known = units.away(told)
+    return Numbers(number, item, block.source_of_support, centre, scale, known, units, told)
+
+
+def difference(one: FloatArray, other: FloatArray) -> FloatArray:
+    """``one - other``; the largest number stands for what is beyond it."""
+    with np.errstate(over="ignore"):
+        return np.clip(one - other, -LARGEST, LARGEST)
+
+
+def _units_of(block: Block) -> Units:
+    first = block.first_fact_of_item[:-1]
+    lowest, highest = (
+        extreme.reduceat(block.number_of_fact, first) for extreme in (np.minimum, np.maximum)
+    )
+    exponent = np.frexp(np.maximum(np.abs(lowest), np.abs(highest)))[1]
+    zero = np.ldexp(lowest, -exponent)
+    return Units(exponent, zero, np.ldexp(highest, -exponent) - zero)
 
 
 class Distances(NamedTuple):
@@ -77,6 +147,8 @@ class Distances(NamedTuple):
 
 def distances(numbers: Numbers, truth_of_item: FloatArray, n_sources: int) -> Distances:
     """How far the sources are from these truths, and from those that are known.
+
+    Truths are in the units of their items, as `Numbers` are.
 
     Where all sources agree there is no scale, so a known truth tells nothing of how far they are.
     """
@@ -116,7 +188,7 @@ def mean_by(
 def weighted_estimate(
     numbers: Numbers, weight_of_source: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The weighted mean of each item's claims, and its standard error.
+    """The weighted mean of each item's claims, and its standard error, in units of the item.
 
     The error is that of a mean of as many claims as the weights are worth, (Σw)² / Σw², spread as
     the item's are; a lone claim tells nothing of its error: NaN.
@@ -129,15 +201,16 @@ def weighted_estimate(
     spread = mean_by((numbers.number - estimate[numbers.item]) ** 2, numbers.item, n_items, weight)
     is_several = worth > 1.0 + 1e-9
     variance = np.where(is_several, spread / np.where(is_several, worth - 1.0, 1.0), np.nan)
-    return clamp_numbers(numbers, estimate, np.sqrt(variance))
+    return estimate, np.sqrt(variance)
 
 
-def clamp_numbers(
+def as_told(
     numbers: Numbers, estimate: FloatArray, error: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimates and their errors, with what is known in their place."""
-    is_known = ~np.isnan(numbers.known)
-    return np.where(is_known, numbers.known, estimate), np.where(is_known, 0.0, error)
+    """Estimates and their errors, as numbers were told; what is known is in their place."""
+    is_known = ~np.isnan(numbers.told)
+    estimate, error = numbers.units.back(estimate), numbers.units.length(error)
+    return np.where(is_known, numbers.told, estimate), np.where(is_known, 0.0, error)
 
 
 def _relative(weight: FloatArray, item: IntArray, n_items: int) -> FloatArray:

@@ -12,6 +12,7 @@ from veracity.algorithms.checks import require_probability
 from veracity.claims.block import FloatArray
 from veracity.claims.read import TRUE_WORDS, read_table
 from veracity.errors import BadValue, ParameterError, VeracityError
+from veracity.naming import name_text
 
 __all__ = [
     "NO_PRIOR",
@@ -163,7 +164,7 @@ class Prior:
         rate_of_name = self._rate_of_name()
         if rate_of_name:
             for i, source in enumerate(sources):
-                rate = rate_of_name.get(str(source))
+                rate = rate_of_name.get(name_text(source))
                 if rate is not None:
                     tpr[i], fpr[i], is_fixed[i] = rate.tpr, rate.fpr, rate.fixed
         known = np.zeros((len(sources), 4)) if known is None else known
@@ -172,12 +173,14 @@ class Prior:
     def unknown(self, sources: Sequence[object]) -> list[str]:
         """The sources this prior speaks of that make no claim."""
         rate_of_name = self._rate_of_name()
-        return sorted(rate_of_name.keys() - set(map(str, sources))) if rate_of_name else []
+        return sorted(rate_of_name.keys() - set(map(name_text, sources))) if rate_of_name else []
 
     def _rate_of_name(self) -> dict[str, Rate]:
         """The rate of each source that is named; names are compared as text."""
-        of_kind = {str(name): self.of_kind[kind] for name, kind in self.kind_of_source.items()}
-        return of_kind | {str(name): rate for name, rate in self.of_source.items()}
+        of_kind = {
+            name_text(name): self.of_kind[kind] for name, kind in self.kind_of_source.items()
+        }
+        return of_kind | {name_text(name): rate for name, rate in self.of_source.items()}
 
 
 NO_PRIOR = Prior()

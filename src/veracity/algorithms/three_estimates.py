@@ -24,11 +24,21 @@ from veracity.algorithms.checks import require_at_least, require_positive, requi
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import share_of_item
 from veracity.algorithms.two_estimates import range_of, stretch
-from veracity.claims.block import SAME, Block, FloatArray
+from veracity.claims.block import Block, BoolArray, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
 __all__ = ["Difficulties", "ThreeEstimates"]
+
+# What follows is divided by itself and rounded at one half, round after round: the last bit of a
+# sum, which hangs on the order of the sources, would decide. So sums are made of multiples of a
+# power of two that are small enough for floats to add them up exactly, in whatever order.
+
+LEAST = 2.0**-10
+"""An error or a difficulty below this is none, and not divided by: one over it is at most 1,024."""
+
+SHARE_GRID, QUOTIENT_GRID = 2.0**-30, 2.0**-22
+"""What shares, and what quotients by them, are multiples of: two million add up exactly."""
 
 
 class Difficulties(NamedTuple):
@@ -79,7 +89,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Difficulties:
         """All sources err equally."""
-        error = np.full(survey.n_sources, self.initial_error)
+        error = _on_grid(np.full(survey.n_sources, self.initial_error))
         return Difficulties(error, (0.0, 1.0), (0.0, 1.0), survey.single_truth)
 
     def phases(self, state: Difficulties) -> tuple[Phase[Difficulties], ...]:
@@ -93,7 +103,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
 
     def tally_truths(self, block: Block, state: Difficulties, turn: Turn) -> Tally:
         """The lowest and the highest truth."""
-        return range_of(_told(_truth(block, state.error, self._difficulty(block, turn.memory))))
+        return range_of(_truth(block, state.error, self._difficulty(block, turn.memory)))
 
     def learn_truths(self, state: Difficulties, total: Tally) -> Difficulties:
         """How far the truths reach."""
@@ -101,7 +111,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
 
     def tally_difficulties(self, block: Block, state: Difficulties, turn: Turn) -> Tally:
         """The lowest and the highest difficulty."""
-        return range_of(_told(self._new_difficulty(block, state, turn.memory)[1]))
+        return range_of(self._new_difficulty(block, state, turn.memory)[1])
 
     def learn_difficulties(self, state: Difficulties, total: Tally) -> Difficulties:
         """How far the difficulties reach."""
@@ -116,7 +126,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
     def learn(self, state: Difficulties, total: Tally) -> Difficulties:
         """The mean, over claims on hard facts, of (1 - truth) / difficulty, or truth / it."""
         wrong, n_hard = total
-        error = _told(np.where(n_hard > 0, wrong / np.maximum(n_hard, 1.0), state.error))
+        error = np.where(n_hard > 0, _on_grid(wrong / np.maximum(n_hard, 1.0)), state.error)
         return state._replace(error=self._tidy(error, float(error.min()), float(error.max())))
 
     def change(self, before: Difficulties, after: Difficulties) -> float:
@@ -138,7 +148,7 @@ class ThreeEstimates(Algorithm[Difficulties]):
 
     def _difficulty(self, block: Block, memory: Memory) -> FloatArray:
         if memory is None:
-            return np.full(block.n_facts, self.initial_difficulty)
+            return _on_grid(np.full(block.n_facts, self.initial_difficulty))
         return np.asarray(memory)
 
     def _new_difficulty(
@@ -151,44 +161,48 @@ class ThreeEstimates(Algorithm[Difficulties]):
         return truth, _difficulty(block, state.error, truth, before)
 
     def _tidy(self, values: FloatArray, lowest: float, highest: float) -> FloatArray:
-        values = _told(values)
         rounded = np.round(np.clip(values, 0.0, 1.0))
         stretched = stretch(values, 1.0, lowest, highest)
-        return self.stretching * stretched + (1.0 - self.stretching) * rounded
+        mixed = self.stretching * stretched + (1.0 - self.stretching) * rounded
+        return _on_grid(np.where(mixed < LEAST, 0.0, mixed))
 
 
-def _told(values: FloatArray) -> FloatArray:
-    """Values without their last bits: what is left of a zero would be divided by, and decide."""
-    return np.round(values, SAME)
+def _on_grid(values: FloatArray, grid: float = SHARE_GRID) -> FloatArray:
+    """The nearest multiples of `grid`: see the top of this module."""
+    return np.asarray(np.round(values / grid) * grid)
+
+
+def _inverse(shares: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """One over each share, and which are any: nothing stands for one over none."""
+    is_some = shares > 0.0
+    inverse = np.where(is_some, 1.0 / np.where(is_some, shares, 1.0), 0.0)
+    return _on_grid(inverse, QUOTIENT_GRID), is_some
 
 
 def _truth(block: Block, error: FloatArray, difficulty: FloatArray) -> FloatArray:
     """Mean over claims of 1 - error * difficulty where positive, error * difficulty where not."""
     erring: FloatArray = kernels.sum_votes(block, error, -2.0 * error)
-    truth: FloatArray = (block.n_supports_of_fact + difficulty * erring) / block.n_voices_of_fact
-    return truth
+    return _on_grid((block.n_supports_of_fact + difficulty * erring) / block.n_voices_of_fact)
 
 
 def _difficulty(
     block: Block, error: FloatArray, truth: FloatArray, before: FloatArray
 ) -> FloatArray:
     """Mean over claims of sources that err of (1 - truth) / error, or truth / error."""
-    errs = error > 0.0
-    inverse = np.where(errs, 1.0 / np.where(errs, error, 1.0), 0.0)
+    inverse, errs = _inverse(error)
     of_voices = _sum_over_voices(block, inverse)
     of_supports = kernels.sum_votes(block, np.zeros_like(error), inverse)
     n_erring = _sum_over_voices(block, errs.astype(np.float64))
     total = (1.0 - truth) * of_supports + truth * (of_voices - of_supports)
-    difficulty: FloatArray = np.where(n_erring > 0, total / np.maximum(n_erring, 1.0), before)
-    return difficulty
+    return np.where(n_erring > 0, _on_grid(total / np.maximum(n_erring, 1.0)), before)
 
 
 def _errors(block: Block, truth: FloatArray, difficulty: FloatArray, n_sources: int) -> Tally:
     """Sums over claims on facts with difficulty of (1 - truth) / difficulty, or truth / it."""
-    hard = difficulty > 0.0
-    inverse = np.where(hard, 1.0 / np.where(hard, difficulty, 1.0), 0.0)
-    false_supports = kernels.count_votes(block, (1.0 - truth) * inverse, n_sources)[:, 0]
-    of_true = kernels.count_votes(block, truth * inverse, n_sources)
+    inverse, hard = _inverse(difficulty)
+    if_true, if_false = (_on_grid(x * inverse, QUOTIENT_GRID) for x in (1.0 - truth, truth))
+    false_supports = kernels.count_votes(block, if_true, n_sources)[:, 0]
+    of_true = kernels.count_votes(block, if_false, n_sources)
     n_hard = kernels.count_votes(block, hard.astype(np.float64), n_sources)[:, 2]
     return false_supports + of_true[:, 2] - of_true[:, 0], n_hard
 

@@ -12,7 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import Algorithm, BySource, Labels, Memory, Phase, Step, Tally, Turn
-from veracity.algorithms.checks import require_at_least, require_positive, require_probability
+from veracity.algorithms.checks import (
+    require_at_least,
+    require_positive,
+    require_probability,
+    require_share,
+)
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, scores, sigmoid
 from veracity.algorithms.sums import Sides, clamp_sides, earned
@@ -71,7 +76,8 @@ class TruthFinder(Algorithm[Doubts]):
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
-        require_at_least(self, 0.0, base_similarity=self.base_similarity, influence=self.influence)
+        require_share(self, base_similarity=self.base_similarity)
+        require_at_least(self, 0.0, influence=self.influence)
         require_positive(self, dampening=self.dampening, tolerance=self.tolerance)
         require_probability(self, initial_trust=self.initial_trust)
         require_at_least(self, 1, most_values=self.most_values, max_rounds=self.max_rounds)

@@ -23,7 +23,7 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, scores
-from veracity.claims.block import UNKNOWN, Block, FloatArray
+from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Largest, Survey
 from veracity.kernels.loading import kernels
 
@@ -66,7 +66,7 @@ class TwoEstimates(Algorithm[Errors]):
         require_positive(self, tolerance=self.tolerance)
         require_probability(self, initial_error=self.initial_error)
         require_at_least(self, 1, steps=self.steps)
-        require_at_least(self, self.steps + 1, max_rounds=self.max_rounds)
+        require_at_least(self, self.steps + 1, "steps + 1", max_rounds=self.max_rounds)
 
     @property
     def min_rounds(self) -> int:  # type: ignore[override]
@@ -107,7 +107,8 @@ class TwoEstimates(Algorithm[Errors]):
         wrong, facts, n_known = total
         error = wrong / np.maximum(facts, 1.0)
         error = stretch(error, self._weight(state), float(error.min()), float(error.max()))
-        is_flipped = n_known == 0 and np.average(error, weights=facts) > 0.5
+        mean = round(float(np.average(error, weights=facts)), SAME)  # just one half stays so
+        is_flipped = n_known == 0 and mean > 0.5
         error = 1.0 - error if is_flipped else error
         return state._replace(error=np.asarray(error), rounds=state.rounds + 1)
 

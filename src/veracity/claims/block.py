@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from veracity.naming import as_text
+
 __all__ = [
     "NO_MARKS",
     "NO_NUMBERS",
@@ -275,4 +277,4 @@ def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
     if not len(names) or not len(others):
         dtype = names.dtype if len(names) else others.dtype
         return names.cast(dtype), others.cast(dtype)
-    return names.cast(pl.String), others.cast(pl.String)
+    return as_text(names), as_text(others)

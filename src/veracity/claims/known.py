@@ -10,7 +10,7 @@ import polars as pl
 
 from veracity.claims.block import UNKNOWN, Block
 from veracity.claims.encode import Encoded, Part
-from veracity.claims.schema import Kind, comparable, keys_of
+from veracity.claims.schema import Kind, comparable, in_type_of, keys_of
 
 __all__ = ["KnownCount", "KnownInPart", "Matched", "match_truths", "note_count", "with_known"]
 
@@ -50,19 +50,22 @@ def _alike(
     """
     keys = keys_of(facts)
     if "attribute" in keys and "attribute" not in truths.columns:
-        truths = truths.with_columns(attribute=pl.lit("", dtype=facts["attribute"].dtype))
-    truths = truths.with_columns(truths[key].cast(facts[key].dtype, strict=False) for key in keys)
+        truths = truths.with_columns(attribute=pl.lit(""))
     if kind == "binary":
         truths = truths.rename({"claim": "value"})
     else:
         claimed, true = comparable(facts["value"], truths["value"], are_numbers=are_numbers)
         facts, truths = facts.with_columns(value=claimed), truths.with_columns(value=true)
     truths = truths.select(*keys, "value").unique()
-    if kind == "multiple":
-        return facts, truths, 0
-    n_items = truths.select(keys).n_unique()
-    truths = truths.filter(pl.len().over(keys) == 1)
-    return facts, truths, n_items - len(truths)
+    typed = truths.with_columns(in_type_of(facts[key], truths[key]).alias(key) for key in keys)
+    is_named = pl.all_horizontal(pl.col(key).is_not_null() for key in keys)
+    strange, truths = typed.filter(~is_named), typed.filter(is_named).unique()
+    n_contradicting = 0
+    if kind != "multiple":
+        n_items = truths.select(keys).n_unique()
+        truths = truths.filter(pl.len().over(keys) == 1)
+        n_contradicting = n_items - len(truths)
+    return facts, pl.concat([truths, strange]), n_contradicting  # nobody speaks of strange ones
 
 
 def _spoken_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:

@@ -33,6 +33,8 @@ from veracity.io.files import (
 )
 from veracity.io.frames import FrameKind
 from veracity.io.memory import fits
+from veracity.naming import as_text, is_in_calendar, rendered
+from veracity.printing import in_short
 
 __all__ = [
     "TRUE_WORDS",
@@ -113,6 +115,7 @@ class ClaimsStream:
     def _checked(self, rows: pl.DataFrame, origin: str, first_row: int) -> pl.DataFrame:
         if "claim" in rows.columns:
             rows = rows.with_columns(claim=_as_claims(rows["claim"], origin, first_row))
+        _check_calendar(rows, origin, first_row)
         rows, n_lacking = _complete(rows)
         self._n_lacking += n_lacking
         return _with_numbers(rows, self.origin) if self._are_numbers else rows
@@ -336,6 +339,13 @@ def _stream(
     """What is to be read; text that normalising will turn into numbers is no number yet."""
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if columns is not None and not isinstance(columns, Mapping):
+        raise ParameterError(f"columns must be a mapping from part to column, got {columns!r}")
+    if not isinstance(normalise, bool | Mapping):
+        raise ParameterError(
+            "normalise must be True, False, or say what the values of attributes are, e.g. "
+            f"{{'departure': 'time'}}; got {normalise!r}"
+        )
     is_text = kind == "numeric" and normalise is not False
     read_as: Kind = "categorical" if is_text else kind
     return ClaimsStream(data, columns or {}, read_as, encoding, what=what)
@@ -469,7 +479,7 @@ def _choose(
 def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
     """Text for categories, null for NaN, one zero for the two, and nothing else changed."""
     if dtype in (pl.Categorical, pl.Enum):
-        return pl.col(name).cast(pl.String)
+        return rendered(pl.col(name), dtype)
     return pl.col(name).fill_nan(None) + 0.0 if dtype.is_float() else pl.col(name)
 
 
@@ -483,12 +493,17 @@ def _alike(parts: list[Part], notes: list[str]) -> list[Part]:
         known = {frame[name].dtype for frame in frames if name in frame.columns} - {pl.Null()}
         if len(known) > 1 and not all(dtype.is_numeric() for dtype in known):
             frames.append(pl.DataFrame(schema={name: pl.String}))
-            frames = [frame.cast({name: pl.String}) if name in frame else frame for frame in frames]
+            frames = [
+                frame.with_columns(pl.Series(name, dtype=pl.String)) if name in frame else frame
+                for frame in frames
+            ]
             notes.append(f"the {name} is of different types in different files: taken as text")
     common = pl.concat(frames, how="diagonal_relaxed").schema
 
     def in_common(name: str, own: pl.Schema) -> pl.Expr:
         column = pl.col(name) if name in own else pl.lit(None).alias(name)
+        if name in own and common.get(name) == pl.String:
+            return rendered(column, own[name])
         return column.cast(common[name]) if name in common else column
 
     names = dict.fromkeys([*schemas[0], *common])
@@ -505,8 +520,21 @@ def _with_attributes(parts: list[Part]) -> list[Part]:
         return parts
     if dtype != pl.String and not any(has_null(part, "attribute") for part in parts):
         return parts
-    as_text = pl.col("attribute").cast(pl.String).fill_null("")
-    return [part._replace(rows=part.rows.with_columns(as_text)) for part in parts]
+    text = rendered(pl.col("attribute"), dtype).fill_null("")
+    return [part._replace(rows=part.rows.with_columns(text)) for part in parts]
+
+
+def _check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> None:
+    """Refuse dates that no calendar has: they could neither be shown nor written as text."""
+    for column in rows:
+        is_wrong = ~is_in_calendar(column)
+        if is_wrong.any():
+            row = is_wrong.arg_max() or 0
+            which = "a row" if first_row is None else f"row {first_row + row + 1}"
+            raise BadValue(
+                f"{origin}: {which}: the {column.name} is no date from the year 1 to 9999; mend "
+                "it, or turn the column into text or numbers"
+            )
 
 
 def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
@@ -518,6 +546,8 @@ def _complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
         is_empty = rows[name].is_null()
         if rows[name].dtype == pl.String:
             is_empty = is_empty | (rows[name] == "").fill_null(value=True)
+        elif rows[name].dtype == pl.Binary:
+            is_empty = is_empty | (rows[name].bin.size() == 0).fill_null(value=True)
         n_empty = int(is_empty.sum())
         if n_empty:
             n_lacking[name] = n_empty
@@ -548,12 +578,15 @@ def _lacking(name: str, count: int) -> str:
 
 def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
     """The rows with their values as numbers."""
-    numbers = rows["value"].cast(pl.Float64, strict=False)
+    values = rows["value"]
+    values = values if values.dtype.is_numeric() else as_text(values)
+    numbers = values.cast(pl.Float64, strict=False)
     is_bad = numbers.is_null() | ~numbers.is_finite()
     if is_bad.any():
         bad = rows.row(is_bad.arg_max() or 0, named=True)
         raise BadValue(
-            f"{origin}: the value '{bad['value']}' of '{bad['entity']}' is no number; "
+            f"{origin}: the value '{in_short(bad['value'])}' of '{in_short(bad['entity'])}' is no "
+            "number; "
             "leave such rows out, or use --kind categorical"
         )
     return rows.with_columns(value=numbers + 0.0)
@@ -566,15 +599,14 @@ def _as_claims(column: pl.Series, origin: str, first_row: int | None = None) -> 
     if column.dtype.is_numeric():
         is_true, is_false = column == 1, column == 0
     else:
-        words = column.cast(pl.String).replace("", None).str.strip_chars().str.to_lowercase()
+        words = as_text(column).replace("", None).str.strip_chars().str.to_lowercase()
         is_true, is_false = words.is_in(TRUE_WORDS), words.is_in(FALSE_WORDS)
     is_bad = ~(is_true | is_false)
     if is_bad.any():
         row = is_bad.arg_true()[0]
         which = "a row" if first_row is None else f"row {first_row + row + 1}"
         raise BadValue(
-            f"{origin}: {which} claims {str(column[row])!r}, which is neither "
-            "true nor false; use true/false, yes/no or 1/0, or --kind categorical if claims name "
-            "values"
+            f"{origin}: {which} claims '{in_short(column[row])}', which is neither true nor false; "
+            "use true/false, yes/no or 1/0, or --kind categorical if claims name values"
         )
     return is_true

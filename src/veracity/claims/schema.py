@@ -11,6 +11,8 @@ import polars as pl
 
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind
+from veracity.naming import as_text, text_like
+from veracity.printing import in_short
 
 __all__ = [
     "CLAIM_COLUMNS",
@@ -19,6 +21,7 @@ __all__ = [
     "Kind",
     "comparable",
     "find_columns",
+    "in_type_of",
     "keys_of",
     "numbers_in",
 ]
@@ -105,7 +108,7 @@ def find_columns(
                 parts[part] = choice
     missing = [part for part in wanted if part not in parts and part not in OPTIONAL_COLUMNS]
     if missing:
-        spares = (name for name in found if name and name.isprintable())
+        spares = (name for name in found if name and name == in_short(name))
         spare = next((name for name in spares if name not in parts.values()), "name")
         option = shlex.quote(f"{missing[0]}={spare}")
         raise MissingColumn(
@@ -140,7 +143,7 @@ def _checked(
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:12])
+    shown = ", ".join(f"'{in_short(name)}'" for name in names[:12])
     return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if names else "none"
 
 
@@ -177,21 +180,23 @@ def comparable(
         return numbers, true.cast(pl.Float64, strict=False)
     if claimed.dtype == true.dtype:
         return claimed, true
-    if claimed.dtype.is_numeric():
-        precision = claimed.dtype if claimed.dtype.is_float() else pl.Float64()
-        return claimed.cast(precision), true.cast(precision, strict=False)
-    if claimed.dtype.is_temporal():
-        return _clock_text(claimed), _clock_text(true)
-    if claimed.dtype == pl.Boolean:
-        return claimed.cast(pl.String), true.cast(pl.String).str.to_lowercase()
-    return claimed.cast(pl.String), true.cast(pl.String)
+    if claimed.dtype.is_float():
+        return claimed, true.cast(claimed.dtype, strict=False)
+    return as_text(claimed), text_like(true, claimed.dtype)
 
 
-def _clock_text(moments: pl.Series) -> pl.Series:
-    """Dates and times as text, whether they were text or not: ``2024-05-01 12:30:00``."""
-    is_text = not moments.dtype.is_temporal()
-    text = moments.cast(pl.String) if is_text else moments.dt.to_string("iso")
-    return text.str.replace("T", " ").str.replace(r"\.0+$", "")
+def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
+    """Others as those of the names that they are, in their type; null where they are none of them.
+
+    >>> in_type_of(pl.Series([7, 8]), pl.Series(["8", "x"])).to_list()
+    [8, None]
+    """
+    if names.dtype == others.dtype:
+        return others
+    known = names.unique().drop_nulls().to_frame("name")
+    known = known.with_columns(text=as_text(known["name"])).unique("text")
+    text = text_like(others, names.dtype).to_frame("text")
+    return text.join(known, on="text", how="left", maintain_order="left")["name"]
 
 
 def keys_of(table: pl.DataFrame) -> list[str]:

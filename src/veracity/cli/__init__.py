@@ -7,6 +7,8 @@ import io
 import os
 import signal
 import sys
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -22,6 +24,7 @@ from veracity.cli.plotting import plot
 from veracity.cli.reporting import report
 from veracity.cli.study import study
 from veracity.errors import ParameterError, VeracityError
+from veracity.printing import Filtered, in_short, message
 
 __all__ = ["main"]
 
@@ -31,18 +34,18 @@ class Commands(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - click's own signature
         """Run a command, and explain what went wrong instead of showing a traceback."""
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # a name may be more than it can show
         kwargs["standalone_mode"] = False
         _heed_the_end()
-        try:
-            code = super().main(*args, **kwargs)
-            sys.stdout.flush()
-        except (SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:  # Polars may panic, which is no Exception
-            code = _explain(error)
+        with _filtered():
+            try:
+                _refuse_bytes(args[0] if args else kwargs.get("args"))
+                code = super().main(*args, **kwargs)
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+            except (SystemExit, GeneratorExit):
+                raise
+            except BaseException as error:  # Polars may panic, which is no Exception
+                code = _explain(error)
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -61,12 +64,48 @@ def _heed_the_end() -> None:
             signal.signal(signal.SIGTERM, stop)
 
 
+@contextlib.contextmanager
+def _filtered() -> Iterator[None]:
+    """Let all that is printed pass one place, which spells out what a terminal would obey.
+
+    Warnings of other libraries are for those who write programs, and are not shown.
+    """
+    streams = sys.stdout, sys.stderr
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name may be more than it can show
+    sys.stdout, sys.stderr = (None if one is None else Filtered(one) for one in streams)
+    try:
+        with warnings.catch_warnings():
+            if not sys.warnoptions:
+                warnings.simplefilter("ignore")
+            yield
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def _refuse_bytes(arguments: Sequence[str] | None) -> None:
+    """Refuse what was typed but is no text, such as a name in another encoding."""
+    for argument in sys.argv[1:] if arguments is None else arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(
+                f"'{in_short(argument)}' is no text in UTF-8; rename the file, or type it otherwise"
+            ) from None
+
+
 def _explain(error: BaseException) -> int:
     """Say what went wrong in one sentence; give the exit code."""
     match error:
         case click.ClickException():
-            error.show()
+            told = io.StringIO()
+            error.show(told)
+            click.echo(message(told.getvalue()), err=True, nl=False)
             return error.exit_code
+        case BrokenPipeError():  # who reads has seen enough, such as head
+            _leave_stdout()
+            return 1
         case click.Abort() | KeyboardInterrupt():
             sentence = "stopped before the end; no half-written result is left"
         case VeracityError():
@@ -83,7 +122,7 @@ def _explain(error: BaseException) -> int:
                 f"this is a bug in veracity: {type(error).__name__}: {error}; "
                 "please report it with what VERACITY_DEBUG=1 shows"
             )
-    click.echo(f"error: {' '.join(sentence.splitlines())}", err=True)
+    click.echo(f"error: {message(' '.join(sentence.splitlines()))}", err=True)
     return 2 if isinstance(error, ParameterError) else 1
 
 

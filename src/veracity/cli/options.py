@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +64,15 @@ def _split_columns(
     if value is None:
         return None
     columns: dict[str, str] = {}
-    for pair in next(csv.reader([value]), []):
+    try:
+        rows = list(csv.reader(io.StringIO(value, newline="")))
+    except csv.Error as error:
+        raise click.BadParameter(f"it cannot be read ({error})", ctx, param) from error
+    if len(rows) > 1:
+        raise click.BadParameter(
+            "it has a line break; put a name with line breaks in double quotes", ctx, param
+        )
+    for pair in rows[0] if rows else []:
         part, _, name = (word.strip() for word in pair.partition("="))
         if not part or not name:
             raise click.BadParameter(f"{pair!r} is not of the form source=website", ctx, param)

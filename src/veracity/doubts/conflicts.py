@@ -14,6 +14,7 @@ from veracity.claims.encode import Encoded
 from veracity.claims.schema import Kind
 from veracity.doubts.overlap import joined
 from veracity.engines import Held
+from veracity.naming import as_text
 from veracity.result.warnings import DataWarning, count, data_warning, some
 
 __all__ = ["Taken", "by_vote", "differs", "flip_risk", "near_copies", "taken", "vote"]
@@ -169,7 +170,7 @@ def near_copies(
     n_items, n_decided = held.sweep(_count_decided, (group_of_source, encoded.kind), Turn())
     if n_items < 0.02 * n_contested:
         return []
-    members = pl.DataFrame({"group": group_of_source, "source": sources.cast(pl.String)})
+    members = pl.DataFrame({"group": group_of_source, "source": as_text(sources)})
     groups = members.group_by("group").agg(sources=pl.len(), names=pl.col("source").sort())
     groups = groups.with_columns(decides=pl.Series(n_decided).gather(groups["group"]))
     groups = groups.filter(pl.col("sources") > 1).drop("group")

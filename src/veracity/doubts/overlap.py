@@ -11,6 +11,8 @@ from veracity.algorithms.base import Turn
 from veracity.claims.block import Block, IntArray
 from veracity.claims.survey import Survey
 from veracity.engines import Held
+from veracity.naming import as_text
+from veracity.printing import in_short
 from veracity.result.warnings import DataWarning, count, data_warning, lone_sources
 
 __all__ = ["FEW_SHARED", "joined", "overlap_warnings"]
@@ -61,7 +63,8 @@ def _dominance(survey: Survey) -> list[DataWarning]:
     share = n_items.max() / n_items.sum()
     if share <= 0.5 or len(n_items) < 3:
         return []
-    seen = f"{survey.names.sources[int(n_items.argmax())]} alone makes {share:.0%} of all claims"
+    most = as_text(survey.names.sources.gather([int(n_items.argmax())]))[0]
+    seen = f"{in_short(most)} alone makes {share:.0%} of all claims"
     return [data_warning("dominant-source", seen, serious=share >= 0.8)]
 
 
@@ -72,8 +75,8 @@ def _parts(held: Held, survey: Survey) -> pl.DataFrame:
     one, other = (np.concatenate(ends) for ends in zip(*links, strict=True))
     part_of_source = joined(one, other, n_sources)
     items, claims, known = held.sweep(_count_parts, part_of_source, Turn())
-    sources = pl.DataFrame({"part": part_of_source, "source": survey.names.sources})
-    such_as = pl.col("source").cast(pl.String).sort().head(3).str.join(", ")
+    sources = pl.DataFrame({"part": part_of_source, "source": as_text(survey.names.sources)})
+    such_as = pl.col("source").sort().head(3).map_elements(in_short, pl.String).str.join(", ")
     shares = survey.counted.shared_of_source > 0.0
     sources = sources.filter(shares).group_by("part").agg(sources=pl.len(), such_as=such_as)
     counts = pl.DataFrame({"part": np.arange(len(items)), "items": items, "claims": claims})

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 from rapidfuzz import process
 
-from veracity.algorithms.numbers import mean_by
 from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.claims.encode import Part
 from veracity.claims.schema import keys_of
@@ -17,17 +16,33 @@ from veracity.errors import ParameterError, UnreadableFile
 from veracity.explain.contributions import Contribution, Item, items_at
 from veracity.explain.sentences import told_in_words
 from veracity.io.frames import FrameKind, hand_back
+from veracity.naming import as_text, name_text, text_like
+from veracity.printing import in_short, printable
 
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["MOST_ROWS", "MOST_VALUES", "Why", "explain", "heaviest_first", "without_keys"]
+__all__ = [
+    "MOST_ROWS",
+    "MOST_VALUES",
+    "Why",
+    "explain",
+    "heaviest_first",
+    "said_by_source",
+    "without_keys",
+]
 
 MOST_VALUES = 20
 """Claims are listed for the most plausible values of an item, these at most."""
 
 MOST_ROWS = 100
 """Of the claims that bear on a value those that weigh most are listed, the others summed up."""
+
+MOST_ITEMS = 50
+"""Of an entity with more attributes these are told; the others are counted."""
+
+MOST_SAID = 5
+"""Of a source that names many values of an item so many are told; the others are counted."""
 
 SHOWN_ROWS = 20
 """Rows in the text of an explanation."""
@@ -73,7 +88,8 @@ class Why:
         ):  # fmt: skip
             parts = [self.words, *(str(without_keys(table)) for table in self.tables)]
         hidden = len(self.tables[1]) - SHOWN_ROWS
-        return "\n".join([*parts, f"({hidden:,} more rows)"] if hidden > 0 else parts)
+        shown = "\n".join([*parts, f"({hidden:,} more rows)"] if hidden > 0 else parts)
+        return printable(shown, lines=True)
 
 
 SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
@@ -91,14 +107,18 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
     result = result.here(named, f"why: nobody speaks of {of_entity}; see result.truths")
     keys = keys_of(result.tables.facts)
     rows = _find(result.tables.facts, keys, [entity, attribute])
-    items = items_at(result, rows)
+    items, n_items = items_at(result, rows, MOST_ITEMS)
     parts = [_explain_item(result, item, keys) for item in items]
     lines = [
-        words if len(parts) == 1 else f"{values[keys[-1]][0]}: {words}"
+        words if len(parts) == 1 else f"{_name_in(values, keys[-1])}: {words}"
         for words, values, _ in parts
     ]
     frames = (pl.concat([part[1] for part in parts]), pl.concat([part[2] for part in parts]))
     weights = items[0].weights
+    if n_items > len(items):
+        lines.append(
+            f"... and {n_items - len(items):,} more attributes; name the one to be told of."
+        )
     lines += _caveats(result.run.algorithm, items[0])
     if weights is None:
         return Why("\n".join(lines), frames, None, None, "none", result.frame_kind)
@@ -158,26 +178,38 @@ def _find(facts: pl.DataFrame, keys: list[str], names: list[object]) -> IntArray
     for key, name in zip(keys, names, strict=False):
         if key == "attribute" and name is None:
             continue
-        column = facts[key].gather(rows).cast(pl.String)
-        found = rows[(column == str(name)).fill_null(value=False).to_numpy()]
+        column = facts[key].gather(rows)
+        found = rows[_is_named(column, name).to_numpy()]
         if len(found) == 0:
-            raise ParameterError(_not_there(key, str(name), column))
+            raise ParameterError(_not_there(key, name_text(name), as_text(column.unique())))
         rows = found
     return rows
+
+
+def _is_named(column: pl.Series, name: object) -> pl.Series:
+    """Which of these have this name: as it is, as it is written in the tables, or as text."""
+    text = as_text(column)
+    told = pl.Series([name_text(name)], dtype=pl.String)
+    spellings = pl.concat([told, text_like(told, column.dtype)]).unique()
+    return text.is_in(spellings.implode()).fill_null(value=False)
+
+
+def _name_in(values: pl.DataFrame, key: str) -> str:
+    return in_short(as_text(values[key].head(1))[0])
 
 
 def _not_there(key: str, name: str, column: pl.Series) -> str:
     there_are = column.drop_nulls().unique().sort().to_list()
     close = [match[0] for match in process.extract(name, there_are, limit=3, score_cutoff=60)]
     if close:
-        return f"why: no {key} '{name}'; did you mean {_either(close)}?"
-    some = ", ".join(f"'{other}'" for other in there_are[:5])
+        return f"why: no {key} '{in_short(name)}'; did you mean {_either(close)}?"
+    some = ", ".join(f"'{in_short(other)}'" for other in there_are[:5])
     more = f" and {len(there_are) - 5:,} more" if len(there_are) > 5 else ""
-    return f"why: no {key} '{name}'; there are {some}{more}"
+    return f"why: no {key} '{in_short(name)}'; there are {some}{more}"
 
 
 def _either(names: list[str]) -> str:
-    quoted = [f"'{name}'" for name in names]
+    quoted = [f"'{in_short(name)}'" for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 
@@ -201,10 +233,8 @@ def _explain_item(
 
 
 def _truths_of(result: Result, item: Item, keys: list[str]) -> pl.DataFrame:
-    of_item = item.facts.row(0, named=True)
-    return result.tables.truths.filter(
-        *(pl.col(key).eq_missing(pl.lit(of_item[key])) for key in keys)
-    )
+    item_names = item.facts.select(keys).head(1)
+    return result.tables.truths.join(item_names, on=keys, how="semi", nulls_equal=True)
 
 
 def _values(item: Item, order: IntArray) -> pl.DataFrame:
@@ -255,14 +285,23 @@ def _claimed(item: Item, claim: IntArray) -> pl.Series:
     """What the source of each of these claims says of the item: all its values, as text."""
     if "value" not in item.facts.columns:
         return pl.Series("claimed", item.is_positive[claim])
-    values = item.facts["value"].cast(pl.String)
-    several: dict[int, list[str]] = {}
-    sources = item.source_of_claim[claim]
-    for index in np.flatnonzero(np.isin(item.source_of_claim, sources)):
-        said = values[int(item.fact_of_claim[index])]
-        several.setdefault(int(item.source_of_claim[index]), []).append(said)
-    said_of_row = [" and ".join(several[int(source)]) for source in sources]
-    return pl.Series("claimed", said_of_row, dtype=pl.String)
+    said = said_by_source(item)
+    of_row = pl.DataFrame({"source": item.source_of_claim[claim]})
+    return of_row.join(said, on="source", how="left", maintain_order="left")["claimed"]
+
+
+def said_by_source(item: Item) -> pl.DataFrame:
+    """One row per `source`, by its number: all that it says of the item, as text, in `claimed`."""
+    is_binary = "value" not in item.facts.columns
+    values = pl.Series(item.is_positive) if is_binary else item.facts["value"]
+    values = values if is_binary else values.gather(item.fact_of_claim)
+    text, n_more = (
+        pl.col("claimed").head(MOST_SAID).str.join(" and "),
+        pl.len().cast(pl.Int64) - MOST_SAID,
+    )
+    several = pl.when(n_more > 0).then(pl.format("{} and {} more", text, n_more)).otherwise(text)
+    said = pl.DataFrame({"source": item.source_of_claim, "claimed": as_text(values)})
+    return said.group_by("source", maintain_order=True).agg(claimed=several)
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -272,7 +311,7 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
     """The estimate, and what each claim adds to it: its share of all weight times its number."""
     number = item.block.number_of_fact[item.fact_of_claim]
     share, prior_share = _shares_of_claims(item)
-    centre = float(mean_by(number, np.zeros(len(number), np.int64), 1)[0])
+    centre = float((number / len(number)).sum())  # the sum of large numbers may be no number
     keys = truth.select(pl.col("^(entity|attribute)$"))
     values = keys.with_columns(
         truth.select("value", "uncertainty"),

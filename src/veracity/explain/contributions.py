@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -203,12 +203,13 @@ class Item:
         return first_claim[~np.isin(sources, supporters)]
 
 
-def items_at(result: Result, rows: IntArray) -> list[Item]:
-    """The items to which these rows of the facts belong."""
+def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int]:
+    """The first items to which these rows of the facts belong, and of how many they are."""
     encoded, fitted = result.encoded, result.fitted
     assert encoded is not None  # `explain` has looked
     items: list[Item] = []
-    for part, item, first in _places(encoded, rows):
+    places = _places(encoded, rows)
+    for part, item, first in places[:most]:
         block = encoded.parts[part].block
         own = block.part(item, item + 1)
         weights = None
@@ -216,18 +217,18 @@ def items_at(result: Result, rows: IntArray) -> list[Item]:
             weights = fitted.algorithm.weigh(own, fitted.state)
         facts = result.tables.facts.slice(first, own.n_facts)
         items.append(Item(facts, own, weights, encoded.kind == "binary"))
-    return items
+    return items, len(places)
 
 
 def _places(encoded: Encoded, rows: IntArray) -> list[tuple[int, int, int]]:
     """Of each item with a fact in these rows: its part, its number there, and its first row."""
     first_of_part = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
-    places: dict[tuple[int, int, int], Any] = {}
-    for row in rows.tolist():
-        part = int(np.searchsorted(first_of_part, row, side="right")) - 1
-        block = encoded.blocks[part]
-        fact = row - int(first_of_part[part])
-        item = int(np.searchsorted(block.first_fact_of_item, fact, side="right")) - 1
-        first = int(first_of_part[part] + block.first_fact_of_item[item])
-        places[part, item, first] = None
-    return list(places)
+    part_of_row = np.searchsorted(first_of_part, rows, side="right") - 1
+    places = []
+    for part in np.unique(part_of_row).tolist():
+        first_fact = encoded.blocks[part].first_fact_of_item
+        facts = rows[part_of_row == part] - first_of_part[part]
+        items = np.unique(np.searchsorted(first_fact, facts, side="right") - 1)
+        firsts = first_of_part[part] + first_fact[items]
+        places += [(part, *place) for place in zip(items.tolist(), firsts.tolist(), strict=True)]
+    return places

@@ -9,6 +9,8 @@ import polars as pl
 
 from veracity.claims.block import SAME, IntArray
 from veracity.explain.contributions import Item
+from veracity.naming import as_text
+from veracity.printing import in_short
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -145,9 +147,12 @@ def _tenths(
     often wrong may still be right whenever it says so.
     """
     if item.weights is None or item.weights.confusion is None:
-        attribute = item.facts["attribute"][0] if "attribute" in item.facts.columns else None
-        about = f" about {attribute}" if attribute else ""
-        return [(round(10 * _rightness(result, one.sources, attribute)), about) for one in sides]
+        number, about = None, ""
+        if "attribute" in item.facts.columns:
+            number = int(item.block.attribute_of_item[0])
+            attribute = as_text(item.facts["attribute"].head(1))[0]
+            about = f" about {in_short(attribute)}" if attribute else ""
+        return [(round(10 * _rightness(result, one.sources, number)), about) for one in sides]
     found = []
     for side, fact in zip(sides, order.tolist(), strict=False):
         precision = float(item.precision(fact)[side.sources].mean())
@@ -259,22 +264,18 @@ def _side(result: Result, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
     else:
         standing = item.standing[is_of_side]
     source = source[np.lexsort((source, -np.round(standing, SAME)))]
-    names = tables.sources["source"].gather(source[:2]).cast(pl.String).to_list()
-    return Side(source, names)
+    names = as_text(tables.sources["source"].gather(source[:2])).to_list()
+    return Side(source, [in_short(name) for name in names])
 
 
-def _rightness(result: Result, sources: IntArray, attribute: object) -> float:
-    """How often what these sources say, of this attribute, is right, on the whole."""
-    assert result.encoded is not None
+def _rightness(result: Result, sources: IntArray, attribute: int | None) -> float:
+    """How often what these sources say, of the attribute of this number, is right, on the whole."""
     assert result.rightness is not None
-    if attribute is None:
-        return result.rightness.of(sources)
-    number = result.encoded.names.attributes.index_of(attribute)  # type: ignore[arg-type]
-    return result.rightness.of(sources, number or 0)
+    return result.rightness.of(sources, attribute or 0)
 
 
 def _value(item: Item, fact: int) -> str:
-    return str(item.facts["value"][fact])
+    return in_short(as_text(item.facts["value"][fact : fact + 1])[0])
 
 
 def _says(side: Side) -> str:

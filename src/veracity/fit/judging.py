@@ -84,7 +84,8 @@ class _Estimating:
 
     def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
         estimate = self.algorithm.estimate(block, state)
-        found = distances(numbers_of(block), estimate[0], self.n_sources)
+        numbers = numbers_of(block)
+        found = distances(numbers, numbers.units.away(estimate[0]), self.n_sources)
         return (estimate, found), turn.memory
 
 

@@ -16,6 +16,7 @@ from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Survey, counted
 from veracity.engines import Held, merged
 from veracity.errors import NotConverged
+from veracity.naming import as_text
 from veracity.progress import Progress, say_nothing
 
 __all__ = [
@@ -95,7 +96,8 @@ def learn(
 
 def prior_rates(algorithm: Algorithm[Any], survey: Survey) -> PriorRates:
     """What an algorithm knows of the sources beforehand, with how they met known truths."""
-    return algorithm.prior.rates(survey.names.sources.to_list(), survey.counted.known_of_source)
+    sources = as_text(survey.names.sources).to_list()
+    return algorithm.prior.rates(sources, survey.counted.known_of_source)
 
 
 class _Run:

@@ -18,6 +18,7 @@ from veracity.doubts import AgainstVote, Effort, find_doubts
 from veracity.engines import Local
 from veracity.errors import ParameterError
 from veracity.io.frames import FrameKind, hand_back
+from veracity.printing import printable
 from veracity.progress import Progress, say_nothing
 from veracity.questions import questions_of
 from veracity.result import Result
@@ -85,7 +86,7 @@ class Health:
             lines += [""] * bool(n) + [str(self.against_vote)]
         if len(self.questions):
             lines.append(f"to look up first: {self._asked()}")
-        return "\n".join(lines)
+        return printable("\n".join(lines), lines=True)
 
     def _asked(self) -> str:
         """The first items to look up, in one line."""

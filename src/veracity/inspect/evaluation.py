@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import SAME, BoolArray
+from veracity.algorithms.checks import require_at_least, require_share
+from veracity.algorithms.numbers import BELOW_ONE, LARGEST
+from veracity.claims.block import SAME, BoolArray, FloatArray
 from veracity.claims.encode import Part
 from veracity.claims.known import Matched, match_truths, note_count
 from veracity.claims.read import read_truth
 from veracity.claims.schema import keys_of
-from veracity.errors import NoClaims, ParameterError
+from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.result import Result
 
@@ -143,8 +145,10 @@ def score_truths(
     The plausibility of what was chosen is `sure`, and `right` is how far that is true; numbers have
     their `distance` from the truth instead.
     """
-    if threshold is not None and not 0.0 <= threshold <= 1.0:
-        raise ParameterError(f"evaluate: threshold must be between 0 and 1, got {threshold}")
+    if threshold is not None:
+        require_share("evaluate", threshold=threshold)
+    if tolerance is not None:
+        require_at_least("evaluate", 0, tolerance=tolerance)
     normalisation = result.run.normalisation
     truths, notes = read_truth(
         truth,
@@ -238,7 +242,7 @@ def _score_numbers(
     matched: Matched, estimates: pl.DataFrame, tolerance: float | None
 ) -> pl.DataFrame:
     judged = matched.known.join(estimates.rename({"value": "estimate"}), on=matched.keys)
-    distance = (pl.col("estimate") - pl.col("value")).abs()
+    distance = (pl.col("estimate") - pl.col("value")).abs().clip(0.0, LARGEST)
     allowed = usual_tolerance(matched.keys) if tolerance is None else pl.lit(tolerance)
     return judged.with_columns(distance=distance).with_columns(
         is_within=pl.col("distance") <= allowed
@@ -247,8 +251,10 @@ def _score_numbers(
 
 def usual_tolerance(keys: Sequence[str]) -> pl.Expr:
     """How far apart numbers may be and count as the same: a tenth of their standard deviation."""
-    spread = pl.col("value").std(ddof=0)
-    return (spread.over("attribute") if "attribute" in keys else spread) / 10.0
+    largest = pl.col("value").abs().max()  # relative to it, no square is beyond all numbers
+    relative = pl.when(largest > 0.0).then(pl.col("value") / largest).otherwise(0.0)
+    spread = relative.std(ddof=0) / 10.0 * largest
+    return spread.over("attribute") if "attribute" in keys else spread
 
 
 def _score_facts(judged: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:
@@ -264,12 +270,9 @@ def _score_facts(judged: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:
 
 def _measures(scored: pl.DataFrame) -> dict[str, Any]:
     if "distance" in scored.columns:
-        return {
-            "judged": len(scored),
-            "mae": scored["distance"].mean(),
-            "rmse": float(np.sqrt(np.mean(scored["distance"].to_numpy() ** 2))),
-            "within": scored["is_within"].mean(),
-        }
+        mae, rmse = _mean_distances(scored["distance"].to_numpy())
+        within = scored["is_within"].mean()
+        return {"judged": len(scored), "mae": mae, "rmse": rmse, "within": within}
     measures: dict[str, Any] = {
         "judged": len(scored),
         "accuracy": scored["right"].mean(),
@@ -284,6 +287,15 @@ def _measures(scored: pl.DataFrame) -> dict[str, Any]:
         both = float(scored["taken"].sum()) + float(scored["is_true"].sum())
         measures["f1"] = 2.0 * hits / max(both, 1.0)
     return measures
+
+
+def _mean_distances(distance: FloatArray) -> tuple[float, float]:
+    """Their mean and root mean square, in units near the largest: no square is beyond numbers."""
+    exponent = int(np.frexp(distance.max())[1])
+    scaled = np.ldexp(distance, -exponent)
+    means = np.array([scaled.mean(), np.sqrt((scaled**2).mean())])
+    mae, rmse = np.ldexp(np.minimum(means, BELOW_ONE), exponent)
+    return float(mae), float(rmse)
 
 
 def _calibration_error(scored: pl.DataFrame) -> float:

@@ -24,6 +24,7 @@ from veracity.discovery import prepare
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.errors import ParameterError
 from veracity.io.frames import FrameKind, hand_back
+from veracity.printing import printable
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 
@@ -140,7 +141,7 @@ class Profile:
         if self.coverage is not None:
             right = "" if self.accuracy is None else f"; average accuracy {self.accuracy:.2%}"
             lines.append(f"the truth of {self.known:,} items ({self.coverage:.2%}) is known{right}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
 
 
 def profile(

@@ -75,7 +75,7 @@ def read_csv(path: Path, encoding: str = "utf-8") -> pl.DataFrame:
     with contextlib.closing(_rows(file)) as rows:
         names = [name.strip() for name in next(rows)]
     frame = None if file.line_end == "\r" else _read_fast(file)
-    if frame is None or frame.width != len(names):
+    if frame is None or frame.width != len(names) or _has_lone_return(frame, path):
         frame = _read_slowly(file)
     elif _is_doubtful(frame, path):
         for _ in _rows(file):  # raises where a row is wrong
@@ -140,17 +140,26 @@ def _is_doubtful(frame: pl.DataFrame, path: Path) -> bool:
     """Whether rows may have been cut short, or swallowed by a quote that is never closed."""
     if frame[:, -1].null_count() > 0:
         return True
-    has_line_break = pl.any_horizontal(pl.all().str.contains("\n", literal=True).any())
-    return _may_have_quotes(path) and bool(frame.select(has_line_break).item())
+    return _may_have(path, b'"') and _is_in_a_field(frame, "\n")
 
 
-def _may_have_quotes(path: Path) -> bool:
-    """Whether a quote is among the bytes of a file; a packed one does not tell."""
+def _has_lone_return(frame: pl.DataFrame, path: Path) -> bool:
+    """Whether Polars took a carriage return for a part of a value that may have ended a line."""
+    return _may_have(path, b"\r") and _is_in_a_field(frame, "\r")
+
+
+def _is_in_a_field(frame: pl.DataFrame, text: str) -> bool:
+    is_there = pl.any_horizontal(pl.all().str.contains(text, literal=True).any())
+    return bool(frame.select(is_there).item())
+
+
+def _may_have(path: Path, byte: bytes) -> bool:
+    """Whether a byte is in a file; a packed one does not tell."""
     with (
         path.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
     ):
-        return content[:2] == GZIP or content.find(b'"') >= 0
+        return content[:2] == GZIP or content.find(byte) >= 0
 
 
 def _read_slowly(file: CsvFile) -> pl.DataFrame:

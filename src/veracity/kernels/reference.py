@@ -242,12 +242,13 @@ def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatAr
 
 
 def climb(
-    block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator
+    block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator | None
 ) -> tuple[FloatArray, FloatArray, float]:
     """One pass of gradient ascent over mini-batches: what is claimed, less what the model expects.
 
     `order` is the order of the items; a batch closes when it has enough facts. What the model
-    expects has a closed form, or is sampled from the data: contrastive divergence.
+    expects has a closed form; where there is randomness, it is sampled from the data in
+    `gibbs_steps`: contrastive divergence.
 
     Returns the new visible biases, weights and global hidden bias.
     """
@@ -264,7 +265,7 @@ def climb(
                 dw[sources] += p
                 da[sources] += 1.0
             now = Machine(a, w, b, is_fixed)
-            if pace.gibbs_steps == 0:
+            if rng is None or pace.gibbs_steps == 0:
                 claims, true_claims, true = _expected(block, item, now, pace, plausible)
             else:
                 claims, true_claims, true = _sampled(block, item, now, pace, plausible, rng)

@@ -31,6 +31,7 @@ from veracity.io.frames import ROWS_PER_BATCH, FrameKind, hand_back
 from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Spill
+from veracity.printing import printable
 from veracity.result.layout import blocks_table, part_from, saved_tables
 from veracity.result.run import Run, notes_table
 from veracity.result.tables import (
@@ -316,7 +317,7 @@ class Result:
 
     def __repr__(self) -> str:
         """Sum up in a few lines."""
-        return "\n".join(self.lines())
+        return printable("\n".join(self.lines()), lines=True)
 
     def _repr_html_(self) -> str:
         """Sum up for a notebook."""

@@ -10,6 +10,8 @@ import polars as pl
 
 from veracity.algorithms.rules import is_best_of_item
 from veracity.fit.readings import Reading, differing
+from veracity.naming import as_text
+from veracity.printing import in_short
 from veracity.result import Result
 
 __all__ = ["readings_table", "with_readings"]
@@ -48,11 +50,11 @@ def readings_table(told: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _named(names: list[str]) -> str:
-    return ", ".join(names) if names else "no source"
+    return ", ".join(map(in_short, names)) if names else "no source"
 
 
 def _described(result: Result, reading: Reading) -> dict[str, Any]:
-    sources = result.tables.sources["source"].cast(pl.String)
+    sources = as_text(result.tables.sources["source"])
     order = np.argsort(np.round(-reading.moved, 6), kind="stable")
     more = [i for i in order[:MOST_NAMED] if reading.moved[i] > 0.0]
     less = [i for i in order[::-1][:MOST_NAMED] if reading.moved[i] < 0.0]
@@ -81,7 +83,9 @@ def _examples(result: Result, reading: Reading) -> list[str]:
             number = [
                 int(np.argmax(is_best_of_item(answer, block)[first:])) for answer in (own, its)
             ]
-            names = [str(part.values[int(values) + n]) for n in number]  # type: ignore[index]
-            key = " ".join(str(name) for name in part.items.row(int(place[item])))
-            examples.append(f"{key.strip()}: {names[0]}, not {names[1]}")
+            rows = [int(values) + n for n in number]
+            names = as_text(part.values.gather(rows)).to_list()  # type: ignore[union-attr]
+            keys = (as_text(column)[0] for column in part.items.slice(int(place[item]), 1))
+            key = " ".join(map(in_short, keys)).strip()
+            examples.append(f"{key}: {in_short(names[0])}, not {in_short(names[1])}")
     return examples[:MOST_EXAMPLES]

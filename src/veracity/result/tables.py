@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Algorithm, Copies, Rates
+from veracity.algorithms.numbers import difference
 from veracity.algorithms.prior import PriorRates
 from veracity.claims.block import SAME, Block, FloatArray, Names
 from veracity.claims.encode import Encoded, Part
@@ -369,6 +370,6 @@ def _number_tables_of(
     facts = part.items[block.item_of_fact].with_columns(
         value=block.number_of_fact,
         supporters=block.n_supports_of_fact,
-        distance=block.number_of_fact - value[block.item_of_fact],
+        distance=difference(block.number_of_fact, value[block.item_of_fact]),
     )
     return truths, facts

@@ -19,6 +19,8 @@ from veracity.claims.survey import Survey
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged
 from veracity.fit.loop import Learned, not_converged
+from veracity.naming import as_text
+from veracity.printing import in_short
 
 __all__ = [
     "ADVICE",
@@ -136,7 +138,7 @@ class DataWarning:
 def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
     """What a user should know before believing the answer."""
     notes, survey = [], learned.survey
-    unknown = fitted.algorithm.prior.unknown(survey.names.sources.to_list())
+    unknown = fitted.algorithm.prior.unknown(as_text(survey.names.sources).to_list())
     if unknown:
         notes.append(f"the prior names sources that make no claim: {some(unknown, 5)}")
     if survey.n_sources == 1:
@@ -163,7 +165,7 @@ def lone_sources(survey: Survey) -> list[DataWarning]:
     is_lone: BoolArray = (survey.counted.shared_of_source == 0.0)[speaks]
     if is_lone.mean() < MANY_ALONE:
         return []
-    names = survey.names.sources.filter(speaks).filter(is_lone).to_list()
+    names = as_text(survey.names.sources.filter(speaks).filter(is_lone)).to_list()
     seen = f"{count(len(names), len(is_lone), 'sources')} share no item with another: {some(names)}"
     return [data_warning("lone-sources", seen, serious=is_lone.mean() >= 0.5)]
 
@@ -216,7 +218,7 @@ def some(names: Sequence[object], most: int = 3) -> str:
     >>> some(["a", "b", "c", "d"])
     'a, b, c and 1 more'
     """
-    shown = ", ".join(str(name) for name in names[:most])
+    shown = ", ".join(in_short(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +24,8 @@ from veracity.inspect.checking import Health
 from veracity.inspect.comparison import Comparison
 from veracity.inspect.evaluation import Evaluation
 from veracity.inspect.profiling import Profile
+from veracity.naming import as_text, name_text
+from veracity.printing import in_short, unfiltered
 from veracity.progress import Progress
 from veracity.result import Result
 from veracity.result.intervals import LEVEL
@@ -44,19 +47,25 @@ NAMES = frozenset(
 )
 """Columns of names and values, which are shown as they are; the others hold counts and measures."""
 
+KEYS = ("source", "entity", "attribute", "fact")
+"""Columns whose numbers are names, and shown with all their digits."""
+
+LONGEST_CELL = 200
+"""Characters of a name or value in a table."""
+
 
 @contextlib.contextmanager
 def at_work() -> Iterator[Progress | None]:
     """A bar on a terminal, nothing in a pipe; what the result's notes say is not said twice."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        if not sys.stderr.isatty():
+        if sys.stderr is None or not sys.stderr.isatty():
             yield None
             return
-        with Bar(console=Console(stderr=True), transient=True) as bar:
+        with Bar(console=Console(file=unfiltered(sys.stderr)), transient=True) as bar:
             task = bar.add_task("reading", total=None)
             yield lambda phase, done, total: bar.update(
-                task, description=phase, completed=done, total=total or None
+                task, description=escape(in_short(phase)), completed=done, total=total or None
             )
 
 
@@ -126,7 +135,8 @@ def show_evaluation(evaluation: Evaluation) -> None:
     rows = [{"attribute": "all", **evaluation.measures()}]
     if evaluation.by_attribute is not None:
         parts = pl.DataFrame(evaluation.by_attribute).to_dicts()
-        rows += [{**part, "attribute": str(part["attribute"])} for part in parts if len(parts) > 1]
+        named = ({**part, "attribute": name_text(part["attribute"])} for part in parts)
+        rows += named if len(parts) > 1 else []
     show_table("right or wrong", pl.DataFrame(rows), len(rows))
     for note in evaluation.notes:
         click.echo(f"note: {note}")
@@ -155,19 +165,28 @@ def show_table(title: str, table: pl.DataFrame, n_rows: int) -> None:
     shown = Table(title=title if n_rows == len(table) else f"{title} ({len(table)} of {n_rows:,})")
     for name, dtype in table.schema.items():
         shown.add_column(name.replace("_", " "), justify="right" if dtype.is_numeric() else "left")
-    for row in table.iter_rows(named=True):
+    for row in _with_text(table).iter_rows(named=True):
         cells = (_named(cell) if name in NAMES else _measured(cell) for name, cell in row.items())
         shown.add_row(*map(Text, cells))
-    width = None if sys.stdout.isatty() else 120
-    Console(width=width, highlight=False).print(shown)
+    width = None if sys.stdout is not None and sys.stdout.isatty() else 120
+    Console(file=unfiltered(sys.stdout), width=width, highlight=False).print(shown)
+
+
+def _with_text(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with its names as text; numbers and Booleans that are no names stay as they are."""
+
+    def is_shown_as_text(name: str, dtype: pl.DataType) -> bool:
+        return name in KEYS or not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean))
+
+    names = [name for name, dtype in table.schema.items() if is_shown_as_text(name, dtype)]
+    return table.with_columns(as_text(table[name]) for name in names)
 
 
 def _named(value: object) -> str:
     """A name or a value as it is, but on one line and without what a terminal would obey."""
     if value is None:
         return ""
-    text = f"{value:.9g}" if isinstance(value, float) else str(value)
-    return text if text.isprintable() else repr(text)[1:-1]
+    return in_short(f"{value:.9g}" if isinstance(value, float) else name_text(value), LONGEST_CELL)
 
 
 def _measured(value: object) -> str:
@@ -183,7 +202,7 @@ def _measured(value: object) -> str:
 
 def print_json(content: dict[str, Any]) -> None:
     """Print what any reader of JSON understands."""
-    click.echo(json.dumps(_finite(content), indent=2, default=str))
+    click.echo(json.dumps(_finite(content), indent=2, default=name_text))
 
 
 def _finite(content: Any) -> Any:  # noqa: ANN401

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from veracity.show.plot import altair
+from veracity.show.plot.figure import chart_of
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -106,7 +107,7 @@ def characteristic_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
     deviation = alt.Y("accuracy_std:Q", title="standard deviation")
     spread = _curves(alt, several).encode(x=x, y=deviation).properties(width=WIDTH, height=140)
     shares = _shares(table)
-    steps = alt.Chart(shares).mark_line(interpolate="step", color="black")
+    steps = chart_of(shares).mark_line(interpolate="step", color="black")
     datasets = steps.encode(
         x=x, y=alt.Y("share:Q", title="share of datasets"), strokeDash=dashes(alt, shares)
     ).properties(width=WIDTH, height=100)
@@ -119,8 +120,8 @@ def characteristic_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
 def _curves(alt: Any, rows: pl.DataFrame) -> Any:  # noqa: ANN401
     """Lines, with points where we measured, so that a gap is not taken for a measurement."""
     encoding = whose(alt, rows)
-    points = alt.Chart(rows.filter(pl.col("by") == OURS)).mark_point(size=14, filled=True)
-    lines = alt.Chart(rows).mark_line(strokeWidth=1.5).encode(**encoding)
+    points = chart_of(rows.filter(pl.col("by") == OURS)).mark_point(size=14, filled=True)
+    lines = chart_of(rows).mark_line(strokeWidth=1.5).encode(**encoding)
     return lines + points.encode(color=encoding["color"], opacity=alt.value(1))
 
 
@@ -166,7 +167,7 @@ def table_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
     """Table 3 as cells: accuracy of each optimum on each dataset, one field an algorithm."""
     alt = altair()
     rows = by_whom(table, "accuracy")
-    cells = alt.Chart(rows).encode(
+    cells = chart_of(rows).encode(
         x=alt.X("dataset:N", title=None, sort=None, axis=alt.Axis(labelAngle=-30)),
         y=alt.Y("optimized_for:N", title="optimised for", sort=None),
     )
@@ -192,14 +193,14 @@ def league_figure(table: pl.DataFrame, order: list[str]) -> TopLevelMixin:
     y = alt.Y("algorithm:N", sort=order, title=None)
     x = alt.X("accuracy:Q", scale=alt.Scale(domain=[0, 1]))
     dots = (
-        alt.Chart(table)
+        chart_of(table)
         .mark_circle(opacity=0.6)
         .encode(
             x=x, y=y, color=alt.Color("dataset:N", title=None), tooltip=["dataset:N", "accuracy:Q"]
         )
     )
     means = table.group_by("algorithm", maintain_order=True).agg(pl.col("accuracy").mean())
-    ticks = alt.Chart(means).mark_tick(thickness=3, color="black").encode(x=x, y=y)
+    ticks = chart_of(means).mark_tick(thickness=3, color="black").encode(x=x, y=y)
     figure: TopLevelMixin = (dots + ticks).properties(
         width=WIDTH, title="Accuracy on every dataset, and its mean"
     )

@@ -36,6 +36,8 @@ from veracity.claims.normalise.value_types import (
 from veracity.claims.schema import Kind
 from veracity.errors import ParameterError
 from veracity.io.memory import require_room
+from veracity.naming import as_text
+from veracity.printing import in_short
 
 __all__ = [
     "ADVICE",
@@ -166,7 +168,8 @@ class Normalisation:
         if read is None:
             return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
         values = read.values.join(self._table(), on="attribute", how="left")
-        values = values.with_columns(pl.col("kind").fill_null("unchanged"))
+        unheard_of = "number" if self.numeric else "unchanged"
+        values = values.with_columns(pl.col("kind").fill_null(unheard_of))
         values = write(values, numeric=self.numeric)
         values = spell(values, None if like is None else self._seen(like), numeric=self.numeric)
         after = read.spread(values)
@@ -326,7 +329,8 @@ def _check_kinds(kinds: Mapping[str, ValueKind], attributes: list[str]) -> None:
                 f"got {kind!r}"
             )
         if name not in attributes:
-            known = ", ".join(map(repr, attributes[:12])) or "none with text for values"
+            known = ", ".join(f"'{in_short(one)}'" for one in attributes[:12])
+            known = known or "none with text for values"
             raise ParameterError(
                 f"normalise: no attribute {name!r} among the claims; there is {known}"
                 + (f" and {len(attributes) - 12} more" if len(attributes) > 12 else "")
@@ -347,9 +351,9 @@ def _from_json(told: Mapping[str, Any]) -> Reading:
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
     """Attribute and value of each row, as text; without attributes, its name is empty."""
     has_one = "attribute" not in rows.columns
-    attribute = pl.lit("") if has_one else pl.col("attribute").cast(pl.String).fill_null("")
+    attribute = pl.lit("") if has_one else as_text(rows["attribute"]).fill_null("")
     counts = [name for name in ("claims",) if name in rows.columns]
-    return rows.select(*counts, value=pl.col("value").cast(pl.String), attribute=attribute)
+    return rows.select(*counts, value=as_text(rows["value"]), attribute=attribute)
 
 
 class _Read(NamedTuple):
@@ -408,7 +412,7 @@ def _notes(values: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _sentence(of: dict[str, Any]) -> str:
-    name = f'"{of["attribute"]}" is' if of["attribute"] else "values are"
+    name = f'"{in_short(of["attribute"])}" is' if of["attribute"] else "values are"
     if of["kind"] == "unchanged":
         return f"{name} left unchanged"
     became = (
@@ -417,7 +421,7 @@ def _sentence(of: dict[str, Any]) -> str:
     parts = [f"{name} read as {IN_WORDS[of['kind']]}{_manner(of)}: {became}"]
     for what, done in DONE.items():
         if of[what]:
-            example = " ".join(of[f"{what} as"].split())
+            example = in_short(" ".join(of[f"{what} as"].split()))
             claims = "1 claim" if of[what] == 1 else f"{of[what]:,} claims such as"
             parts.append(f'{done}: {claims} "{example}"')
     return "; ".join(parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veracity.errors import ParameterError
+from veracity.result.texts import in_text
 from veracity.show.plot.agreement import agreement_table, plot_agreement
 from veracity.show.plot.decision import plot_decision, waterfall_table
 from veracity.show.plot.figure import ThemeName, altair, save_figure
@@ -63,7 +64,7 @@ class Plots:
     """
 
     def __init__(self, result: Result) -> None:
-        self._result = result
+        self._result = in_text(result)
 
     def sources(self, *, theme: ThemeName = "light") -> TopLevelMixin:
         """Sources by tpr and fpr, with intervals, as large as they have claims.

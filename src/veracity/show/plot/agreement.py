@@ -11,7 +11,7 @@ from veracity.claims.block import FloatArray, IntArray
 from veracity.dependence.meeting import Met, meetings
 from veracity.doubts.overlap import FEW_SHARED
 from veracity.errors import ParameterError
-from veracity.show.plot.figure import Look, altair, finish, look_of
+from veracity.show.plot.figure import Look, altair, chart_of, drawable, finish, look_of
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -104,10 +104,10 @@ def plot_agreement(
 ) -> TopLevelMixin:
     """The share of shared items on which two sources say the same, for all pairs."""
     alt, look = altair(), look_of(theme)
-    table = agreement_table(result) if table is None else table
+    table = drawable(agreement_table(result) if table is None else table)
     order = table["source"].unique(maintain_order=True).to_list()
     step = max(12, min(44, 520 // len(order)))
-    cells = alt.Chart(table).encode(
+    cells = chart_of(table).encode(
         x=alt.X("source:N", **_names(alt, order, step, -90)),
         y=alt.Y("other:N", **_names(alt, order, step, 0)),
         tooltip=_tooltip(alt),
@@ -147,7 +147,7 @@ def _outlines(alt: Any, look: Look, table: pl.DataFrame) -> Any:  # noqa: ANN401
         first=pl.col("source").first(), last=pl.col("source").last()
     )
     return (
-        alt.Chart(squares)
+        chart_of(squares)
         .mark_rect(filled=False, stroke=look.against, strokeWidth=2)
         .encode(
             x=alt.X("first:N", bandPosition=0),

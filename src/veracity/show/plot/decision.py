@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from veracity.claims.block import SAME
 from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError
+from veracity.explain import said_by_source
 from veracity.explain.contributions import Item, items_at
-from veracity.show.plot.figure import Look, altair, finish, look_of, shorten
+from veracity.naming import as_text, name_text
+from veracity.printing import in_short
+from veracity.show.plot.figure import Look, altair, chart_of, drawable, finish, look_of, shorten
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -46,8 +50,10 @@ def _one_item(result: Result, entity: object, attribute: object) -> Why:
     why = result.why(entity, attribute)
     values = why.tables[0]
     if "attribute" in values.columns and values["attribute"].n_unique() > 1:
-        there_are = ", ".join(f"'{name}'" for name in values["attribute"].unique().sort()[:8])
-        raise ParameterError(f"plot: '{entity}' has several attributes; name one of {there_are}")
+        names = as_text(values["attribute"].unique().sort().head(8))
+        there_are = ", ".join(f"'{in_short(name)}'" for name in names)
+        told = in_short(name_text(entity))
+        raise ParameterError(f"plot: '{told}' has several attributes; name one of {there_are}")
     if why.scale is None:
         raise ParameterError(
             f"plot: {result.run.algorithm} does not judge by weights, so there is no waterfall; "
@@ -88,17 +94,11 @@ def _weighed(result: Result, why: Why) -> pl.DataFrame:
     All of them: `Why.rows` sums up those that weigh least.
     """
     tables, values = result.tables, why.tables[0]
-    is_of_item = [pl.col(key).eq_missing(pl.lit(values[key][0])) for key in keys_of(values)]
-    rows = tables.facts.select(pl.all_horizontal(*is_of_item).arg_true()).to_series().to_numpy()
-    item = items_at(result, rows)[0]
-    is_value = "value" in item.facts.columns
-    said = item.facts["value"].gather(item.fact_of_claim) if is_value else item.is_positive
-    sources = pl.DataFrame({"source": item.source_of_claim, "claimed": said}).cast(
-        {"claimed": pl.String}
-    )
-    weighed = sources.group_by("source", maintain_order=True).agg(
-        pl.col("claimed").str.join(" and ")
-    )
+    keys = keys_of(values)
+    of_item = tables.facts.select(keys).with_row_index("row")
+    rows = of_item.join(values.select(keys).head(1), on=keys, how="semi", nulls_equal=True)["row"]
+    (item,), _ = items_at(result, rows.to_numpy().astype(np.int64), most=1)
+    weighed = said_by_source(item)
     for name, fact in zip(("weight", "rival"), _facts_of(values, item), strict=False):
         contribution = item.contribution_to(fact)
         source = item.source_of_claim[contribution.claim]
@@ -115,8 +115,11 @@ def _facts_of(values: pl.DataFrame, item: Item) -> list[int]:
     """The numbers in the item of its two most plausible facts."""
     if "value" not in item.facts.columns:
         return [0]
-    number = {value: fact for fact, value in enumerate(item.facts["value"])}
-    return [number[value] for value in values["value"][:2] if value in number]
+    numbered = item.facts.select("value").with_row_index("number")
+    best = (
+        values.select("value").head(2).join(numbered, on="value", how="left", maintain_order="left")
+    )
+    return best["number"].drop_nulls().to_list()
 
 
 def _most(ahead: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -126,7 +129,9 @@ def _most(ahead: pl.DataFrame, most: int) -> pl.DataFrame:
         part=pl.when(pl.col("weight") > 0.0).then(pl.lit("for")).otherwise(pl.lit("against")),
         claims=pl.lit(1),
     ).sort((size / size.max()).round(SAME), descending=True, maintain_order=True)
-    own = ahead.head(most).with_columns(label=pl.format("{}: {}", "source", "claimed"))
+    own = ahead.head(most)
+    own = own.with_columns(source=as_text(own["source"]))
+    own = own.with_columns(label=pl.format("{}: {}", "source", "claimed"))
     others = ahead.slice(most).group_by("part").agg(pl.col("weight", "claims").sum())
     others = others.with_columns(label=pl.format("{} others {}", "claims", "part"))
     steps = pl.concat([own, others], how="diagonal_relaxed")
@@ -141,13 +146,17 @@ def plot_decision(
     look = look_of(theme)
     why = _one_item(result, entity, attribute)
     best, second = _rivals(why, result.kind)
-    item = " ".join(str(name) for name in (entity, attribute) if name not in (None, ""))
+    item = " ".join(
+        shorten(name_text(name)) for name in (entity, attribute) if name not in (None, "")
+    )
     if result.kind == "numeric":
         chart, title = _around(why, look), f"{item}: {best['value']:.6g}"
     else:
         is_binary = "value" not in best
-        value = "true" if is_binary else shorten(str(best["value"]))
-        rival = "" if second is None else f" against {shorten(str(second['value'] or NOBODY))}"
+        value = "true" if is_binary else shorten(name_text(best["value"]))
+        other = None if second is None else second["value"]
+        rival = f" against {NOBODY if other is None else shorten(name_text(other))}"
+        rival = "" if second is None else rival
         unit = f"{why.scale} of {value}{rival}"
         chart = _waterfall(_steps(result, why, MOST_STEPS), look, unit)
         told = "plausibility" if is_binary else f"{value}, plausibility"
@@ -158,10 +167,10 @@ def plot_decision(
 
 def _waterfall(steps: pl.DataFrame, look: Look, unit: str) -> Any:  # noqa: ANN401 - any chart
     alt = altair()
-    steps = steps.with_columns(far=pl.max_horizontal("start", "end"))
+    steps = drawable(steps).with_columns(far=pl.max_horizontal("start", "end"))
     colour_of = {"prior": look.muted, "for": look.main, "against": look.against, "score": look.ink}
     names = alt.Axis(labelLimit=260, ticks=False, grid=False)
-    base = alt.Chart(steps).encode(
+    base = chart_of(steps).encode(
         y=alt.Y("label:N", sort=steps["label"].to_list(), title=None, axis=names),
         tooltip=["label:N", alt.Tooltip("weight:Q", format="+.4f"), "claims:Q"],
     )
@@ -175,7 +184,7 @@ def _waterfall(steps: pl.DataFrame, look: Look, unit: str) -> Any:  # noqa: ANN4
         x="far:Q", text=alt.Text("weight:Q", format="+,.2f")
     )
     nought = (
-        alt.Chart(pl.DataFrame({"start": [0.0]})).mark_rule(color=look.muted).encode(x="start:Q")
+        chart_of(pl.DataFrame({"start": [0.0]})).mark_rule(color=look.muted).encode(x="start:Q")
     )
     return alt.layer(nought, bars, words).properties(width=WIDTH, height={"step": 20})
 
@@ -192,7 +201,7 @@ def _around(why: Why, look: Look) -> Any:  # noqa: ANN401
     )
     x = alt.X("claimed:Q", title="value claimed", scale=alt.Scale(zero=False))
     dots = (
-        alt.Chart(rows)
+        chart_of(rows)
         .mark_point(filled=True, opacity=0.9, color=look.main)
         .encode(
             x=x,
@@ -201,7 +210,7 @@ def _around(why: Why, look: Look) -> Any:  # noqa: ANN401
             tooltip=["source:N", "claimed:Q", alt.Tooltip("share:Q", format=".3f")],
         )
     )
-    estimate = alt.Chart(near)
+    estimate = chart_of(near)
     band = estimate.mark_rect(color=look.against, opacity=0.15).encode(x="low:Q", x2="high")
     line = estimate.mark_rule(color=look.against, strokeWidth=2).encode(x="value:Q")
     return alt.layer(band, line, dots).properties(width=WIDTH, height={"step": 20})

@@ -9,20 +9,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
 from veracity.errors import ParameterError
 from veracity.io.folders import finished_file
+from veracity.naming import as_text
+from veracity.printing import in_short, printable
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["THEMES", "Look", "ThemeName", "altair", "finish", "look_of", "save_figure", "shorten"]
+__all__ = [
+    "THEMES",
+    "Look",
+    "ThemeName",
+    "altair",
+    "chart_of",
+    "drawable",
+    "finish",
+    "look_of",
+    "save_figure",
+    "shorten",
+]
 
 FORMATS = (".svg", ".png", ".pdf", ".html")
 
 ThemeName = Literal["light", "dark"]
 
 LONGEST_NAME = 28
-"""Longer names are cut in the picture; the tooltip has all of it."""
+"""Longer names are cut in the picture; the tooltip has more of it."""
+
+LONGEST_LABEL = 200
+"""Longer names are cut in the tooltip, too."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +94,7 @@ def look_of(theme: str) -> Look:
 def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:  # noqa: ANN401 - any chart
     """Put a title, a note below it, and the colours of the theme on a figure."""
     alt = altair()
-    heading: dict[str, Any] = {"text": title, "anchor": "start", "offset": 12}
+    heading: dict[str, Any] = {"text": printable(title), "anchor": "start", "offset": 12}
     if note:
         heading["subtitle"] = _lines(note)
     axis = alt.AxisConfig(
@@ -108,7 +126,7 @@ def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:  # noqa: 
 def _lines(note: str, width: int = 76) -> list[str]:
     """The note in lines that fit above a figure."""
     lines = [""]
-    for word in note.split():
+    for word in printable(note, lines=True).split():
         fits = len(lines[-1]) + len(word) < width
         lines = [*lines[:-1], f"{lines[-1]} {word}".strip()] if fits else [*lines, word]
     return lines
@@ -120,7 +138,38 @@ def shorten(name: str, longest: int = LONGEST_NAME) -> str:
     >>> shorten("the very long name of some source", 12)
     'the very lo…'
     """
-    return name if len(name) <= longest else name[: longest - 1] + "…"
+    return in_short(name, longest)
+
+
+def chart_of(table: pl.DataFrame) -> Any:  # noqa: ANN401 - Altair's own
+    """A chart of a table. Every figure begins here, so that no text gets past `drawable`."""
+    return altair().Chart(drawable(table))
+
+
+def drawable(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with names that can be drawn: as text, printable, not endless, and still distinct.
+
+    The library that turns figures into files ends the whole process where it is given a control
+    character or half of a surrogate pair.
+    """
+    is_name = [not (dtype.is_numeric() or dtype == pl.Boolean) for dtype in table.dtypes]
+    names = [column for column, of in zip(table, is_name, strict=True) if of]
+    return table.with_columns(_labels(as_text(column)) for column in names)
+
+
+def _labels(names: pl.Series) -> pl.Series:
+    """A label for each name, another one for another name."""
+    taken: set[str] = set()
+    label_of_name: dict[str, str] = {}
+    for name in names.unique().drop_nulls().sort():
+        label = in_short(name, LONGEST_LABEL) if len(name) > LONGEST_LABEL + 20 else printable(name)
+        number = 2
+        first = label
+        while label in taken:
+            label, number = f"{first} ({number})", number + 1
+        taken.add(label)
+        label_of_name[name] = label
+    return names.replace(label_of_name)
 
 
 def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str]) -> Path:

@@ -10,8 +10,9 @@ import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import calibration_bins, evaluate, score_truths
+from veracity.naming import as_text
 from veracity.result import Result
-from veracity.show.plot.figure import Look, altair, finish, look_of
+from veracity.show.plot.figure import Look, altair, chart_of, drawable, finish, look_of
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -94,21 +95,21 @@ def plot_calibration(result: Result, truth: object, theme: str = "light") -> Top
     x = alt.X("plausibility:Q", title=None, scale=scale, axis=alt.Axis(format=".1f"))
     y = alt.Y("right:Q", title="share that is right", scale=scale, axis=alt.Axis(format=".1f"))
     ends = pl.DataFrame({"plausibility": [lowest, 1.0], "right": [lowest, 1.0]})
-    ideal = alt.Chart(ends).mark_line(color=look.muted, strokeDash=[4, 4]).encode(x=x, y=y)
-    points = alt.Chart(bins).encode(x=x, y=y, tooltip=_bin_tooltip(alt))
-    bars = alt.Chart(bins).mark_rule(color=look.main, strokeWidth=1.5, opacity=0.6)
+    ideal = chart_of(ends).mark_line(color=look.muted, strokeDash=[4, 4]).encode(x=x, y=y)
+    points = chart_of(bins).encode(x=x, y=y, tooltip=_bin_tooltip(alt))
+    bars = chart_of(bins).mark_rule(color=look.main, strokeWidth=1.5, opacity=0.6)
     bars = bars.encode(x=x, y=alt.Y("right_low:Q", title="share that is right"), y2="right_high")
     line = points.mark_line(color=look.main, strokeWidth=1.5)
     dots = points.mark_point(color=look.main, filled=True, size=60, opacity=1)
     above = alt.layer(ideal, bars, line, dots).properties(width=WIDTH, height=WIDTH)
-    counts = alt.Chart(bins).encode(
+    counts = chart_of(bins).encode(
         x=alt.X("low:Q", scale=scale, title="plausibility of what was chosen"),
         x2="high",
         y2=alt.datum(0),
         y=alt.Y("judged:Q", title="judged", axis=alt.Axis(tickCount=3)),
         tooltip=_bin_tooltip(alt),
     )
-    middle = alt.Chart(bins.with_columns(middle=(pl.col("low") + pl.col("high")) / 2))
+    middle = chart_of(bins.with_columns(middle=(pl.col("low") + pl.col("high")) / 2))
     words = middle.mark_text(dy=-7, fontSize=10, color=look.ink).encode(
         x=alt.X("middle:Q", scale=scale), y="judged:Q", text=alt.Text("judged:Q", format=",")
     )
@@ -171,7 +172,7 @@ def plot_plausibility(result: Result, theme: str = "light") -> TopLevelMixin:
         scale=alt.Scale(domain=[0.0, 1.0]),
         axis=alt.Axis(format=".1f", values=[n / 10 for n in range(11)]),
     )
-    bars = alt.Chart(rows).mark_bar(stroke=look.paper, strokeWidth=0.5)
+    bars = chart_of(rows).mark_bar(stroke=look.paper, strokeWidth=0.5)
     bars = bars.encode(
         x=x,
         x2="high",
@@ -186,7 +187,7 @@ def plot_plausibility(result: Result, theme: str = "light") -> TopLevelMixin:
         tooltip=["claims:N", "low:Q", "high:Q", alt.Tooltip("count:Q", format=",", title=what)],
     )
     sums = table.group_by("low", "high").agg(pl.col("count").sum())
-    middle = alt.Chart(sums.with_columns(middle=(pl.col("low") + pl.col("high")) / 2.0))
+    middle = chart_of(sums.with_columns(middle=(pl.col("low") + pl.col("high")) / 2.0))
     words = middle.mark_text(dy=-7, fontSize=9, color=look.ink).encode(
         x="middle:Q", y="count:Q", text=alt.Text("count:Q", format=",")
     )
@@ -226,13 +227,13 @@ def plot_trace(result: Result, theme: str = "light") -> TopLevelMixin:
     tolerance = result.run.parameters.get("tolerance")
     y = alt.Y("change:Q", title="change of the sources' rates", **_decades(alt, rows, tolerance))
     tooltip = ["round:Q", alt.Tooltip("change:Q", format=".3g"), "seconds:Q"]
-    lines = alt.Chart(rows).encode(x=x, y=y, tooltip=tooltip)
+    lines = chart_of(rows).encode(x=x, y=y, tooltip=tooltip)
     layers = [lines.mark_line(color=look.main, strokeWidth=1.5)]
     if len(rows) <= 100:
         layers.append(lines.mark_point(color=look.main, filled=True, opacity=1, size=24))
     if tolerance:
         limit = pl.DataFrame({"change": [float(tolerance)], "word": ["tolerance"]})
-        at = alt.Chart(limit).encode(y=y)
+        at = chart_of(limit).encode(y=y)
         layers.append(at.mark_rule(color=look.against, strokeDash=[4, 4]))
         word = at.mark_text(align="left", dx=4, dy=-7, color=look.against)
         layers.append(word.encode(x=alt.value(0), text="word:N"))
@@ -270,7 +271,9 @@ def accuracy_table(result: Result, truth: object, most: int = MOST_ATTRIBUTES) -
     whole = {"attribute": ALL, "judged": found.judged, measure: getattr(found, measure)}
     rows = pl.DataFrame([whole])
     if found.by_attribute is not None:
-        each = found.by_attribute.select("attribute", "judged", measure)
+        each = found.by_attribute.select(
+            as_text(found.by_attribute["attribute"]), "judged", measure
+        )
         each = each.sort("judged", descending=True, maintain_order=True).head(most).sort(measure)
         rows = pl.concat([rows, each], how="vertical_relaxed")
     return _with_interval(rows, measure, "judged").rename(lambda n: n.replace("within", "accuracy"))
@@ -298,7 +301,7 @@ def _n_attributes(result: Result) -> int:
 
 def _shares(rows: pl.DataFrame, name: str, share: str, title: str, look: Look) -> Any:  # noqa: ANN401
     """One line a name: the share, its interval, and the number beside it."""
-    alt = altair()
+    alt, rows = altair(), drawable(rows)
     lowest = float(rows[f"{share}_low"].min())  # type: ignore[arg-type]
     start = max(math.floor(lowest * 10) / 10, 0.0)
     scale = alt.Scale(domain=[start, 1.0], nice=False)
@@ -309,7 +312,7 @@ def _shares(rows: pl.DataFrame, name: str, share: str, title: str, look: Look) -
         *(alt.Tooltip(f"{n}:Q", format=".4f") for n in (share, *bounds)),
         alt.Tooltip("judged:Q", format=","),
     ]
-    base = alt.Chart(rows).encode(y=y, tooltip=tooltip)
+    base = chart_of(rows).encode(y=y, tooltip=tooltip)
     interval = base.mark_rule(color=look.main, strokeWidth=2, opacity=0.5).encode(
         x=alt.X(f"{bounds[0]}:Q", title=title, scale=scale), x2=bounds[1]
     )
@@ -358,7 +361,7 @@ def plot_comparison(comparison: Comparison, theme: str = "light") -> TopLevelMix
 
 def _distances(rows: pl.DataFrame, look: Look) -> Any:  # noqa: ANN401 - any chart
     alt = altair()
-    bars = alt.Chart(rows).encode(
+    bars = chart_of(rows).encode(
         x=alt.X("mae:Q", title="mae: mean absolute distance from the truths"),
         y=alt.Y("algorithm:N", sort=rows["algorithm"].to_list(), title=None),
         tooltip=["algorithm:N", *(alt.Tooltip(f"{n}:Q", format=".4~g") for n in ("mae", "rmse"))],
@@ -374,7 +377,7 @@ def _plot_agreement(comparison: Comparison, look: Look) -> TopLevelMixin:
     turned = pairs.select(algorithm="other", other="algorithm", agreement="agreement")
     both = pl.concat([pairs, turned])
     names = list(comparison.results)
-    cells = alt.Chart(both).encode(
+    cells = chart_of(both).encode(
         x=alt.X("algorithm:N", sort=names, title=None, axis=alt.Axis(labelAngle=-45)),
         y=alt.Y("other:N", sort=names, title=None),
         tooltip=["algorithm:N", "other:N", alt.Tooltip("agreement:Q", format=".4f")],

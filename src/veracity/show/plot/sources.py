@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from veracity.show.plot.figure import Look, altair, finish, look_of, shorten
+from veracity.naming import as_text
+from veracity.show.plot.figure import Look, altair, chart_of, finish, look_of, shorten
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -143,8 +144,8 @@ def _diagonal(alt: Any, look: Look, window: Window) -> Any:  # noqa: ANN401
     spots = [low, (low + high) / 2.0, high] if low < high else []
     ends = pl.DataFrame({"fpr": spots, "tpr": spots}, {"fpr": pl.Float64, "tpr": pl.Float64})
     x, y = _axis(alt, "fpr", window.fpr), _axis(alt, "tpr", window.tpr)
-    line = alt.Chart(ends).mark_line(color=look.muted, strokeDash=[4, 4])
-    words = alt.Chart(ends[1:2]).mark_text(
+    line = chart_of(ends).mark_line(color=look.muted, strokeDash=[4, 4])
+    words = chart_of(ends[1:2]).mark_text(
         text="no information", align="right", dx=-6, dy=-6, color=look.muted
     )
     return line.encode(x=x, y=y) + words.encode(x=x, y=y)
@@ -153,7 +154,7 @@ def _diagonal(alt: Any, look: Look, window: Window) -> Any:  # noqa: ANN401
 def _cells(alt: Any, look: Look, cells: pl.DataFrame) -> Any:  # noqa: ANN401
     shade = alt.Scale(type="log", range=list(look.shades[:2]), domainMin=1)
     return (
-        alt.Chart(cells)
+        chart_of(cells)
         .mark_rect()
         .encode(
             x="fpr:Q",
@@ -170,7 +171,7 @@ def _bars(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> list[An
     """The intervals of both rates, where they are told."""
     if not set(BOUNDS) <= set(points.columns):
         return []
-    bars = alt.Chart(points).mark_rule(opacity=0.3, color=look.ink, clip=True)
+    bars = chart_of(points).mark_rule(opacity=0.3, color=look.ink, clip=True)
     flat = bars.encode(x=alt.X("fpr_low:Q", title=x["title"]), x2="fpr_high", y=y)
     upright = bars.encode(y=alt.Y("tpr_low:Q", title=y["title"]), y2="tpr_high", x=x)
     return [flat, upright]
@@ -180,7 +181,7 @@ def _dots(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> Any:  #
     """One point a source, as large as it has claims, another colour below the diagonal."""
     rates = [n for n in ("tpr", *BOUNDS[:2], "fpr", *BOUNDS[2:], "accuracy") if n in points.columns]
     marked = points.with_columns(worse=pl.col("tpr") <= pl.col("fpr"))
-    dots = alt.Chart(marked).mark_point(
+    dots = chart_of(marked).mark_point(
         filled=True, opacity=0.85, color=look.main, stroke=look.paper
     )
     largest = float(points["claims"].max() or 1)  # type: ignore[arg-type]
@@ -211,7 +212,7 @@ def _names(alt: Any, look: Look, points: pl.DataFrame, window: Window) -> Any:  
     wide, high = window.fpr[1] - window.fpr[0], window.tpr[1] - window.tpr[0]
     across = (points["fpr"].to_numpy() - window.fpr[0]) / wide * SIDE
     down = (window.tpr[1] - points["tpr"].to_numpy()) / high * SIDE
-    places = place_names([shorten(name, 20) for name in points["source"]], across, down)
+    places = place_names([shorten(name, 20) for name in as_text(points["source"])], across, down)
     rows = pl.DataFrame(
         [
             (n, window.fpr[0] + x / SIDE * wide, window.tpr[1] - y / SIDE * high)
@@ -220,7 +221,7 @@ def _names(alt: Any, look: Look, points: pl.DataFrame, window: Window) -> Any:  
         {"name": pl.String, "fpr": pl.Float64, "tpr": pl.Float64},
         orient="row",
     )
-    words = alt.Chart(rows).encode(
+    words = chart_of(rows).encode(
         x=_axis(alt, "fpr", window.fpr), y=_axis(alt, "tpr", window.tpr), text="name:N"
     )
     letters = {"align": "left", "baseline": "middle", "fontSize": 10}
@@ -282,7 +283,7 @@ def _deviations(result: Result, look: Look) -> TopLevelMixin:
     if n_sources > len(points):
         note += f" The {len(points)} most active of {n_sources:,} sources."
     dots = (
-        alt.Chart(points)
+        chart_of(points)
         .mark_point(filled=True, opacity=0.9, color=look.main)
         .encode(
             x=alt.X("deviation:Q", title="deviation: root mean square distance from the estimates"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import re
 from typing import Any, NamedTuple, get_args
+from xml.dom import minidom
 
 import polars as pl
 
@@ -77,5 +77,18 @@ def _svg(chart: Any, prefix: str) -> str:  # noqa: ANN401 - any chart
     """The figure with names of its own, and without the words for each mark: it is one picture."""
     file = io.StringIO()
     chart.save(file, format="svg")
-    svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", file.getvalue())
-    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
+    document = minidom.parseString(file.getvalue().encode())
+    for element in document.getElementsByTagName("*"):
+        for name, value in list(element.attributes.items()):
+            if name == "role" or name.startswith("aria-"):
+                element.removeAttribute(name)
+            elif name == "id":
+                element.setAttribute(name, f"{prefix}{value}")
+            elif name.endswith("href") and value.startswith("#"):
+                element.setAttribute(name, f"#{prefix}{value[1:]}")
+            elif "url(#" in value:
+                element.setAttribute(name, value.replace("url(#", f"url(#{prefix}"))
+    root = document.documentElement
+    assert root is not None  # the library writes a whole document
+    svg: str = root.toxml()
+    return svg

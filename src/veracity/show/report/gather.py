@@ -11,6 +11,7 @@ from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
+from veracity.result.texts import in_text
 from veracity.show.plot import agreement_table
 from veracity.show.report.asked import Asked, asked_of
 from veracity.show.report.figures import Drawn, draw
@@ -39,9 +40,7 @@ class Findings:
 def gather(result: Result, truth: object | None, progress: Progress | None = None) -> Findings:
     """Work out what the report of a result tells."""
     tell, result = progress or say_nothing, result.here()
-    plain = Result(
-        result.tables, result.run, fitted=result.fitted, encoded=result.encoded
-    )  # whose frames are polars
+    plain = in_text(result)
     evaluation = scored = None
     if truth is not None:
         tell("evaluating", 0, 1)

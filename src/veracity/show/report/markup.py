@@ -10,6 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from veracity.naming import name_text
+from veracity.printing import in_short, printable
+
 __all__ = ["Look", "bullets", "details", "measure", "name", "paragraph", "share", "table", "text"]
 
 LONGEST = 120
@@ -51,11 +54,7 @@ def text(words: object) -> str:
     >>> text("<script>"), text("a\x00b")
     ('&lt;script&gt;', 'a\\x00b')
     """
-    told = str(words)
-    lines = told.split("\n")
-    if not all(line.isprintable() for line in lines):
-        told = "\n".join(line if line.isprintable() else repr(line)[1:-1] for line in lines)
-    return escape(told, quote=True)
+    return escape(printable(str(words), lines=True), quote=True)
 
 
 def name(value: object) -> str:
@@ -66,10 +65,10 @@ def name(value: object) -> str:
     """
     if value is None:
         return ""
-    told = str(value)
+    told = name_text(value)
     if isinstance(value, float):
         told = f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
-    return text(told if len(told) <= LONGEST else told[: LONGEST - 1] + "…")
+    return text(in_short(told, LONGEST))
 
 
 def measure(value: object, *, certain: bool = True) -> str:

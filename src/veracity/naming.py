@@ -1,0 +1,146 @@
+"""Names as text: one rendering for every type of column.
+
+Sources, entities, attributes and values keep the type they came in, so that tables can be joined
+with the user's own. Wherever they are shown, searched for or compared with a file of text, they are
+rendered here, and nowhere else:
+
+========================  ===============================  ================================
+type                      text                             why
+========================  ===============================  ================================
+whole numbers             ``7``
+floats, decimals          ``7``, ``7.5``, ``1e-7``         7 is 7, with or without places
+true and false            ``true``, ``false``
+dates, times              ``2024-01-31``, ``23:59:00``     no places that are zero
+both                      ``2024-01-31 23:59:00.5+01:00``
+durations                 ``P1DT2H``                       as ISO 8601 writes them
+bytes                     their text; else ``0x00ff``      many files call text bytes
+========================  ===============================  ================================
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+import polars as pl
+
+__all__ = ["as_text", "is_in_calendar", "name_text", "rendered", "text_like"]
+
+
+def rendered(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """A column of this type as text."""
+    if dtype == pl.String:
+        return column
+    if dtype == pl.Binary:
+        return column.map_batches(_text_of_bytes, return_dtype=pl.String, is_elementwise=True)
+    if dtype.is_float():
+        return column.cast(pl.String).str.replace(r"\.0$", "")
+    if dtype == pl.Decimal:
+        return _without_zeros(column.cast(pl.String))
+    if dtype.is_temporal():
+        text = column.dt.to_string("iso")
+        return text if dtype == pl.Duration else _without_zeros(text)
+    return column.cast(pl.String)
+
+
+def _without_zeros(text: pl.Expr) -> pl.Expr:
+    """Decimals, and seconds, without places that are zero: 1.50 is 1.5, 12:30:00.00 is 12:30:00."""
+    return text.str.replace(r"\.0*(\D|$)", "$1").str.replace(r"(\.\d*[1-9])0+(\D|$)", "$1$2")
+
+
+def _text_of_bytes(column: pl.Series) -> pl.Series:
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError:  # some of them are no text
+        return pl.Series(column.name, map(_decoded, column), dtype=pl.String)
+
+
+def _decoded(name: bytes | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return f"0x{name.hex()}"
+
+
+def as_text(column: pl.Series) -> pl.Series:
+    """Names of any type as text.
+
+    >>> as_text(pl.Series([1.0, 2.5, 1e-7])).to_list()
+    ['1', '2.5', '1e-7']
+    """
+    if column.dtype == pl.String:
+        return column
+    name = column.name
+    frame = column.to_frame("name")
+    return frame.select(rendered(pl.col("name"), column.dtype)).to_series().alias(name)
+
+
+def text_like(names: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Names as text, spelt as those of another type are.
+
+    So a file of text tells the same as one of dates, of numbers, or of true and false.
+
+    >>> text_like(pl.Series(["2024-01-31T10:00:00Z"]), pl.Datetime("us", "UTC")).to_list()
+    ['2024-01-31 10:00:00+00:00']
+    >>> text_like(pl.Series(["1.0", "x"]), pl.Int64()).to_list()
+    ['1', 'x']
+    """
+    if _has_zone(names.dtype) and _has_zone(dtype):
+        names = names.dt.convert_time_zone(dtype.time_zone)  # type: ignore[attr-defined]
+    spelt, text = as_text(names).to_frame("name"), pl.col("name")
+    if dtype == pl.Boolean:
+        text = text.str.to_lowercase()
+    elif dtype == pl.Date:
+        text = text.str.replace(r"[T ]00:00:00(\.0+)?$", "")
+    elif dtype == pl.Datetime:
+        text = text.str.replace(r"^(\d+-\d\d-\d\d)$", "$1 00:00:00")
+        text = text.str.replace(r"^(\d+-\d\d-\d\d)T", "$1 ").str.replace("Z$", "+00:00")
+        text = _without_zeros(text)
+    elif dtype in (pl.Time, pl.Decimal):
+        text = _without_zeros(text)
+    elif dtype.is_numeric():
+        kinds = [dtype] if dtype.is_float() else [pl.Int128(), pl.Float64()]
+        numbers = (rendered(text.cast(kind, strict=False), kind) for kind in kinds)
+        text = pl.coalesce(*numbers, text)
+    return spelt.select(text).to_series().alias(names.name)
+
+
+def _has_zone(dtype: pl.DataType) -> bool:
+    return isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
+
+
+FIRST_DAY, LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date(1, 1, 2), date(9999, 12, 30)))
+"""The days that can be written as text, in any time zone; Polars panics when asked for others."""
+
+PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+"""How long a day is in each unit of time."""
+
+
+def is_in_calendar(column: pl.Series) -> pl.Series:
+    """Which of these dates and times of day there are; names of other types are no dates."""
+    dtype = column.dtype
+    if dtype == pl.Date:
+        first, last = FIRST_DAY, LAST_DAY
+    elif dtype == pl.Time:
+        first, last = 0, PER_DAY["ns"] - 1
+    elif isinstance(dtype, pl.Datetime) and dtype.time_unit != "ns":  # its range is shorter
+        first, last = (day * PER_DAY[dtype.time_unit] for day in (FIRST_DAY, LAST_DAY))
+    else:
+        return pl.repeat(value=True, n=len(column), eager=True)
+    return column.to_physical().is_between(first, last).fill_null(value=True)
+
+
+def name_text(name: object) -> str:
+    """One name as text, as `as_text` would have it.
+
+    >>> name_text(True), name_text(1e-07), name_text("x")
+    ('true', '1e-7', 'x')
+    """
+    if isinstance(name, str):
+        return name
+    try:
+        text = as_text(pl.Series([name]))[0]
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return str(name)
+    return str(name) if text is None else str(text)

@@ -1,0 +1,160 @@
+"""Runs commands: in a worker, for speed, or each in a process of its own, as users do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from attack.case import Case, Outcome
+
+TIMEOUT = 60.0
+"""Seconds after which a command on so little data is said to hang."""
+
+TESTS = Path(__file__).parents[1]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """That of a command which works in this folder."""
+    paths = [str(TESTS), str(TESTS.parent / "src")]
+    away = {"VERACITY_DEBUG", "PYTHONWARNINGS"}
+    kept = {name: value for name, value in os.environ.items() if name not in away}
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": f"{folder}.tmp"}
+
+
+def names_in(folder: Path) -> frozenset[str]:
+    """All files and folders, relative to the folder."""
+    if not folder.is_dir():
+        return frozenset()
+    return frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+class Workshop:
+    """A place to run cases in; a context manager, since it starts a process."""
+
+    def __init__(self) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="attack-"))
+        self.n_commands = 0
+        self._worker: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Workshop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def folder_of(self, case: Case) -> Iterator[Path]:
+        """A fresh folder with the files of a case, and one for temporary files beside it."""
+        folder = self.root / "work"
+        temporary = self.root / "work.tmp"
+        for path in (folder, temporary):
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir()
+        case.lay_out(folder)
+        yield folder
+
+    def run(self, case: Case, *, alone: bool = False) -> Iterator[tuple[Outcome, Path]]:
+        """Carry out the commands; each outcome comes while the folder is as it was left."""
+        with self.folder_of(case) as folder:
+            for command in case.commands:
+                before = names_in(folder)
+                code = (self.run_alone if alone else self._hand_over)(command, folder)
+                yield self.outcome(command, code, folder, before), folder
+
+    def outcome(
+        self, command: tuple[str, ...], code: int | None, folder: Path, before: frozenset[str]
+    ) -> Outcome:
+        """What is to be judged, of a command that ended with this code."""
+        self.n_commands += 1
+        stdout, stderr = (Path(path).read_bytes() for path in self._streams)
+        now, temporary = names_in(folder), names_in(self.root / "work.tmp")
+        return Outcome(command, code, stdout, stderr, before, now, temporary)
+
+    @property
+    def _streams(self) -> list[str]:
+        return [str(self.root / "stdout"), str(self.root / "stderr")]
+
+    def start(
+        self,
+        command: tuple[str, ...],
+        folder: Path,
+        limits: Callable[[], None] | None = None,
+        stdout: str | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start a command in a process of its own."""
+        out, err = self._streams
+        Path(out).touch()
+        with Path(stdout or out).open("wb") as to, Path(err).open("wb") as errors:
+            return subprocess.Popen(
+                [sys.executable, "-m", "veracity", *command],
+                cwd=folder,
+                env=environment(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=to,
+                stderr=errors,
+                preexec_fn=limits,  # noqa: PLW1509 - this process has no threads
+            )
+
+    def run_alone(
+        self,
+        command: tuple[str, ...],
+        folder: Path,
+        limits: Callable[[], None] | None = None,
+        stdout: str | None = None,
+    ) -> int | None:
+        """Run a command in a process of its own to its end."""
+        process = self.start(command, folder, limits, stdout)
+        try:
+            return process.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return None
+
+    def _hand_over(self, command: tuple[str, ...], folder: Path) -> int | None:
+        """Let the worker run it; one that dies tells by which signal, one that hangs is ended."""
+        worker = self._worker or self._hire()
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        job = {"command": command, "folder": str(folder), "streams": self._streams}
+        worker.stdin.write(json.dumps(job).encode() + b"\n")
+        worker.stdin.flush()
+        if not select.select([worker.stdout], [], [], TIMEOUT)[0]:
+            self._stop()
+            return None
+        answer = worker.stdout.readline()
+        if answer:
+            return int(answer)
+        return self._stop(has_ended=True)  # its last word is that there is none
+
+    def _hire(self) -> subprocess.Popen[bytes]:
+        self._worker = subprocess.Popen(
+            [sys.executable, "-m", "attack.worker"],
+            env=environment(self.root / "work"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        return self._worker
+
+    def _stop(self, *, has_ended: bool = False) -> int | None:
+        """End the worker, unless it has ended by itself; its exit code."""
+        worker, self._worker = self._worker, None
+        if worker is None:
+            return None
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        if not has_ended:
+            worker.kill()
+        code = worker.wait()
+        worker.stdin.close()
+        worker.stdout.close()
+        return code

@@ -1,0 +1,156 @@
+"""What every command promises of names and values, whatever the type of their columns."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import veracity
+from veracity.cli import main
+from veracity.naming import as_text
+from veracity.show.report import figures
+
+DAY = datetime(2024, 1, 1)
+
+
+def _binary(names: list[bytes]) -> pl.Series:
+    return pl.Series(names, dtype=pl.Binary)
+
+
+COLUMNS: dict[str, pl.Series] = {
+    "text": pl.Series(["a", "b", "c"]),
+    "integer": pl.Series([1, 2, 30]),
+    "small": pl.Series([-1, 0, 127], dtype=pl.Int8),
+    "large": pl.Series([2**63 + 1, 2**63 + 2, 7], dtype=pl.UInt64),
+    "huge": pl.Series([2**100, 2**100 + 1, 7], dtype=pl.Int128),
+    "float": pl.Series([1e-07, 1.0, 1e22]),
+    "single": pl.Series([0.1, 1.0, 1e-07], dtype=pl.Float32),
+    "boolean": pl.Series([True, False]),
+    "date": pl.Series([date(2024, 1, 1), date(1899, 12, 31), date(2024, 1, 3)]),
+    "datetime": pl.Series([DAY, DAY.replace(hour=5), DAY.replace(microsecond=500)]),
+    "nanoseconds": pl.Series([1, 2, 10**18], dtype=pl.Datetime("ns")),
+    "milliseconds": pl.Series([DAY, DAY.replace(hour=5)], dtype=pl.Datetime("ms")),
+    "zoned": pl.Series([DAY.replace(tzinfo=UTC), DAY.replace(hour=5, tzinfo=UTC)]),
+    "elsewhere": pl.Series([DAY, DAY.replace(hour=5)]).dt.replace_time_zone("Asia/Kolkata"),
+    "time": pl.Series([time(1, 2, 3), time(23, 59), time(0, 0, 0, 5)]),
+    "duration": pl.Series([timedelta(days=1, hours=2), timedelta(0), timedelta(microseconds=7)]),
+    "decimal": pl.Series([Decimal("1.50"), Decimal("2.00"), Decimal("0.07")]),
+    "bytes": _binary([b"a", "\u00e9".encode(), b"c"]),
+    "hash": _binary([b"\x00\xff", b"\x80", b"plain"]),
+    "categorical": pl.Series(["a", "b", "c"], dtype=pl.Categorical),
+    "enum": pl.Series(["a", "b", "c"], dtype=pl.Enum(["c", "b", "a"])),
+    "control": pl.Series(["\x1b[31mred", "line\nbreak", "\u202egnp.exe\ufffe\x00"]),
+}
+"""A few names of every type of column."""
+
+
+def claims_of(names: pl.Series) -> pl.DataFrame:
+    """Every source speaks of every item, and the last says otherwise than the first."""
+    n = len(names)
+    rows = [(s, e, a, (e + (s == n - 1)) % n)
+            for s in range(n) for e in range(n) for a in range(n)]  # fmt: skip
+    parts = zip(("source", "entity", "attribute", "value"), zip(*rows, strict=True), strict=True)
+    return pl.DataFrame({part: names.gather(list(numbers)) for part, numbers in parts})
+
+
+@pytest.fixture(scope="module", params=COLUMNS)
+def given(request, tmp_path_factory) -> Path:
+    """A folder with claims as Parquet, truths as CSV and as Parquet, and a run."""
+    folder = tmp_path_factory.mktemp("names")
+    claims = claims_of(COLUMNS[request.param])
+    truth = claims.filter(pl.col("source") == claims["source"][0]).drop("source")
+    claims.write_parquet(folder / "claims.parquet")
+    truth.write_parquet(folder / "truth.parquet")
+    truth.select(as_text(column) for column in truth).write_csv(folder / "truth.csv")
+    ran(folder, "discover", "claims.parquet", "--out", "run")
+    return folder
+
+
+def ran(folder: Path, *words: str) -> str:
+    """What a command prints; it succeeds, and keeps the terminal's own letters to itself."""
+    paths = {"claims.parquet", "truth.csv", "truth.parquet", "run"}
+    is_path = [
+        word in paths or before == "--out"
+        for before, word in zip(("", *words), words, strict=False)
+    ]
+    arguments = [
+        str(folder / word) if of else word for word, of in zip(words, is_path, strict=True)
+    ]
+    found = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    assert found.stderr == ""
+    assert all(line.isprintable() for line in found.output.split("\n")), found.output
+    return found.output
+
+
+COMMANDS = {
+    "discover with truths": ["discover", "claims.parquet", "--known", "truth.csv"],
+    "discover by another": ["discover", "claims.parquet", "--algorithm", "accu-sim"],
+    "normalise": ["discover", "claims.parquet", "--normalise"],
+    "judge": ["judge", "run", "claims.parquet"],
+    "update": ["update", "run", "claims.parquet"],
+    "compare": ["compare", "claims.parquet", "--truth", "truth.csv", "--algorithms",
+                "majority-vote,truth-finder"],
+    "profile": ["profile", "claims.parquet", "--truth", "truth.csv"],
+    "check": ["check", "claims.parquet", "--known", "truth.csv"],
+    "check with all": ["check", "claims.parquet", "--json"],
+    "ask": ["ask", "run"],
+    "ask as JSON": ["ask", "run", "--json"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_every_command_takes_every_type_of_name(given, words):
+    assert ran(given, *words)
+
+
+@pytest.mark.parametrize("file", ["truth.csv", "truth.parquet"])
+def test_truths_are_found_whatever_they_are_written_in(given, file):
+    n_items = len(veracity.load(given / "run").truths)
+    told = json.loads(ran(given, "evaluate", "run", file, "--json"))
+    assert told["judged"] == n_items
+    assert told["notes"] == []
+    known = json.loads(ran(given, "discover", "claims.parquet", "--known", file, "--json"))
+    assert known["input"]["known"] == n_items
+
+
+def test_an_item_is_explained_by_the_text_of_its_name(given):
+    items = veracity.load(given / "run").tables.truths.select("entity", "attribute")
+    for row in range(0, len(items), 4):
+        names = [as_text(items[key])[row] for key in items.columns]
+        if any(name.startswith("-") for name in names) or "\x00" in "".join(names):
+            names = ["--", *names]
+        assert ran(given, "explain", "run", *names)
+
+
+def test_an_item_is_explained_by_its_own_name(given):
+    result = veracity.load(given / "run")
+    for name in result.tables.truths["entity"].unique():
+        if not result.tables.truths["entity"].dtype.is_temporal() or "ns" not in str(
+            result.tables.truths["entity"].dtype
+        ):
+            assert len(result.why(name).values)
+
+
+def test_the_report_tells_all(given, request, monkeypatch):
+    if request.node.callspec.params["given"] not in ("date", "float", "control"):  # it takes long
+        monkeypatch.setattr(figures, "_svg", lambda chart, prefix: f"<svg>{len(chart.to_json())}")
+    ran(given, "report", "run", "--out", "report.html", "--truth", "truth.csv")
+    page = (given / "report.html").read_text()
+    assert page.count("<svg") >= 8
+    (given / "report.html").unlink()
+
+
+def test_every_figure_is_drawn(given):
+    items = veracity.load(given / "run").tables.truths.select("entity", "attribute")
+    names = [as_text(items[key])[0] for key in items.columns]
+    ran(given, "plot", "run", "sources", "--out", "sources.png")
+    if not any(name.startswith("-") for name in names):
+        ran(given, "plot", "run", "decision", "--out", "d.svg", "--entity", names[0],
+            "--attribute", names[1])  # fmt: skip

@@ -1,0 +1,116 @@
+"""A part of the battery (`attack`), always the same; `make attack` runs all of it, and longer.
+
+What is known to be wrong, and mended elsewhere, stands in `attack.known`; anything else fails.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from attack.battery import CLAIMS, Battery
+from attack.case import Case, Outcome
+from attack.findings import Findings, key_of
+from attack.known import known_as
+from attack.sieges import no_room, read_only
+from attack.verdict import wrongs
+from attack.workshop import Workshop
+
+
+@pytest.fixture(scope="module")
+def battery():
+    with Workshop() as workshop:
+        yield Battery(workshop, Findings(), time.monotonic() + 3_600.0)
+
+
+def check(findings: Findings) -> None:
+    items = {key: known_as(it.part, key) for key, it in findings.of_key.items()}
+    assert all(items.values()), findings.summary()
+    if items:
+        pytest.xfail("; ".join(sorted(set(map(str, items.values())))))
+
+
+N_CASES = {"files": 40, "frames": 40, "runs": 20, "parameters": 40, "shapes": 5}
+
+
+@pytest.mark.parametrize("part", N_CASES)
+def test_nothing_is_wrong_with_what_commands_do_to_hostile_cases(battery, part):
+    battery.findings = Findings()
+    battery.collect(part, seed=1, n_cases=N_CASES[part], small=False)
+    check(battery.findings)
+
+
+@pytest.mark.parametrize("siege", [no_room, read_only])
+def test_a_command_that_cannot_write_says_so_and_leaves_nothing(battery, siege):
+    battery.findings = Findings()
+    siege(battery, random.Random(1))
+    check(battery.findings)
+
+
+def outcome(code=0, stdout=b"", stderr=b"", command=("check", "claims.csv"), **files):
+    return Outcome(command, code, stdout, stderr, **files)
+
+
+@pytest.mark.parametrize(
+    ("seen", "wrong"),
+    [
+        (
+            outcome(1, stderr=b"error: this is a bug in veracity: KeyError: 'a'; please"),
+            "this is a",
+        ),
+        (
+            outcome(1, stderr=b"Traceback (most recent call last):\n  x\nKeyError: 1"),
+            "traceback: K",
+        ),
+        (outcome(0, stderr=b"a.py:1: RuntimeWarning: overflow\n  x"), "warning: 1: RuntimeWarning"),
+        (outcome(1, stderr=b"error: " + b"x" * 2_000), "message of more than"),
+        (outcome(-6), "aborts"),
+        (outcome(134), "aborts"),
+        (outcome(None), "hangs"),
+        (outcome(1), "fails without a word"),
+        (outcome(0, stdout=b"\x1b[31m"), "raw control characters in the output"),
+        (outcome(1, stderr=b"error: \xc2\x9b"), "raw control characters in an"),
+        (outcome(0, stdout=b'{"a": NaN}', command=("check", "--json")), "NaN in JSON"),
+        (outcome(0, after=frozenset({".veracity-abcdefgh"})), "leftover"),
+        (outcome(0, temporary=frozenset({"spill"})), "leftover"),
+        (outcome(1, stderr=b"error: x", after=frozenset({"run"})), "half-written"),
+        (outcome(0, before=frozenset({"mine"})), "lost"),
+    ],
+)
+def test_the_judge_sees_what_is_wrong(seen, wrong, tmp_path):
+    found = list(wrongs(seen, tmp_path))
+    assert len(found) == 1
+    assert found[0].startswith(wrong)
+
+
+def test_the_judge_lets_a_plain_refusal_pass(tmp_path):
+    assert not list(wrongs(outcome(1, stderr=b"error: claims.csv: no rows\n"), tmp_path))
+
+
+def test_the_judge_sees_markup_that_got_out_of_its_text(tmp_path):
+    (tmp_path / "page.html").write_text('<p title="&quot;">&lt;xqz7&gt;</p><svg role=""/>')
+    seen = outcome(0, after=frozenset({"page.html"}))
+    assert not list(wrongs(seen, tmp_path))
+    (tmp_path / "page.html").write_text('<p onclick="x">a</p><xqz7>')
+    assert len(list(wrongs(seen, tmp_path))) == 2
+
+
+def test_findings_with_one_cause_are_one_and_the_smallest_case_is_kept(tmp_path):
+    findings = Findings(tmp_path)
+    for text in (b"long long", b"short", b"longer"):
+        case = Case({"claims.csv": text}, (("check", "claims.csv"),))
+        findings.add(f"bug: no {text.decode()!r} at {len(text)}", "files", case, outcome(1))
+    assert [f.times for f in findings.of_key.values()] == [3]
+    assert len(list(tmp_path.iterdir())) == 1
+    assert next(tmp_path.glob("*/claims.csv")).read_bytes() == b"short"
+    assert next(tmp_path.glob("*/command.sh")).read_text() == "veracity check claims.csv\n"
+
+
+def test_a_finding_is_called_the_same_whatever_its_names_and_numbers():
+    assert key_of("no 'a' in row 3: /tmp/x") == key_of("no '\x00' in row 1.5e7: /tmp/y/z")
+
+
+def test_runs_of_every_kind_are_tampered_with(battery):
+    assert set(battery.runs) == set(CLAIMS)
