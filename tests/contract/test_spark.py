@@ -149,8 +149,18 @@ def test_tallies_of_many_parts_are_merged_where_they_are(engine, prepared, monke
 
 
 def stores():
-    """The folders of this machine's executors."""
-    return list(Path(tempfile.gettempdir()).glob("blockmgr-*/veracity-*"))
+    """The folders in which the workers of this session keep parts."""
+
+    def where(batches):
+        import os
+
+        import pyarrow as pa
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"home": [os.environ["SPARK_LOCAL_DIRS"]]})
+
+    rows = spark.engine().session.range(1).mapInArrow(where, "home string").collect()
+    return [folder for row in rows for folder in Path(row.home).glob("veracity-*")]
 
 
 @pytest.mark.parametrize("name", ["veracity", "three-estimates"])
