@@ -408,7 +408,7 @@ def test_names_cannot_smuggle_html_into_a_notebook():
     evil = "<script>alert('x')</script>"
     html = discover(claims_of((evil, evil, evil), ("b", evil, evil)))._repr_html_()
     assert "<script>" not in html
-    assert html.count("&lt;script&gt;") == 3
+    assert html.count("&lt;script&gt;") >= 3  # in tables, and in notes that name it
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -480,7 +480,7 @@ def test_words_under_confusions_tell_what_decided(one_sided):
     assert against
     assert any("times in 10 when they say 1" in told for told in words)
     row = one_sided.facts.with_row_index().filter(pl.col("value") == "1")["index"][0]
-    item = items_at(one_sided, np.array([row]))[0]
+    (item,), _ = items_at(one_sided, np.array([row]), most=1)
     precision = item.precision(item.facts["value"].to_list().index("1"))
     of = dict(zip(one_sided.sources["source"], precision, strict=True))
     assert of["seldom"] > of["crier0"]
