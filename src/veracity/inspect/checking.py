@@ -156,8 +156,9 @@ def check(
 def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
     """All that is to be said of an answer and its claims."""
     same = Result(result.tables, result.run, fitted=result.fitted, encoded=encoded)
+    answers = [] if encoded.kind == "numeric" else result.plausibility_by_block
     with Local().hold(encoded.blocks) as held:
-        found, against = find_doubts(same, held, result.plausibility_by_block, THOROUGH)
+        found, against = find_doubts(same, held, answers, THOROUGH)
     asked = questions_of(result, MOST_ASKED)
     return Health(
         warnings=tuple(_handed(warning, frame_kind) for warning in found),
