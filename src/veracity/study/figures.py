@@ -212,7 +212,7 @@ def asking_figure(table: pl.DataFrame) -> TopLevelMixin:
     alt = altair()
     ways = list(dict.fromkeys(table["how"]))
     lines = (
-        alt.Chart(table)
+        chart_of(table)
         .mark_line(point=True)
         .encode(
             x=alt.X("budget:Q", title="answers"),
@@ -238,7 +238,7 @@ def asking_figure(table: pl.DataFrame) -> TopLevelMixin:
 def ablation_figure(table: pl.DataFrame) -> TopLevelMixin:
     """What is lost or won without an ingredient, as cells: red is lost, blue is won."""
     alt = altair()
-    cells = alt.Chart(table).encode(
+    cells = chart_of(table).encode(
         x=alt.X("dataset:N", title=None, sort=None, axis=alt.Axis(labelAngle=-30)),
         y=alt.Y("ingredient:N", title=None, sort=None),
     )
