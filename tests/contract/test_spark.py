@@ -9,6 +9,7 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import polars as pl
@@ -229,7 +230,7 @@ session.stop()
 def test_a_worker_of_a_cluster_that_is_killed_changes_nothing(engine, tmp_path):
     claims = claims_of("categorical")
     claims.write_parquet(tmp_path / "claims.parquet")
-    arguments = [tmp_path / "claims.parquet", tmp_path, f"mark-{tmp_path.name}"]
+    arguments = [tmp_path / "claims.parquet", tmp_path, f"mark-{uuid4().hex}"]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", CLUSTER, *arguments],
         capture_output=True, text=True, timeout=900, check=False,
