@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import warnings
 
@@ -12,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import veracity
+from claims import saved_by_an_older_version
 from veracity import Local
 from veracity.algorithms import CATALOGUE
 from veracity.errors import NotConverged, ParameterError, UnreadableFile
@@ -397,14 +397,7 @@ def test_claims_of_another_kind_are_refused(two_against_one):
 def test_a_run_of_an_older_version_has_no_fit_and_all_else(two_against_one, tmp_path):
     result = discover(two_against_one)
     folder = result.save(tmp_path / "run")
-    told = json.loads((folder / "run.json").read_text())
-    told["files"].remove("fitted.npz")
-    for name in ("id", "digests", "seal"):
-        del told[name]
-    (folder / "run.json").write_text(json.dumps(told))
-    (folder / "fitted.npz").unlink()
-    for table in folder.glob("*.parquet"):  # without the mark of the run
-        pl.read_parquet(table).write_parquet(table)
+    saved_by_an_older_version(folder, "fitted.npz")
     loaded = veracity.load(folder)
     assert loaded.fitted is None
     assert loaded.truths.equals(result.truths)

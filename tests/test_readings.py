@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import veracity
+from claims import saved_by_an_older_version
 from veracity.cli import main
 from veracity.errors import ParameterError
 
@@ -129,7 +130,7 @@ def test_of_numbers_those_are_asked_whose_claims_lie_far_apart():
 
 def test_a_run_without_its_claims_has_no_questions(result, tmp_path):
     folder = result.save(tmp_path / "run")
-    (folder / "claims.parquet").unlink()
+    saved_by_an_older_version(folder, "claims.parquet")
     with pytest.raises(ParameterError, match="saved without its claims; discover again"):
         veracity.load(folder).questions(3)
 
