@@ -239,6 +239,7 @@ def test_who_is_asked_to_end_leaves_nothing(run, name):
     done = subprocess.run(
         [sys.executable, "-c", STOPPED, str(target), name],
         check=False, capture_output=True, text=True,
+        preexec_fn=lambda: signal.signal(getattr(signal, name), signal.SIG_DFL),  # nohup ignores it
     )  # fmt: skip
     sentence = "error: stopped before the end; no half-written result is left"
     assert done.stderr.strip() == sentence

@@ -40,6 +40,9 @@ PAGE_MARK = b'<meta name="generator" content="veracity'
 PREFIX = ".veracity-"
 """How the names of temporary folders begin."""
 
+MOST_LOOKS = 10
+"""How often to look again at a folder that others replace meanwhile."""
+
 NEW, OLD, NAME = "new", "old", "name"
 """In a temporary folder: what is written, what it replaces, and the name both are to have."""
 
@@ -78,6 +81,19 @@ def _check_existing(target: Path, *, force: bool, marker: str) -> None:
         raise OutputError(f"{target} exists; choose another name, or --force to replace it")
     if not target.is_dir():
         raise OutputError(f"{target} exists and is no folder; choose another name")
+    for _ in range(MOST_LOOKS):
+        seen = target.stat().st_ino
+        try:
+            _check_content(target, marker)
+        except (OutputError, FileNotFoundError):
+            if target.stat().st_ino == seen:  # else another run has taken its place meanwhile
+                raise
+        else:
+            return
+    _check_content(target, marker)
+
+
+def _check_content(target: Path, marker: str) -> None:
     content = list(target.iterdir())
     if not content:
         return
