@@ -208,7 +208,8 @@ def answer(
         fitted = _fitted(prepared, algorithm, learned, survey)
         result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
-        return with_doubts(result, held, judged.plausibility)
+        own = survey if kept is None else survey_of(held, encoded.kind, names)
+        return with_doubts(result, held, own, judged.plausibility)
 
 
 def _fitted(

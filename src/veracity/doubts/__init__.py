@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from veracity.claims.encode import Encoded
+from veracity.claims.survey import Survey
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.doubts.spelling import spelling_warnings
 from veracity.doubts.voting import AgainstVote, against_vote
 from veracity.engines import Held, Local
-from veracity.fit.loop import survey_of
 from veracity.result import Result
 from veracity.result.tables import TablesOfPart
 from veracity.result.warnings import DataWarning, data_warning, few_conflicts, two_readings
@@ -53,11 +53,11 @@ class Doubts(NamedTuple):
     against_vote: AgainstVote | None
 
 
-def with_doubts(result: Result, held: Held, answers: Sequence[Any]) -> Result:
+def with_doubts(result: Result, held: Held, survey: Survey, answers: Sequence[Any]) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
     assert result.encoded is not None
     effort = QUICK._replace(claims_paired=0) if _looked_for_copies(result) else QUICK
-    found = find_doubts(result, held, answers, effort).warnings
+    found = find_doubts(result, held, survey, answers, effort).warnings
     notes = [
         f"{one.name}: {one.seen}"
         for one in found
@@ -73,11 +73,15 @@ def _looked_for_copies(result: Result) -> bool:
     return fitted is not None and fitted.algorithm.copies(fitted.state) is not None
 
 
-def find_doubts(result: Result, held: Held, answers: Sequence[Any], effort: Effort) -> Doubts:
-    """What is to be said against an answer and its claims, which an engine holds."""
+def find_doubts(
+    result: Result, held: Held, survey: Survey, answers: Sequence[Any], effort: Effort
+) -> Doubts:
+    """What is to be said against an answer and its claims, which an engine holds.
+
+    The survey is of these claims alone, not of those that were kept from before.
+    """
     encoded, against = result.encoded, None
     assert encoded is not None
-    survey = survey_of(held, encoded.kind, encoded.names)
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
     if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
         some, plausibility = encoded.drawn_with(answers, effort.claims_compared)

@@ -251,8 +251,8 @@ class HeldOnSpark:
         if self._are_from_here:
             answers, tallies = zip(*self._found(look, state, turn), strict=True)
             return answers, functools.reduce(merged, tallies)
-        total = self.sweep(_TallyAlone(look), state, turn)
-        answer = self._made.send((_AnswerAlone(look), state, turn))
+        total = self.sweep(_Alone(look, TALLY), state, turn)
+        answer = self._made.send((_Alone(look, ANSWER), state, turn))
         return AnswersOnSpark(self._with_journal(), answer), total
 
     def walk(self, go: Look, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, ...]:  # noqa: ANN401
@@ -323,22 +323,20 @@ def merged_there(found: Frame, n_parts: int) -> Frame:
     return mapped(found.repartition(n_groups, group), merge_found, FOUND)
 
 
-@dataclass(frozen=True)
-class _TallyAlone:
-    look: Look
-
-    def __call__(self, block: Block, state: Any, turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        (_, tally), memory = self.look(block, state, turn)
-        return tally, memory
+ANSWER, TALLY = range(2)
+"""What `Held.keep` finds in a block, in this order."""
 
 
 @dataclass(frozen=True)
-class _AnswerAlone:
+class _Alone:
+    """A look that finds an answer and a tally, for one of them alone."""
+
     look: Look
+    which: int
 
     def __call__(self, block: Block, state: Any, turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        (answer, _), memory = self.look(block, state, turn)
-        return answer, memory
+        found, memory = self.look(block, state, turn)
+        return found[self.which], memory
 
 
 def _clear() -> None:

@@ -17,6 +17,7 @@ from veracity.discovery import USUAL_ALGORITHM, Prepared, answer, chosen_algorit
 from veracity.doubts import AgainstVote, Effort, find_doubts
 from veracity.engines import Local
 from veracity.errors import ParameterError
+from veracity.fit.loop import survey_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.printing import printable
 from veracity.progress import Progress, say_nothing
@@ -158,7 +159,8 @@ def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
     same = Result(result.tables, result.run, fitted=result.fitted, encoded=encoded)
     answers = [] if encoded.kind == "numeric" else result.plausibility_by_block
     with Local().hold(encoded.blocks) as held:
-        found, against = find_doubts(same, held, answers, THOROUGH)
+        survey = survey_of(held, encoded.kind, encoded.names)
+        found, against = find_doubts(same, held, survey, answers, THOROUGH)
     asked = questions_of(result, MOST_ASKED)
     return Health(
         warnings=tuple(_handed(warning, frame_kind) for warning in found),
