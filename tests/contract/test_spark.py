@@ -188,6 +188,19 @@ def test_tables_are_made_again_from_what_is_left(engine):
     assert_same_answers(on_this_machine(result), veracity.discover(claims))
 
 
+def test_parts_are_made_again_as_they_were_in_whatever_task(engine):
+    claims = claims_of("categorical")
+    result = veracity.discover(frame_of(claims), engine=engine)
+    for folder in stores():
+        shutil.rmtree(folder)
+    engine.session.catalog.clearCache()
+    keys = ["entity", "attribute", "value"]
+    facts = as_polars(result.facts.coalesce(1)).sort(keys)
+    expected = veracity.discover(claims).facts.sort(keys)
+    assert facts.select(keys).equals(expected.select(keys))
+    assert_allclose(facts["plausibility"], expected["plausibility"], atol=CLOSE)
+
+
 CLUSTER = """
 import os, signal, sys
 from dataclasses import replace

@@ -59,6 +59,8 @@ Batches = Iterable[Any]
 class Made(NamedTuple):
     """A block, what else belongs to its part, and what the driver is told of both."""
 
+    part: int
+    """Its number, which comes with its rows: a task may make several parts, in any order."""
     block: Block | None
     """None if there is nothing in it."""
     rest: Any = None
@@ -124,9 +126,10 @@ class Making:
         """Make the part of this partition, and tell of it."""
         for name in self.gone:
             Store(name).remove()
-        number, made = _partition(), self.make(batches)
+        made = self.make(batches)
         if made is None:
             return
+        number = made.part
         if made.block is None:
             yield batch_of(part=[number], told=[packed(made.told)], names=[None], data=[None])
             return
@@ -326,15 +329,6 @@ def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
     """The rows of record batches."""
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _partition() -> int:
-    """The number of the partition that a task works on."""
-    from pyspark import TaskContext  # noqa: PLC0415 - an extra, there where this runs
-
-    context = TaskContext.get()
-    assert context is not None
-    return int(context.partitionId())
 
 
 def batch_of(**columns: list[Any]) -> Any:  # noqa: ANN401

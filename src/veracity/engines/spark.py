@@ -137,14 +137,16 @@ def _taken_in(batches: Iterable[Any]) -> Made | None:
     """The block that the only row of a partition holds."""
     for batch in batches:
         for data in batch.column(0).to_pylist():
-            return Made(unpacked(bytearray(data)))
+            block = unpacked(bytearray(data))
+            return Made(block.number, block)
     return None
 
 
 class MadeParts:
     """Parts that were made where the executors are, and can be made again.
 
-    `source` has all rows of a part in one partition; `make` makes the part of them.
+    `source` has all rows of a part, and of no other, in one partition; `make` makes the part of
+    them.
     """
 
     def __init__(self, source: Frame, make: Callable[[Iterable[Any]], Made | None]) -> None:

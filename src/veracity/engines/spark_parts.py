@@ -71,6 +71,10 @@ SHARE_OF_MEMORY = 0.5
 """What share of the memory that is free here may be used for what comes from executors."""
 
 
+PART = "part of veracity"
+"""The column that has the number of the part that a row belongs to."""
+
+
 class Rest(NamedTuple):
     """What belongs to a part beside its block: names of items, spellings of values, all names."""
 
@@ -117,11 +121,11 @@ class EncodingRows:
         frames = [pl.DataFrame(pl.from_arrow(batch)) for batch in batches if batch.num_rows]
         if not frames:
             return None
+        number, n_rows = int(frames[0][PART][0]), sum(map(len, frames))
         read_as = self.kind if self.rewriting is None else "categorical"
-        rows, n_lacking = checked_rows(pl.concat(frames), read_as, self.origin)
+        rows, n_lacking = checked_rows(pl.concat(frames).drop(PART), read_as, self.origin)
         if self.rewriting is not None:
             rows = self.rewriting.of(rows)
-        n_rows = sum(map(len, frames))
         found = encode_part(
             [rows], self.kind, len(rows), 1 << 60, are_numbers=self.are_numbers, threads=1
         )
@@ -135,7 +139,7 @@ class EncodingRows:
             None,
         )
         if not found.parts:
-            return Made(None, None, told)
+            return Made(number, None, None, told)
         (part,) = found.parts
         block = part.block
         n_claims = block.source_of_voice if self.kind == "binary" else block.source_of_support
@@ -143,7 +147,7 @@ class EncodingRows:
         told = told._replace(counts=counts, example=_one_item(part))
         n_items = np.bincount(block.source_of_voice, minlength=len(found.names.sources))
         rest = Rest(part.items, part.values, found.names)
-        return Made(block, rest, told, (found.names, n_items))
+        return Made(number, block, rest, told, (found.names, n_items))
 
 
 def _one_item(part: Part) -> Part:
@@ -263,9 +267,13 @@ class _ItemsOfSource:
 
 def _made(engine: Spark, claims: SparkClaims, are_numbers: bool | None) -> MadeParts:
     """Rows parted by item, each part encoded by itself."""
+    from pyspark.sql import functions  # noqa: PLC0415 - an extra
+
     frame = claims.frame
     keys = [name for name in ("entity", "attribute", "fact") if name in frame.columns]
-    parted = frame.repartition(engine.partitions or _n_parts(frame), *keys)
+    n_parts = engine.partitions or _n_parts(frame)
+    part = functions.pmod(functions.hash(*keys), functions.lit(n_parts))
+    parted = frame.withColumn(PART, part).repartitionById(n_parts, PART)
     make = EncodingRows(claims.kind, claims.origin, are_numbers, claims.rewriting)
     return MadeParts(parted, make)
 
