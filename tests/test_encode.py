@@ -233,3 +233,14 @@ def test_items_are_drawn_by_name_wherever_they_lie():
     names = whole.items.filter(drawn)["entity"]
     also = np.concatenate([block.drawn(0.1, least=0) for block in cut.blocks])
     assert names.equals(cut.items.filter(also)["entity"])
+
+
+@given(rows=value_rows(), size=st.integers(1, 20), most=st.integers(0, 8))
+def test_the_same_items_are_drawn_however_claims_are_cut_and_one_at_least(rows, size, most):
+    whole, cut = as_encoded(rows), as_encoded(rows, claims_per_block=size)
+    drawn = whole.drawn(most)
+    assert drawn.n_items >= 1
+    assert cut.drawn(most).items.equals(drawn.items)
+    some, answers = cut.drawn_with([np.arange(block.n_facts) for block in cut.blocks], most)
+    assert some.items.equals(drawn.items)
+    assert [len(own) for own in answers] == some.n_facts_of_block

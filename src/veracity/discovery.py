@@ -186,8 +186,7 @@ def answer(
             f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
             "ones"
         )
-    some = encoded.drawn(MOST_CLAIMS) if encoded.n_known else encoded
-    other = decided(some, algorithm) if kept is None else None
+    other = decided(encoded, algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
         note = f"of two readings, known truths chose this one: {name}"

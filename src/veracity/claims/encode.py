@@ -32,6 +32,7 @@ from veracity.kernels.loading import FEW, kernels
 
 __all__ = [
     "CLAIMS_PER_BLOCK",
+    "Draw",
     "Encoded",
     "Make",
     "Part",
@@ -76,6 +77,22 @@ class Part:
         of_fact = np.repeat(is_meant, self.block.n_facts_of_item)
         values = None if self.values is None else self.values.filter(of_fact)
         return Part(self.block.select(is_meant), self.items.filter(is_meant), values)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Items drawn at random, always the same ones: a share of all, and of those that are known."""
+
+    share: float
+    share_known: float = 0.0
+
+    def __call__(self, part: Part) -> BoolArray:
+        """Which items of a part are drawn."""
+        block = part.block
+        is_drawn = block.drawn(self.share, least=0)
+        if self.share_known > self.share:
+            is_drawn |= block.is_known & block.drawn(self.share_known, least=0)
+        return is_drawn
 
 
 Make = Callable[[Part, Any], tuple[pl.DataFrame, ...]]
@@ -224,19 +241,36 @@ class Encoded:
         return functools.reduce(operator.add, found)
 
     def drawn(self, most_claims: int) -> Encoded:
-        """Items with about so many claims at most, those with known truth among them, or more."""
-        return self
+        """Items with about so many claims at most, and with known truth about as many again."""
+        claims_known = self.n_known * self.n_claims / max(self.n_items, 1)
+        share_known = most_claims / max(claims_known, 1.0)
+        return self._chosen(Draw(self._share_with(most_claims), share_known), None)[0]
 
-    def drawn_with(self, answers: Sequence[Any], most_claims: int) -> tuple[Encoded, Sequence[Any]]:
+    def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:  # noqa: ANN401
         """Items with about so many claims at most, and the answers to their facts."""
+        return self._chosen(Draw(self._share_with(most_claims)), answers)
+
+    def _share_with(self, most_claims: int) -> float:
+        """The share of the items that has so many claims; that of one item, if it has more."""
         share = most_claims / max(self.n_claims, 1)
-        if share >= 1.0:
+        return share if share >= 1.0 else max(share, (self.lowest_mark + 1) / 2**32)
+
+    @property
+    def lowest_mark(self) -> int:
+        """By which the item is known that is drawn before all others."""
+        return min(int(block.mark_of_item.min()) for block in self.blocks)
+
+    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:  # noqa: ANN401
+        """The items that are drawn, on this machine, with the answers to their facts."""
+        if draw.share >= 1.0:
             return self, answers
         parts, found = [], []
-        for part, answer in zip(self.parts, answers, strict=True):
-            is_drawn = part.block.drawn(share)
-            parts.append(part.select(is_drawn))
-            found.append(answer[np.repeat(is_drawn, part.block.n_facts_of_item)])
+        for part, answer in zip(self.parts, answers or [None] * len(self.parts), strict=True):
+            is_drawn = draw(part)
+            if is_drawn.any():
+                parts.append(part.select(is_drawn))
+                if answer is not None:
+                    found.append(answer[np.repeat(is_drawn, part.block.n_facts_of_item)])
         return replace(self, parts=PartsInMemory(parts)), found
 
     @property

@@ -21,6 +21,7 @@ import polars as pl
 from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
 from veracity.claims.encode import (
     CLAIMS_PER_BLOCK,
+    Draw,
     Encoded,
     Make,
     Part,
@@ -97,11 +98,12 @@ class Told(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many there are of what; of all parts, one number each, or one for each part."""
+    """How many there are of what in a part, and by which of its items one is drawn first."""
 
     items: int = 0
     facts: int = 0
     claims: int = 0
+    lowest_mark: int = 0
 
 
 # --- from rows to parts ---------------------------------------------------------------------------
@@ -143,7 +145,8 @@ class EncodingRows:
         (part,) = found.parts
         block = part.block
         n_claims = block.source_of_voice if self.kind == "binary" else block.source_of_support
-        counts = Counts(block.n_items, block.n_facts, len(n_claims))
+        lowest = int(block.mark_of_item.min())
+        counts = Counts(block.n_items, block.n_facts, len(n_claims), lowest)
         told = told._replace(counts=counts, example=_one_item(part))
         n_items = np.bincount(block.source_of_voice, minlength=len(found.names.sources))
         rest = Rest(part.items, part.values, found.names)
@@ -154,13 +157,7 @@ def _one_item(part: Part) -> Part:
     """The item of a part of which least is said."""
     is_meant = np.zeros(part.block.n_items, dtype=np.bool_)
     is_meant[np.argmin(part.block.n_voices_of_item + part.block.n_facts_of_item)] = True
-    return _some_items(part, is_meant)
-
-
-def _some_items(part: Part, is_meant: BoolArray) -> Part:
-    facts = np.repeat(is_meant, part.block.n_facts_of_item)
-    values = None if part.values is None else part.values.filter(facts)
-    return Part(part.block.select(is_meant), part.items.filter(is_meant), values)
+    return part.select(is_meant)
 
 
 @dataclass(frozen=True)
@@ -472,7 +469,7 @@ class _Chosen:
         is_meant = self.choose(part)
         if not is_meant.any():
             return None, None
-        some = _some_items(part, is_meant)
+        some = part.select(is_meant)
         if isinstance(answer, tuple):
             answer = tuple(of_item[is_meant] for of_item in answer)
         elif answer is not None:
@@ -611,21 +608,14 @@ class EncodedOnSpark(Encoded):
         merge = len(self.parts) > MOST_COLLECTED
         return functools.reduce(merged, self.parts.fetched(_Summing(look), answers, merge=merge))
 
-    def drawn(self, most_claims: int) -> Encoded:
-        """Items with about so many claims, and as many with known truth, on this machine."""
-        parts, _ = self.parts.here(
-            _Draw(most_claims / self.n_claims, self._share_known(most_claims))
-        )
-        return Encoded(self.kind, self.names, parts)
+    @property
+    def lowest_mark(self) -> int:
+        """By which the item is known that is drawn before all others."""
+        return min(counts.lowest_mark for counts in self.parts.counts)
 
-    def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, list[Any]]:  # noqa: ANN401
-        """Items with about so many claims, on this machine, and the answers to them."""
-        parts, found = self.parts.here(_Draw(most_claims / self.n_claims, 0.0), answers)
-        return Encoded(self.kind, self.names, parts), found
-
-    def _share_known(self, most_claims: int) -> float:
-        claims_per_item = self.n_claims / self.n_items
-        return most_claims / max(self.n_known * claims_per_item, 1.0)
+    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:  # noqa: ANN401
+        """The items that are drawn, on this machine, with the answers to their facts."""
+        return self.here(draw, answers)
 
 
 @dataclass(frozen=True)
@@ -636,16 +626,3 @@ class _Summing:
 
     def __call__(self, block: Block, rest: Rest, answer: Any) -> Any:  # noqa: ANN401
         return self.look(block, answer)
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """Items drawn at random, always the same ones: a share of all, and of those that are known."""
-
-    share: float
-    share_known: float
-
-    def __call__(self, part: Part) -> BoolArray:
-        block = part.block
-        known = block.drawn(max(self.share, self.share_known), least=0)
-        return np.asarray(np.where(block.is_known, known, block.drawn(self.share, least=0)))

@@ -94,7 +94,8 @@ def decided(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[str, Algorithm
     """
     if encoded.kind != "categorical" or encoded.n_known < FEWEST_KNOWN:
         return None
-    hidden, known = _hidden(encoded)
+    known = list(encoded.drawn(MOST_CLAIMS).blocks)
+    hidden = _hidden(known)
     state, own = _log_known(encoded, algorithm, hidden, known)
     likely = {
         name: (_log_known(encoded, rival, hidden, known)[1], rival)
@@ -106,14 +107,10 @@ def decided(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[str, Algorithm
     return (best, likely[best][1]) if likely[best][0] > own + CLEARLY else None
 
 
-def _hidden(encoded: Encoded) -> tuple[list[Block], list[Block]]:
-    """Some items, those with known truths among them: as if not known, and as they are."""
-    share = MOST_CLAIMS / max(encoded.n_claims, 1)
-    known = []
-    for block in encoded.blocks:
-        known.append(block.select(block.drawn(share) | block.is_known))
+def _hidden(known: Sequence[Block]) -> list[Block]:
+    """The same blocks, as if nothing were known."""
     nothing = [np.full_like(block.known_of_fact, UNKNOWN) for block in known]
-    return [b._replace(known_of_fact=n) for b, n in zip(known, nothing, strict=True)], known
+    return [b._replace(known_of_fact=n) for b, n in zip(known, nothing, strict=True)]
 
 
 def _log_known(

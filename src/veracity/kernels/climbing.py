@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import Block
 from veracity.kernels import STEADY
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import longest
@@ -15,7 +14,7 @@ from veracity.kernels.layout import longest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from veracity.claims.block import FloatArray, IntArray
+    from veracity.claims.block import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
 __all__ = ["climb"]
@@ -33,19 +32,19 @@ def climb(
 
     Without randomness, what samples is not even compiled: that would be most of the time it takes.
     """
-    block = _reordered(block, order)
+    met = _reordered(block, order)
     a, b = machine.visible_bias.copy(), machine.hidden_bias
     high = a + machine.weight
     notes = _begin(a, high)
-    plausible = np.empty(_most_facts(block))
+    plausible = np.empty(longest(met.first_fact_of_item))
     # Not 0, which is a type of its own to the compiler: all would be compiled once more for it.
     item = int(order[0] * 0)
     while item < len(order):
         first = item
-        item = _end_of_batch(block.first_fact_of_item, first, pace.batch_size)
-        n_facts = block.first_fact_of_item[item] - block.first_fact_of_item[first]
+        item = _end_of_batch(met.first_fact_of_item, first, pace.batch_size)
+        n_facts = met.first_fact_of_item[item] - met.first_fact_of_item[first]
         rate = pace.rate * min(1.0, STEADY / n_facts)
-        db, n_touched = _study(block, first, item, b, pace, plausible, notes, rng)
+        db, n_touched = _study(met, first, item, b, pace, plausible, notes, rng)
         beta_change = _step(a, high, machine.is_fixed, notes, n_touched, rate, pace)
         if not pace.single_truth:
             b = _clip(b + rate * db - beta_change, pace.limit)
@@ -63,7 +62,7 @@ def _end_of_batch(first_fact_of_item: IntArray, item: int, batch_size: int) -> i
 
 @kernel
 def _study(
-    block: Block,
+    block: InOrder,
     first_item: int,
     last_item: int,
     b: float,
@@ -124,6 +123,17 @@ def _study(
     return db, n_touched
 
 
+class InOrder(NamedTuple):
+    """What a pass asks of a block, with the items in the order in which they are met."""
+
+    first_fact_of_item: IntArray
+    first_support_of_fact: IntArray
+    source_of_support: IntArray
+    first_voice_of_item: IntArray
+    source_of_voice: IntArray
+    known_of_fact: NDArray[np.int8]
+
+
 class Notes(NamedTuple):
     """What a pass keeps of each source.
 
@@ -160,7 +170,7 @@ def _set_rates(state: FloatArray, source: int, a: float, high: float) -> None:
 
 
 @kernel
-def _reordered(block: Block, order: IntArray) -> Block:
+def _reordered(block: Block, order: IntArray) -> InOrder:
     """The same items in another order: then going through them is going through memory."""
     facts = _bounds(block.first_fact_of_item, order)
     supports = np.empty((len(order), 2), np.int64)
@@ -185,19 +195,13 @@ def _reordered(block: Block, order: IntArray) -> Block:
     else:
         voices = _bounds(block.first_voice_of_item, order)
         first_voice, source_of_voice = _ends(voices), _copied(block.source_of_voice, voices)
-    return Block(
+    return InOrder(
         first_fact,
         first_support,
         source_of_support,
         first_voice,
         source_of_voice,
         known_of_fact,
-        block.label_of_fact,  # what follows is not asked for, and stays in the order it has
-        block.attribute_of_item,
-        block.number_of_fact,
-        block.known_number_of_item,
-        block.mark_of_item,
-        block.number,
     )
 
 
@@ -233,7 +237,7 @@ def _copied(values: IntArray, bounds: IntArray) -> IntArray:
 
 
 @kernel
-def _hold_known(block: Block, item: int, plausible: FloatArray) -> None:
+def _hold_known(block: InOrder, item: int, plausible: FloatArray) -> None:
     """Put what is known of an item's facts in the place of what is thought of them."""
     first = block.first_fact_of_item[item]
     if block.known_of_fact[first] >= 0:
@@ -243,7 +247,7 @@ def _hold_known(block: Block, item: int, plausible: FloatArray) -> None:
 
 @kernel
 def _sampled(
-    block: Block,
+    block: InOrder,
     item: int,
     b: float,
     pace: Pace,
@@ -404,11 +408,6 @@ def _subtract_logs(one: FloatArray, other: FloatArray) -> None:
         series = square * series + 1.0 / 5.0
         series = square * series + 1.0 / 3.0
         one[i] = 2.0 * z * (square * series + 1.0)
-
-
-@kernel
-def _most_facts(block: Block) -> int:
-    return longest(block.first_fact_of_item)
 
 
 @kernel
