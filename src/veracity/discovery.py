@@ -23,10 +23,11 @@ from veracity.doubts import with_doubts
 from veracity.engines import Engine, Local
 from veracity.engines.spark import Spark
 from veracity.errors import ParameterError, TooLarge
+from veracity.fit.answering import answered
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
-from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
-from veracity.fit.readings import MOST_CLAIMS, Reading, decided, find_readings
+from veracity.fit.loop import Kept, Learned, prior_rates, survey_of
+from veracity.fit.readings import decided
 from veracity.io.frames import is_spark_frame
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
@@ -194,16 +195,8 @@ def answer(
     clock, names = _Clock(), encoded.names
     with (engine or prepared.engine).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
-        learned = learn(held, survey, algorithm, tell, kept)
-        tell("judging", 0, 1)
-        judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
+        learned, judged, readings, some = answered(held, encoded, survey, algorithm, tell, kept)
         clock.lap("learn")
-        tell("looking for another reading", 0, 1)
-        some, readings = _readings(encoded, algorithm, learned.state, judged)
-        if readings:
-            learned = replace(learned, state=algorithm.doubted(learned.state))
-            judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
-        clock.lap("readings")
         fitted = _fitted(prepared, algorithm, learned, survey)
         result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
@@ -227,19 +220,6 @@ def _fitted(
         normalisation=prepared.table.normalisation,
         columns=dict(prepared.table.columns),
     )
-
-
-def _readings(
-    encoded: Encoded,
-    algorithm: Algorithm[Any],
-    state: Any,  # noqa: ANN401 - the algorithm's own
-    judged: Judged,
-) -> tuple[Encoded, list[Reading]]:
-    """Other readings of the claims; and the claims in which they were found, some of all."""
-    if not algorithm.rivals(state) or not judged.plausibility:
-        return encoded, []
-    some, answers = encoded.drawn_with(judged.plausibility, MOST_CLAIMS)
-    return some, find_readings(some, algorithm, state, replace(judged, plausibility=answers))
 
 
 def judge(

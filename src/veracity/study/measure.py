@@ -14,8 +14,8 @@ from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray
 from veracity.claims.encode import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged, ParameterError
-from veracity.fit.judging import judge_all
-from veracity.fit.loop import learn, survey_of
+from veracity.fit.answering import answered
+from veracity.fit.loop import survey_of
 from veracity.inspect.evaluation import N_BINS
 
 __all__ = ["Measured", "accuracy", "calibration_error", "measure", "right_of_item"]
@@ -35,12 +35,11 @@ def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Meas
     """Let an algorithm judge claims, on one thread; `truth` are the same with their truth known."""
     if "categorical" not in algorithm.kinds:
         raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
-    names = encoded.names
     began = time.perf_counter()
     with warnings.catch_warnings(), Local(threads=1).hold(encoded.blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # the rows say it
-        learned = learn(held, survey_of(held, encoded.kind, names), algorithm)
-        judged = judge_all(held, algorithm, learned.state, encoded.kind, names.n_sources)
+        survey = survey_of(held, encoded.kind, encoded.names)
+        learned, judged, *_ = answered(held, encoded, survey, algorithm)
     seconds = time.perf_counter() - began
     plausibility = np.concatenate(judged.plausibility)
     right, doubt = accuracy(truth, plausibility), calibration_error(truth, plausibility)

@@ -1,0 +1,54 @@
+"""What an algorithm answers to claims: learned, judged, and doubted where they read otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from veracity.algorithms.base import Algorithm
+from veracity.claims.encode import Encoded
+from veracity.claims.survey import Survey
+from veracity.engines import Held
+from veracity.fit.judging import Judged, judge_all
+from veracity.fit.loop import Kept, Learned, learn
+from veracity.fit.readings import MOST_CLAIMS, Reading, find_readings
+from veracity.progress import Progress, say_nothing
+
+__all__ = ["Answered", "answered"]
+
+
+class Answered(NamedTuple):
+    """What was learned, the answer, and other readings, with the claims in which they show."""
+
+    learned: Learned
+    judged: Judged
+    readings: list[Reading]
+    some: Encoded
+
+
+def answered(
+    held: Held,
+    encoded: Encoded,
+    survey: Survey,
+    algorithm: Algorithm[Any],
+    tell: Progress = say_nothing,
+    kept: Kept | None = None,
+) -> Answered:
+    """Let an algorithm answer to claims that an engine holds.
+
+    Where the claims can be read in two ways, it is less sure of the one it found.
+    """
+    learned = learn(held, survey, algorithm, tell, kept)
+    n_sources = encoded.names.n_sources
+    tell("judging", 0, 1)
+    judged = judge_all(held, algorithm, learned.state, encoded.kind, n_sources)
+    if not algorithm.rivals(learned.state) or not judged.plausibility:
+        return Answered(learned, judged, [], encoded)
+    tell("looking for another reading", 0, 1)
+    some, answers = encoded.drawn_with(judged.plausibility, MOST_CLAIMS)
+    found = replace(judged, plausibility=answers)
+    readings = find_readings(some, algorithm, learned.state, found)
+    if readings:
+        learned = replace(learned, state=algorithm.doubted(learned.state))
+        judged = judge_all(held, algorithm, learned.state, encoded.kind, n_sources)
+    return Answered(learned, judged, readings, some)
