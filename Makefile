@@ -20,7 +20,7 @@ test: .venv/dev browser postgres java ## run every test and check
 test-plain: .venv/dev ## run pages, examples and golden numbers as on a plainer processor
 	$(BIN)/python tests/plain_cpu.py -q -n auto src tests/test_docs.py tests/golden
 
-check: test      ## the same as test: there is one door
+check: test      ## the same as test
 
 bare:            ## try the package as it is without extras, and not in this folder
 	$(PYTHON) -m venv .venv-bare

@@ -1,4 +1,4 @@
-"""Claims for the benchmarks, drawn at random: strings, ten claims an item, 3.1 facts an item."""
+"""Claims for the benchmarks, drawn at random: strings, ten claims and 3.1 facts per item."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 def shared_data():
     """The real data sets, or a skip that says so."""
     if not SHARED_DATA.is_dir():
-        pytest.skip("the real data sets of ../shared/data are not here")
+        pytest.skip("the real data sets are not here: see docs/data-sets.md")
     return SHARED_DATA
 
 

@@ -120,8 +120,20 @@ def test_every_command_is_documented(command):
     assert f"$ veracity {command} " in ALL_TEXT
 
 
-def test_readme_starts_with_the_two_commands():
-    assert [block.code for block in blocks_of(README)[:2]] == ["make demo\n", "make test\n"]
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "index.md"], ids=lambda page: page.name)
+def test_the_first_page_opens_with_a_picture_five_lines_and_two_commands(page):
+    python, shown, *commands = blocks_of(page)[:4]
+    text = page.read_text(encoding="utf-8")
+    assert text.index("![") < text.index("```")
+    assert (python.language, shown.language) == ("python", "text")
+    assert len(python.code.split("\n\n")[1].splitlines()) + 1 == 5
+    made = "".join(block.code for block in commands)
+    assert re.findall(r"^make (\w+)", made, re.MULTILINE) == ["demo", "test"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_name_no_folder_that_outsiders_lack(page):
+    assert "shared/" not in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("algorithm", PUBLIC_ALGORITHMS, ids=lambda algorithm: algorithm().name)

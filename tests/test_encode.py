@@ -104,7 +104,9 @@ def test_plain_numbers_in_text_are_compared_as_numbers_and_written_as_most_sourc
     columns = {"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1.50", "1.5", "1.50"]}
     found = encoded(columns)
     assert found.facts["value"].to_list() == ["1.50"]
-    assert found.notes == ("values are numbers and compared as such: 1 spellings are merged",)
+    assert found.notes == (
+        "values are numbers and compared as such: 1 spelling is merged with another",
+    )
 
 
 def test_one_word_among_the_values_makes_them_text():
@@ -138,7 +140,7 @@ def test_a_source_that_calls_a_fact_both_true_and_false_says_nothing():
     columns = {"source": ["a", "a", "b"], "fact": ["p"] * 3, "claim": [True, False, True]}
     found = encoded(columns, "binary")
     assert found.n_claims == 1
-    assert "both claims left out" in found.notes[0]
+    assert "both claims are left out" in found.notes[0]
 
 
 def test_no_claims_at_all_is_an_error():

@@ -32,13 +32,13 @@ def test_measures_worked_out_by_hand():
     assert found.log_loss == pytest.approx((-math.log(0.75) - math.log(0.5) - math.log(1e-6)) / 3)
     assert found.brier == pytest.approx((2 * 0.25**2 + 2 * 0.5**2 + (1 + 1)) / 3)
     assert found.calibration_error == pytest.approx((0.25 + 0.0 + 1.0) / 3)
-    assert found.notes == ["1 truths are claimed by nobody and count as wrong"]
+    assert found.notes == ["1 truth is claimed by nobody: judged as wrong"]
 
 
 def test_contradicting_truths_are_left_out_and_told():
     found = veracity.evaluate(vote(CLAIMS), truth([("x", "1"), ("z", "1"), ("z", "2")]))
     assert (found.judged, found.accuracy) == (1, 1.0)
-    assert found.notes == ["1 contradicting truths are left out"]
+    assert found.notes == ["1 contradicting truth is left out"]
 
 
 def test_repeated_truths_do_not_contradict():
@@ -47,7 +47,7 @@ def test_repeated_truths_do_not_contradict():
 
 def test_truths_about_items_nobody_speaks_of_are_told():
     found = veracity.evaluate(vote(CLAIMS), truth([("x", "1"), ("q", "1")]))
-    assert found.notes == ["1 truths are about items nobody speaks of"]
+    assert found.notes == ["1 truth is about items nobody speaks of"]
 
 
 def test_truths_none_of_which_is_about_a_known_item_are_an_error():

@@ -206,7 +206,7 @@ def test_what_was_normalised_and_left_out_is_told(tmp_path, no_figures):
     rows = page.tables["Values that normalising changed, the most frequent first"]
     assert len(rows) - 1 == len(result.changes)
     assert ["t", "time", "7:05 PM", "19:05", "rewritten", "1"] in rows
-    assert "6 rows were read; 5 claims came of them." in page.said
+    assert "6 rows were read. 5 claims count." in page.said
     for note in result.notes:
         assert note[1:] in page.said
 

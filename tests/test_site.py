@@ -99,7 +99,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address(site):
-    """Where the site can be had; searching it takes a server, opening its pages does not."""
+    """Where the site can be had from a server."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -118,7 +118,9 @@ def asked_for(driver):
     (BROWSER is None or DRIVER is None) and "CI" not in os.environ,
     reason="no browser: 'make browser' installs Debian's chromium and chromium-driver",
 )
-def test_a_browser_finds_a_page_and_asks_only_this_server(address):
+@pytest.mark.parametrize("place", ["server", "folder"])
+def test_a_browser_finds_a_page_and_asks_nobody_else(place, address, site):
+    address = address if place == "server" else f"{site.as_uri()}/"
     with open_browser() as driver:
         asked_for(driver)
         driver.get(f"{address}index.html")
@@ -130,7 +132,7 @@ def test_a_browser_finds_a_page_and_asks_only_this_server(address):
         WebDriverWait(driver, 20).until(lambda driver: driver.find_elements(*found))
         links = [each.get_attribute("href") for each in driver.find_elements(*found)]
         assert any("tutorials/crowd-labels.html" in link for link in links)
-        asked = [url for url in asked_for(driver) if url.startswith("http")]
+        asked = [url for url in asked_for(driver) if url.startswith(("http", "file"))]
         assert f"{address}index.html" in asked
         assert [url for url in asked if not url.startswith(address)] == []
         assert driver.get_log("browser") == []

@@ -29,6 +29,7 @@ from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, prior_rates, survey_of
 from veracity.fit.readings import decided
 from veracity.io.frames import is_spark_frame
+from veracity.printing import counted
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.result.readings import with_readings
@@ -291,15 +292,15 @@ def _prepare_for(
     prepared = prepare(claims, tell=tell, engine=engine)
     if prepared.encoded.names.n_open and not fitted.names.n_open:
         raise TooLarge(
-            f"{prepared.table.origin}: the fit knows {len(fitted.names.labels):,} values, and "
-            f"these claims name more than {prepared.encoded.names.n_open:,}; hand them over in "
-            "portions"
+            f"{prepared.table.origin}: the fit knows "
+            f"{counted(len(fitted.names.labels), 'value')}, and these claims name more than "
+            f"{prepared.encoded.names.n_open:,}; hand them over in portions"
         )
     encoded = prepared.encoded.numbered_as(fitted.names)
     n_met, n_all = len(fitted.names.sources), len(encoded.names.sources)
     notes = prepared.notes
     if n_all > n_met:
-        new = "1 source was" if n_all - n_met == 1 else f"{n_all - n_met:,} sources were"
+        new = counted(n_all - n_met, "source was", "sources were")
         notes = (*notes, f"{new} never met before, and counted as the mean of those that were")
     return replace(prepared, encoded=encoded, notes=notes)
 

@@ -12,7 +12,7 @@ import io
 from typing import TextIO
 from unicodedata import category
 
-__all__ = ["Filtered", "cut", "in_short", "message", "printable", "unfiltered"]
+__all__ = ["Filtered", "counted", "cut", "in_short", "message", "printable", "unfiltered"]
 
 LONGEST_MESSAGE = 1_900
 """Characters of a message; with what is said around it, it stays below 2,000."""
@@ -46,6 +46,15 @@ def cut(text: str, longest: int) -> str:
     'the very lo…'
     """
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """How many there are of something, in the singular or the plural; `many` where s is not enough.
+
+    >>> counted(1, "item"), counted(2000, "item"), counted(1, "truth is", "truths are")
+    ('1 item', '2,000 items', '1 truth is')
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def in_short(name: object, longest: int = LONGEST_NAME) -> str:

@@ -262,7 +262,7 @@ class LTDRBM(Algorithm[Training]):
         return Weights(rule, base + state.weight, base, state.hidden_bias)
 
     def rates(self, state: Training, counts: FloatArray) -> Rates:
-        """The machine's own rates; under a single truth the prevalence is one value an item."""
+        """The machine's own rates; under a single truth the prevalence is one value per item."""
         if not self.single_truth:
             return state.rates
         prevalence = float(counts[:, 2].sum() / counts[:, 3].sum())

@@ -29,6 +29,7 @@ from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.errors import NoClaims
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels
+from veracity.printing import counted
 
 __all__ = [
     "CLAIMS_PER_BLOCK",
@@ -365,13 +366,12 @@ def notes_of(names: LocalNames, n_self_contradicting: int) -> tuple[str, ...]:
     """What a user should know of how claims were encoded."""
     if n_self_contradicting:
         return (
-            f"{n_self_contradicting:,} times a source calls one fact both true and false: both "
-            "claims left out",
+            f"{counted(n_self_contradicting, 'time')} a source calls one fact both true and false: "
+            "both claims are left out",
         )
     if names.n_merged:
-        return (
-            f"values are numbers and compared as such: {names.n_merged:,} spellings are merged",
-        )
+        merged = counted(names.n_merged, "spelling is", "spellings are")
+        return (f"values are numbers and compared as such: {merged} merged with another",)
     return ()
 
 

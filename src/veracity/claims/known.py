@@ -11,6 +11,7 @@ import polars as pl
 from veracity.claims.block import UNKNOWN, Block
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind, comparable, in_type_of, keys_of
+from veracity.printing import counted
 
 __all__ = ["KnownCount", "KnownInPart", "Matched", "match_truths", "note_count", "with_known"]
 
@@ -75,9 +76,13 @@ def _spoken_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
 
 def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_spoken: int) -> list[str]:
     notes: list[str] = []
-    note_count(notes, n_contradicting, "contradicting truths are left out")
+    note_count(
+        notes, n_contradicting, "contradicting truth is", "contradicting truths are", "left out"
+    )
     thing = "facts" if kind == "binary" else "items"
-    note_count(notes, len(truths) - n_spoken, f"truths are about {thing} nobody speaks of")
+    note_count(
+        notes, len(truths) - n_spoken, "truth is", "truths are", f"about {thing} nobody speaks of"
+    )
     return notes
 
 
@@ -93,7 +98,13 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
     )
     notes = _notes(encoded.kind, n_contradicting, alike, sum(count.spoken for count in counts))
     n_unclaimed = sum(count.unclaimed for count in counts)
-    note_count(notes, n_unclaimed, "truths are claimed by nobody: their items keep no value")
+    note_count(
+        notes,
+        n_unclaimed,
+        "truth is",
+        "truths are",
+        "claimed by nobody: no value is kept there",
+    )
     return known, notes
 
 
@@ -154,7 +165,7 @@ def _with_known(
     return block._replace(known_of_fact=known_of_fact), n_claimed
 
 
-def note_count(notes: list[str], count: int, what: str) -> None:
+def note_count(notes: list[str], count: int, one: str, many: str, rest: str) -> None:
     """Note how many there are of something, if any."""
     if count:
-        notes.append(f"{count:,} {what}")
+        notes.append(f"{counted(count, one, many)} {rest}")

@@ -34,7 +34,7 @@ from veracity.io.files import (
 from veracity.io.frames import FrameKind
 from veracity.io.memory import fits
 from veracity.naming import as_text, is_in_calendar, rendered
-from veracity.printing import in_short
+from veracity.printing import counted, in_short
 
 __all__ = [
     "TRUE_WORDS",
@@ -370,10 +370,8 @@ def read_truth(
         normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
         rows = normalised.rows
         if normalised.n_left_out:
-            notes.append(
-                f"{normalised.n_left_out:,} truths name no value, or too little of one, and are "
-                "left out"
-            )
+            left_out = counted(normalised.n_left_out, "truth is", "truths are")
+            notes.append(f"{left_out} left out, naming no value or too little of one")
     return rows, notes
 
 
@@ -571,9 +569,7 @@ def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:
 
 def _lacking(name: str, count: int) -> str:
     lacking = f"without {'an' if name == 'entity' else 'a'} {name}"
-    return (
-        f"1 row {lacking} is left out" if count == 1 else f"{count:,} rows {lacking} are left out"
-    )
+    return counted(count, f"row {lacking} is left out", f"rows {lacking} are left out")
 
 
 def _with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:

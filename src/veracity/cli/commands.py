@@ -164,7 +164,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Let several algorithms answer, and compare them.
 
-    PATH is what discover takes. Without known truths, only how far the algorithms agree is told.
+    PATH is what discover takes. Without known truths it can only tell how far the algorithms agree.
     An algorithm that fails is shown as failed, with its reason.
     """
     from veracity.inspect.comparison import compare as compare_algorithms
@@ -240,7 +240,10 @@ def generate(
         files = sorted(path.name for path in folder.iterdir())
         made = {"veracity": __version__, "seed": seed or 0, **asdict(parameters), "files": files}
         (folder / SYNTHETIC_FILE).write_text(json.dumps(made, indent=2), encoding="utf-8")
-    click.echo(f"{len(drawn.claims):,} claims about {len(drawn.truth):,} items written to {out}")
+    from veracity.printing import counted
+
+    claims, items = counted(len(drawn.claims), "claim"), counted(len(drawn.truth), "item")
+    click.echo(f"{claims} about {items} written to {out}")
 
 
 @click.command(epilog=example("veracity demo --out run/"))

@@ -67,7 +67,7 @@ def check(path: str, known: str | None, encoding: str, as_json: bool, **options:
     """Check whether the claims can tell who is right.
 
     PATH is what discover takes. Each warning says what was seen, what it means and what would help;
-    how far the answer differs from a vote is told as well.
+    it also says how far the answer differs from a vote.
     """
     from veracity.claims.read import read_claims
     from veracity.inspect.checking import check as check_claims

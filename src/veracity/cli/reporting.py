@@ -20,7 +20,9 @@ __all__ = ["report"]
     metavar="FILE",
     help="The HTML file to write.",
 )
-@click.option("--truth", metavar="TRUTH", help="Known truths: how right it is is told, too.")
+@click.option(
+    "--truth", metavar="TRUTH", help="Known truths; the page then tells how many answers are right."
+)
 @click.option("--force", is_flag=True, help="Replace the file.")
 def report(run: Path, out: Path, truth: str | None, force: bool) -> None:
     """Write what was found as one page that works offline.

@@ -135,7 +135,8 @@ def sensitivity(
 def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
     """All algorithms on all datasets.
 
-    A DATASET is a folder with claims and truth.
+    A DATASET is a folder with claims and truth. Unless --algorithms names some, all that are for
+    categorical claims take part, with their default parameters; majority voting always does.
     """
     from veracity.study import LeagueStudy
 

@@ -35,7 +35,7 @@ MOST_SLOTS = 200
 """Sources whose pairs are looked at: those with the most claims."""
 
 FEWEST = 10
-"""Claims a source, and items a pair must share, to be looked at."""
+"""How many claims a source must make, and how many items a pair must share, to be looked at."""
 
 STEPS_PER_CLAIM = 50
 """Pairs to be counted for each claim; where there would be more, some items are passed over."""

@@ -12,7 +12,7 @@ from veracity.claims.block import Block, IntArray
 from veracity.claims.survey import Survey
 from veracity.engines import Held
 from veracity.naming import as_text
-from veracity.printing import in_short
+from veracity.printing import counted, in_short
 from veracity.result.warnings import DataWarning, count, data_warning, lone_sources
 
 __all__ = ["FEW_SHARED", "joined", "overlap_warnings"]
@@ -122,7 +122,9 @@ def _part_warnings(parts: pl.DataFrame) -> list[DataWarning]:
         return []
     rest = 1.0 - parts["claims"][0] / parts["claims"].sum()
     seen = f"sources and items fall into {len(parts):,} parts that share nothing; the largest has "
-    seen += f"{parts['sources'][0]:,} sources, such as {parts['such_as'][0]}, the rest makes "
+    seen += (
+        f"{counted(parts['sources'][0], 'source')}, such as {parts['such_as'][0]}, the rest makes "
+    )
     seen += f"{rest:.0%} of the claims"
     return [data_warning("separate-parts", seen, parts.head(10), serious=rest >= 1 / 3)]
 

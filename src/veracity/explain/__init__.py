@@ -17,7 +17,7 @@ from veracity.explain.contributions import Contribution, Item, items_at
 from veracity.explain.sentences import told_in_words
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text, name_text, text_like
-from veracity.printing import in_short, printable
+from veracity.printing import counted, in_short, printable
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -57,7 +57,7 @@ class Why:
     """
 
     words: str
-    """The reasons in plain words, a line an item."""
+    """The reasons in plain words, one line per item."""
     tables: tuple[pl.DataFrame, pl.DataFrame]
     scale: str | None
     """What weights and scores are: "log-odds", "votes", or "numbers"; None if there are none."""
@@ -88,7 +88,7 @@ class Why:
         ):  # fmt: skip
             parts = [self.words, *(str(without_keys(table)) for table in self.tables)]
         hidden = len(self.tables[1]) - SHOWN_ROWS
-        shown = "\n".join([*parts, f"({hidden:,} more rows)"] if hidden > 0 else parts)
+        shown = "\n".join([*parts, f"({counted(hidden, 'more row')})"] if hidden > 0 else parts)
         return printable(shown, lines=True)
 
 
@@ -117,7 +117,7 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
     weights = items[0].weights
     if n_items > len(items):
         lines.append(
-            f"... and {n_items - len(items):,} more attributes; name the one to be told of."
+            f"... and {counted(n_items - len(items), 'more attribute')}; name the one you want."
         )
     lines += _caveats(result.run.algorithm, items[0])
     if weights is None:

@@ -10,7 +10,7 @@ import polars as pl
 from veracity.claims.block import SAME, IntArray
 from veracity.explain.contributions import Item
 from veracity.naming import as_text
-from veracity.printing import in_short
+from veracity.printing import counted, in_short
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -103,10 +103,7 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
         if p[best] - p[second] < CLOSE:
             sentences.append(f"It is a close call: {_versus(p[best], p[second])}.")
     if len(order) > 2:
-        n_more = len(order) - 2
-        sentences.append(
-            "1 more value is claimed." if n_more == 1 else f"{n_more:,} more values are claimed."
-        )
+        sentences.append(_more_values(len(order) - 2))
     return sentences
 
 
@@ -229,12 +226,16 @@ def _multiple(result: Result, item: Item, truths: pl.DataFrame) -> str:
         sentence = f"{value}: {'true' if is_true else 'not true'} ({p[fact]:.2f}); "
         sentence += f"{side.who} {_says(side)} so"
         if n_opposers:
-            others = "1 source speaks" if n_opposers == 1 else f"{n_opposers:,} sources speak"
+            others = counted(n_opposers, "source speaks", "sources speak")
             sentence += f", {others} of it and {'does' if n_opposers == 1 else 'do'} not"
         sentences.append(f"{sentence}.")
     if len(order) > 5:
-        sentences.append(f"{len(order) - 5:,} more values are claimed.")
+        sentences.append(_more_values(len(order) - 5))
     return " ".join(sentences)
+
+
+def _more_values(count: int) -> str:
+    return f"{counted(count, 'more value is', 'more values are')} claimed."
 
 
 def _number(result: Result, item: Item, truths: pl.DataFrame) -> str:

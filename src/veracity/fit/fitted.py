@@ -17,6 +17,7 @@ from veracity.claims.block import Names
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted
 from veracity.fit.loop import Kept, Totals
+from veracity.printing import counted
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -120,8 +121,9 @@ class Fitted:
     def __repr__(self) -> str:
         """In one line."""
         return (
-            f"{self.algorithm.name} fitted on claims of {len(self.names.sources):,} sources about "
-            f"{int(self.counted[0]):,} items"
+            f"{self.algorithm.name} fitted on claims of "
+            f"{counted(len(self.names.sources), 'source')} about "
+            f"{counted(int(self.counted[0]), 'item')}"
         )
 
     # --- as files ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from veracity import printing
 from veracity.algorithms.base import Algorithm, Phase, Turn, Walk
 from veracity.algorithms.prior import PriorRates
 from veracity.claims.block import Block, Names
@@ -159,7 +160,8 @@ def not_converged(algorithm: Algorithm[Any], trace: list[dict[str, float | None]
     """That the round limit came first, and how far off the last round was."""
     change = trace[-1]["change"]
     last = "not finite" if change is None else f"{change:.2g}"
+    rounds = printing.counted(len(trace), "round")
     return (
-        f"{algorithm.name} did not converge in {len(trace)} rounds: the last change was "
-        f"{last}, the tolerance is {algorithm.tolerance:.2g}"
+        f"{algorithm.name} did not converge in {rounds}: the last change was {last}, "
+        f"the tolerance is {algorithm.tolerance:.2g}"
     )

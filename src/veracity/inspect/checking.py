@@ -19,7 +19,7 @@ from veracity.engines import Local
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
 from veracity.io.frames import FrameKind, hand_back
-from veracity.printing import printable
+from veracity.printing import counted, printable
 from veracity.progress import Progress, say_nothing
 from veracity.questions import questions_of
 from veracity.result import Result
@@ -70,6 +70,14 @@ class Health:
         rows = [{name: getattr(one, name) for name in names} for one in self.warnings]
         return hand_back(pl.DataFrame(rows, dict.fromkeys(names, pl.String)), self.frame_kind)
 
+    @property
+    def given(self) -> str:
+        """What was looked at, in a few words."""
+        return (
+            f"{counted(self.claims, 'claim')} of {counted(self.sources, 'source')} about "
+            f"{counted(self.items, 'item')}"
+        )
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """The warnings with their evidence, as JSON can hold them."""
         return [one.to_dict() for one in self.warnings]
@@ -77,9 +85,7 @@ class Health:
     def __repr__(self) -> str:
         """A short report."""
         n = len(self.warnings)
-        found = f"{n} warning{'s' * (n > 1)}" if n else "no warning"
-        given = f"{self.claims:,} claims of {self.sources:,} sources about {self.items:,} items"
-        lines = [f"{given}: {found}"]
+        lines = [f"{self.given}: {counted(n, 'warning') if n else 'no warning'}"]
         for one in self.warnings:
             lines += ["", f"{one.severity}: {one.name}: {one.seen}"]
             lines += [f"  this means: {one.means}", f"  would help: {one.help}"]

@@ -80,7 +80,7 @@ def compare(
     claims
         What `discover` takes.
     truth
-        Known truths to measure against; without them, only the agreement is told.
+        Known truths to measure against; without them, only their agreement.
     algorithms
         Which ones, as names, algorithms, or algorithms under names of your own; all that are for
         this kind of claims, unless said otherwise.

@@ -24,7 +24,7 @@ from veracity.discovery import prepare
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.errors import ParameterError
 from veracity.io.frames import FrameKind, hand_back
-from veracity.printing import printable
+from veracity.printing import counted, printable
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 
@@ -130,8 +130,8 @@ class Profile:
     def __repr__(self) -> str:
         """Sum up in a few lines."""
         lines = [
-            f"{self.claims:,} claims of {self.sources:,} sources about {self.items:,} items "
-            f"({self.facts:,} facts)",
+            f"{counted(self.claims, 'claim')} of {counted(self.sources, 'source')} about "
+            f"{counted(self.items, 'item')} ({counted(self.facts, 'fact')})",
             f"values per item: {self.values_per_item}",
             f"claims per item: {self.claims_per_item}",
             f"claims per source: {self.claims_per_source}",
@@ -140,7 +140,8 @@ class Profile:
         ]
         if self.coverage is not None:
             right = "" if self.accuracy is None else f"; average accuracy {self.accuracy:.2%}"
-            lines.append(f"the truth of {self.known:,} items ({self.coverage:.2%}) is known{right}")
+            known = f"{counted(self.known or 0, 'item')} ({self.coverage:.2%})"
+            lines.append(f"the truth of {known} is known{right}")
         return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
 
 

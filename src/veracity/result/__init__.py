@@ -27,7 +27,7 @@ from veracity.io.databases import write_tables
 from veracity.io.folders import finished_folder
 from veracity.io.frames import FrameKind, hand_back
 from veracity.io.pieces import PieceTable
-from veracity.printing import printable
+from veracity.printing import counted, printable
 from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.run import Run, notes_table
 from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digest_of, read_saved, sealed
@@ -329,7 +329,7 @@ class Result:
             f"{self.run.algorithm} on {counted(given.claims, 'claim')} of "
             f"{counted(given.sources, 'source')} about {counted(given.items, 'item')} "
             f"({counted(given.facts, 'fact')})",
-            f"{how}; {counted(contested, 'item')} {'is' if contested == 1 else 'are'} contested",
+            f"{how}; {counted(contested, 'item is', 'items are')} contested",
             *(f"note: {note}" for note in self.notes),
         ]
 
@@ -342,15 +342,6 @@ class Result:
     def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow
         """The figures of this result, e.g. ``result.plot.sources()``: see `veracity.plot.Plots`."""
         return importlib.import_module("veracity.show.plot").Plots(self)
-
-
-def counted(number: int, what: str) -> str:
-    """How many there are of something.
-
-    >>> counted(1, "item"), counted(2000, "item")
-    ('1 item', '2,000 items')
-    """
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _told(

@@ -100,7 +100,7 @@ class AblationStudy(Study):
         check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task a dataset and variant."""
+        """One task per dataset and variant."""
         drawn = [f"{SYNTHETIC} {number}" for number in range(self.synthetic)]
         turns = [f"{name}={value}" for name in self.constants for value in CONSTANTS[name].others]
         return [

@@ -15,6 +15,7 @@ from veracity.algorithms.veracity import Veracity
 from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.discovery import answer
 from veracity.errors import NotConverged, ParameterError
+from veracity.printing import counted
 from veracity.questions import questions_of
 from veracity.result import Result
 from veracity.study.base import Row, Study
@@ -84,7 +85,7 @@ class AskingStudy(Study):
         check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task a dataset and way to choose items; several where chance chooses."""
+        """One task per dataset and way to choose items; several where chance chooses."""
         ways = [(ASKED, 0), (MARGIN, 0), *((RANDOM, draw) for draw in range(self.draws))]
         return [f"{how}|{draw}|{folder}" for folder in self.datasets for how, draw in ways]
 
@@ -113,13 +114,14 @@ class AskingStudy(Study):
         for measure, meant in (("accuracy", "on all items"), ("others", "on the others")):
             worse = _worse_than_chance(tables["curves"], measure)
             said += [
-                f"{row['dataset']}: after {row['budget']} answers, asked {row['asked']:.3f} "
-                f"{meant}, at random {row['random']:.3f}: worse than chance"
+                f"{row['dataset']}: after {counted(row['budget'], 'answer')}, asked "
+                f"{row['asked']:.3f} {meant}, at random {row['random']:.3f}: worse than chance"
                 for row in worse.iter_rows(named=True)
             ]
         said = said or ["nowhere is asking worse than chance"]
         return said + [
-            f"{row['dataset']}: two readings; after {row['budget']} answers {row['others']:.3f} on "
+            f"{row['dataset']}: two readings; after {counted(row['budget'], 'answer')} "
+            f"{row['others']:.3f} on "
             f"the others, the better reading has {row['better_reading']:.3f}"
             for row in tables["two_readings"].iter_rows(named=True)
         ]

@@ -208,7 +208,7 @@ def league_figure(table: pl.DataFrame, order: list[str]) -> TopLevelMixin:
 
 
 def asking_figure(table: pl.DataFrame) -> TopLevelMixin:
-    """Accuracy against the number of answers, one field a dataset, one line a way to choose."""
+    """Accuracy against the number of answers, one field per dataset, one line per way to choose."""
     alt = altair()
     ways = list(dict.fromkeys(table["how"]))
     lines = (

@@ -60,7 +60,7 @@ class LeagueStudy(Study):
     seed: int = 0
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task a dataset."""
+        """One task per dataset."""
         return list(self.datasets)
 
     def do(self, task: str) -> list[Row]:
@@ -78,7 +78,7 @@ class LeagueStudy(Study):
         }
 
     def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
-        """Accuracies on every dataset, one line an algorithm, the best on top."""
+        """Accuracies on every dataset, one line per algorithm, the best on top."""
         order = tables["league"]["algorithm"].to_list()
         long = tables["accuracy_by_dataset"].unpivot(
             index="algorithm", variable_name="dataset", value_name="accuracy"
@@ -86,12 +86,23 @@ class LeagueStudy(Study):
         return {"league": league_figure(long.drop_nulls("accuracy"), order)}
 
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
-        """One sentence an algorithm, the best first."""
+        """One sentence per algorithm, the best first."""
         return [
-            f"{row['algorithm']}: accuracy {row['accuracy']:.3f} on average, rank "
-            f"{row['rank']:.1f}, at worst {row['worst_loss']:.3f} below voting"
+            f"{row['algorithm']}: accuracy {row['accuracy']:.3f} on average, mean rank "
+            f"{row['rank']:.1f}, {_against_voting(row['worst_loss'])}"
             for row in tables["league"].iter_rows(named=True)
         ]
+
+
+def _against_voting(worst_loss: float | None) -> str:
+    """How much less accurate than voting it is where it is worst.
+
+    >>> _against_voting(0.0123), _against_voting(-0.003)
+    ('up to 0.012 less accurate than voting', 'nowhere less accurate than voting')
+    """
+    if worst_loss is None or worst_loss < 0.0005:
+        return "nowhere less accurate than voting"
+    return f"up to {worst_loss:.3f} less accurate than voting"
 
 
 def _row(folder: str, name: str, algorithm: Algorithm[Any]) -> Row:

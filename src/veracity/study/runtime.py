@@ -125,7 +125,7 @@ class RuntimeStudy(Study):
 def _sentence(row: Row) -> str:
     """One algorithm's cost, and how it grows where that can be told."""
     cost = (
-        f"{row['algorithm']}: {row['microseconds_per_claim']:.3g} microseconds a claim at "
+        f"{row['algorithm']}: {row['microseconds_per_claim']:.3g} microseconds per claim at "
         f"{row['claims']:,} claims"
     )
     if row["times_vote"] is not None and row["algorithm"] != VOTE:

@@ -76,7 +76,7 @@ class SensitivityStudy(Study):
         check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task a dataset, algorithm, hyperparameter and value."""
+        """One task per dataset, algorithm, hyperparameter and value."""
         return [
             f"{algorithm} {parameter} {value} {dataset}"
             for dataset in self.datasets

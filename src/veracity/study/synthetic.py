@@ -94,7 +94,7 @@ class SyntheticStudy(Study):
             raise ParameterError(f"study: datasets must be at least 1, got {self.datasets}")
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task a dataset."""
+        """One task per dataset."""
         return [str(number) for number in range(self.datasets)]
 
     def do(self, task: str) -> list[Row]:

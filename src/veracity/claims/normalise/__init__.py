@@ -37,7 +37,7 @@ from veracity.claims.schema import Kind
 from veracity.errors import ParameterError
 from veracity.io.memory import require_room
 from veracity.naming import as_text
-from veracity.printing import in_short
+from veracity.printing import counted, in_short
 
 __all__ = [
     "ADVICE",
@@ -389,7 +389,7 @@ def _notes(values: pl.DataFrame) -> tuple[str, ...]:
     """A sentence for each attribute, those with most changes first."""
     is_read_otherwise = pl.col("is_text") & (pl.col("kind") != "text")
     filled = pl.col("month").is_not_null() & pl.col("year").is_null() & pl.col("has_year")
-    counted = {
+    is_so_of = {
         "no value": pl.col("change") == "no value",
         "incomplete": pl.col("change") == "incomplete",
         "no number": pl.col("change") == "no number",
@@ -401,13 +401,16 @@ def _notes(values: pl.DataFrame) -> tuple[str, ...]:
         changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
         before=pl.len(),
         after=pl.col("after").drop_nulls().n_unique(),
-        **{name: pl.col("claims").filter(is_so).sum() for name, is_so in counted.items()},
-        **{f"{name} as": pl.col("before").filter(is_so).first() for name, is_so in counted.items()},
+        **{name: pl.col("claims").filter(is_so).sum() for name, is_so in is_so_of.items()},
+        **{
+            f"{name} as": pl.col("before").filter(is_so).first() for name, is_so in is_so_of.items()
+        },
     )
     told = told.sort("changed", "attribute", descending=[True, False])
     notes = [_sentence(of) for of in told.head(MOST_NOTES).iter_rows(named=True)]
     if len(told) > MOST_NOTES:
-        notes.append(f"{len(told) - MOST_NOTES:,} more attributes are read, each in its way")
+        more = counted(len(told) - MOST_NOTES, "more attribute is", "more attributes are")
+        notes.append(f"{more} read, each in its own way")
     return tuple(notes)
 
 
@@ -415,16 +418,23 @@ def _sentence(of: dict[str, Any]) -> str:
     name = f'"{in_short(of["attribute"])}" is' if of["attribute"] else "values are"
     if of["kind"] == "unchanged":
         return f"{name} left unchanged"
-    became = (
-        f"{of['before']:,} spellings become {of['after']:,}" if of["changed"] else "none changes"
-    )
+    became = f"{counted(of['before'], 'spelling becomes', 'spellings become')} {of['after']:,}"
+    if not of["changed"]:
+        became = "none changes"
     parts = [f"{name} read as {IN_WORDS[of['kind']]}{_manner(of)}: {became}"]
     for what, done in DONE.items():
         if of[what]:
             example = in_short(" ".join(of[f"{what} as"].split()))
-            claims = "1 claim" if of[what] == 1 else f"{of[what]:,} claims such as"
+            claims = counted(of[what], "claim,", "claims, such as")
             parts.append(f'{done}: {claims} "{example}"')
     return "; ".join(parts)
+
+
+def _filled_in(of: dict[str, Any]) -> str:
+    """How dates without a year got one; times need none."""
+    if not of["filled"] or of["near"] is None or of["kind"] == "time":
+        return ""
+    return f", those without a year in the year that brings them closest to {of['near']}"
 
 
 def _manner(of: dict[str, Any]) -> str:
@@ -435,6 +445,6 @@ def _manner(of: dict[str, Any]) -> str:
             ", the comma being the decimal sign" if of["decimal_sign"] == "," else "",
             ", days before months" if of["day_first"] else "",
             ", brought to universal time" if of["universal"] else "",
-            f", a missing year being the one nearest to {of['near']}" if of["filled"] else "",
+            _filled_in(of),
         ]
     )

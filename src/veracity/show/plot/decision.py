@@ -133,7 +133,8 @@ def _most(ahead: pl.DataFrame, most: int) -> pl.DataFrame:
     own = own.with_columns(source=as_text(own["source"]))
     own = own.with_columns(label=pl.format("{}: {}", "source", "claimed"))
     others = ahead.slice(most).group_by("part").agg(pl.col("weight", "claims").sum())
-    others = others.with_columns(label=pl.format("{} others {}", "claims", "part"))
+    other = pl.when(pl.col("claims") == 1).then(pl.lit("other")).otherwise(pl.lit("others"))
+    others = others.with_columns(label=pl.format("{} {} {}", "claims", other, "part"))
     steps = pl.concat([own, others], how="diagonal_relaxed")
     order = [pl.col("part") == "against", pl.col("source").is_null()]
     return steps.sort(order, maintain_order=True)

@@ -11,6 +11,7 @@ import polars as pl
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import calibration_bins, evaluate, score_truths
 from veracity.naming import as_text
+from veracity.printing import counted
 from veracity.result import Result
 from veracity.show.plot.figure import Look, altair, chart_of, drawable, finish, look_of
 
@@ -117,8 +118,8 @@ def plot_calibration(result: Result, truth: object, theme: str = "light") -> Top
     below = (bar + words).properties(width=WIDTH, height=90)
     scored = int(bins["judged"].sum())
     note = (
-        f"{scored:,} known truths in tenths of plausibility, with 90 % intervals. On the dashed "
-        "line plausibility is what it says; below it the answer is too sure."
+        f"{counted(scored, 'known truth')} in tenths of plausibility, with 90 % intervals. On the "
+        "dashed line plausibility is what it says; below it the answer is too sure."
     )
     figure: TopLevelMixin = finish(alt.vconcat(above, below), look, "Calibration", note)
     return figure
@@ -221,7 +222,7 @@ def plot_trace(result: Result, theme: str = "light") -> TopLevelMixin:
     if rows.is_empty():
         raise ParameterError(
             f"plot: there is no trace to draw: {result.run.algorithm} moved nothing in "
-            f"{rounds} rounds"
+            f"{counted(rounds, 'round')}"
         )
     x = alt.X("round:Q", title="round", axis=alt.Axis(format="d", tickMinStep=1))
     tolerance = result.run.parameters.get("tolerance")
@@ -238,7 +239,8 @@ def plot_trace(result: Result, theme: str = "light") -> TopLevelMixin:
         word = at.mark_text(align="left", dx=4, dy=-7, color=look.against)
         layers.append(word.encode(x=alt.value(0), text="word:N"))
     chart = alt.layer(*layers).properties(width=WIDTH, height=SHORT)
-    note = f"{'Converged' if result.converged else 'NOT converged'} after {rounds:,} rounds."
+    how = "Converged" if result.converged else "NOT converged"
+    note = f"{how} after {counted(rounds, 'round')}."
     if len(rows) < rounds:
         note += f" {len(rows):,} of them are drawn."
     title = f"How {result.run.algorithm} settled"
@@ -285,7 +287,7 @@ def plot_accuracy(result: Result, truth: object, theme: str = "light") -> TopLev
     rows = accuracy_table(result, truth)
     title = "accuracy" if result.kind != "numeric" else "share within the tolerance"
     chart = _shares(rows, "attribute", "accuracy", title, look)
-    note = f"{rows['judged'][0]:,} known truths, with 90 % intervals."
+    note = f"{counted(rows['judged'][0], 'known truth')}, with 90 % intervals."
     n_attributes = _n_attributes(result)
     if n_attributes > len(rows) - 1:
         note += f" {len(rows) - 1} of {n_attributes:,} attributes, those with most truths."
@@ -351,7 +353,7 @@ def plot_comparison(comparison: Comparison, theme: str = "light") -> TopLevelMix
         chart, note = _distances(rows, look), "Further left is better."
     else:
         chart = _shares(rows, "algorithm", "accuracy", "accuracy", look)
-        note = f"{max(rows['judged']):,} known truths, with 90 % intervals."
+        note = f"{counted(max(rows['judged']), 'known truth')}, with 90 % intervals."
     failed = len(comparison.rows) - len(rows)
     if failed:
         note += f" {failed} failed."

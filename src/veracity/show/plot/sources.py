@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from veracity.naming import as_text
+from veracity.printing import counted
 from veracity.show.plot.figure import Look, altair, chart_of, finish, look_of, shorten
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def _note(result: Result, sources: pl.DataFrame, points: pl.DataFrame) -> str:
         parts.append("Orange: no better than guessing.")
     unknown = len(result.tables.sources) - len(sources)
     if unknown:
-        parts.append(f"{unknown:,} sources whose rates are unknown are left out.")
+        left_out = counted(unknown, "source", "sources")
+        parts.append(f"Left out: {left_out} of unknown rates.")
     return " ".join(parts)
 
 

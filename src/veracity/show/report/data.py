@@ -7,6 +7,7 @@ from dataclasses import fields
 import polars as pl
 
 from veracity.inspect.profiling import Profile, Spread
+from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Cell, Look, bullets, measure, paragraph, share, table, text
 
@@ -77,8 +78,8 @@ def changes(found: Findings) -> str:
     rows, n_claims = run.input.rows, run.input.claims
     parts = []
     if rows:
-        rest = "all of them count" if rows == n_claims else f"{n_claims:,} claims came of them"
-        parts.append(paragraph(f"{rows:,} rows were read; {rest}."))
+        rest = "All of them count." if rows == n_claims else f"{counted(n_claims, 'claim')} count."
+        parts.append(paragraph(f"{counted(rows, 'row was', 'rows were')} read. {rest}"))
     if found.result.notes:
         parts.append(
             bullets(f"{note[0].upper()}{note[1:]}." for note in found.result.notes if note)

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from veracity.explain import Why, without_keys
+from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, measure, name, paragraph, table
 from veracity.show.report.summary import count_contested, thing
@@ -122,7 +123,9 @@ def _weights(why: Why, rows: pl.DataFrame, caption: str) -> str:
     heaviest = max((abs(w) for w in rows["weight"].drop_nulls()), default=0.0)
 
     def source(row: dict[str, Any]) -> str:
-        return f"{others:,} others together" if row["source"] is None else name(row["source"])
+        return (
+            f"{counted(others, 'other')} together" if row["source"] is None else name(row["source"])
+        )
 
     def weight(row: dict[str, Any]) -> str:
         return f"{_bar(row['weight'], heaviest)}{measure(row['weight'])}"

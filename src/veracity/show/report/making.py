@@ -13,6 +13,7 @@ import polars as pl
 from veracity._version import __version__
 from veracity.algorithms import algorithm_named, algorithms
 from veracity.discovery import USUAL_ALGORITHM
+from veracity.printing import counted
 from veracity.result import Result
 from veracity.result.run import Run, describe_parameters
 from veracity.show.report.gather import Findings
@@ -43,7 +44,7 @@ def making(found: Findings) -> str:
 
 def _ran(result: Result) -> str:
     run = result.run
-    rounds = f"{run.rounds:,} round{'s' * (run.rounds != 1)}"
+    rounds = counted(run.rounds, "round")
     how = "converged" if result.converged else "did not converge"
     seconds = sum(run.seconds.values())
     took = f", in {seconds:,.1f} seconds" if seconds else ""

@@ -6,6 +6,7 @@ import polars as pl
 
 from veracity.claims.block import SAME
 from veracity.inspect.evaluation import Evaluation
+from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, bullets, paragraph, table
 
@@ -58,7 +59,7 @@ def _measures(evaluation: Evaluation) -> str:
         for name, number in evaluation.measures().items()
         if name != "judged"
     ]
-    caption = f"Against {evaluation.judged:,} known truths"
+    caption = f"Against {counted(evaluation.judged, 'known truth')}"
     return table(pl.DataFrame(rows), Look(caption=caption, headings={"number": "result"}))
 
 

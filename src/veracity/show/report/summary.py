@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from veracity.printing import counted
 from veracity.result import Result
 from veracity.result.intervals import LEVEL
 from veracity.result.warnings import DataWarning
@@ -70,9 +71,8 @@ def _given(result: Result) -> str:
     given = result.run.input
     n_items, n_contested = given.items, count_contested(result)
     things = thing(result, n_items)
-    sources = "1 source makes" if given.sources == 1 else f"{given.sources:,} sources make"
-    claims = "1 claim" if given.claims == 1 else f"{given.claims:,} claims"
-    start = f"{sources} {claims} about {n_items:,} {things}"
+    sources = counted(given.sources, "source makes", "sources make")
+    start = f"{sources} {counted(given.claims, 'claim')} about {n_items:,} {things}"
     if n_contested == 0:
         return f"{start}, and nobody contradicts another."
     differ = share(n_contested / n_items)
@@ -190,7 +190,7 @@ def _warnings(found: Findings) -> str:
         )
     warnings = "".join(map(_warning, found.health.warnings))
     n = len(found.health.warnings)
-    return f"<h3>{'A warning' if n == 1 else f'{n} warnings'} before you believe it</h3>{warnings}"
+    return f"<h3>{counted(n, 'warning')} before you believe it</h3>{warnings}"
 
 
 def _warning(warning: DataWarning) -> str:
