@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,21 +12,21 @@ import numpy as np
 from veracity.algorithms import Algorithm, algorithm_named
 from veracity.claims.block import FloatArray
 from veracity.claims.encode import Encoded
+from veracity.claims.how import HowToRead
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
-from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.claims.spark_rows import SparkClaims, open_on_spark
 from veracity.claims.survey import Survey
+from veracity.claims.truths import read_truths_beside
 from veracity.doubts import with_doubts
-from veracity.engines import Engine, Local
+from veracity.engines import Engine
 from veracity.engines.spark import Spark
 from veracity.errors import ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
 from veracity.fit.readings import MOST_CLAIMS, Reading, decided, find_readings
-from veracity.io.frames import is_spark_frame
+from veracity.opening import Claims, engine_for, opened
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.result.readings import with_readings
@@ -41,7 +40,6 @@ __all__ = [
     "chosen_algorithm",
     "discover",
     "judge",
-    "open_for_spark",
     "prepare",
     "update",
 ]
@@ -110,7 +108,7 @@ def discover(
     >>> discover(claims, "majority-vote").truths["value"].to_list()
     ['1']
     """
-    engine = _engine_for(claims, engine)
+    engine = engine_for(claims, engine)
     chosen = None if algorithm is None else chosen_algorithm(algorithm, seed, engine)
     _check_min_plausibility(min_plausibility)
     tell = progress or say_nothing
@@ -133,7 +131,7 @@ def discover(
 class Prepared:
     """Claims ready for any algorithm: read, encoded, with what is known of them."""
 
-    table: ClaimsTable | ClaimsStream | SparkClaims
+    table: Claims
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
@@ -152,9 +150,9 @@ def prepare(
     engine: Engine | None = None,
 ) -> Prepared:
     """Read and encode claims, once for any number of algorithms."""
-    clock, engine = _Clock(), _engine_for(claims, engine)
+    clock, engine = _Clock(), engine_for(claims, engine)
     tell("reading", 0, 1)
-    table = _as_table(claims, columns, kind, normalise, engine)
+    table = _opened(claims, columns, kind, normalise, engine)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
     encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
@@ -169,6 +167,21 @@ def prepare(
     }
     notes = (*table.notes, *encoded.notes, *known_notes)
     return Prepared(table, encoded, notes, clock.laps, engine)
+
+
+def _opened(
+    claims: object,
+    columns: Mapping[str, str] | None,
+    kind: Kind | None,
+    normalise: Normalise,
+    engine: Engine,
+) -> Claims:
+    if not isinstance(claims, Claims):
+        how = HowToRead(columns=columns or {}, kind=kind or "categorical", normalise=normalise)
+        return opened(claims, how, engine)
+    if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
+        raise ParameterError("columns, kind and normalise were settled when the claims were read")
+    return claims
 
 
 def answer(
@@ -253,7 +266,7 @@ def judge(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.judge`: an answer without learning."""
-    tell, engine = progress or say_nothing, _engine_for(claims, engine)
+    tell, engine = progress or say_nothing, engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     clock, encoded, algorithm = _Clock(), prepared.encoded, fitted.algorithm
     state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
@@ -279,7 +292,7 @@ def update(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.update`: go on learning from new claims."""
-    tell, engine = progress or say_nothing, _engine_for(claims, engine)
+    tell, engine = progress or say_nothing, engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
@@ -292,23 +305,9 @@ def _prepare_for(
     tell: Progress,
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
-    if _is_for_spark(claims, engine):
-        claims = open_for_spark(
-            claims, columns or fitted.columns, fitted.kind, normalise=False, engine=engine
-        )
-        if fitted.normalisation is not None:
-            claims = claims.normalised_as(fitted.normalisation, fitted.values)
-    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
-        claims = open_claims_like(
-            claims,
-            columns=columns or fitted.columns,
-            kind=fitted.kind,
-            normalisation=fitted.normalisation,
-            like=fitted.values,
-            memory=getattr(engine, "allowed", None),
-        )
-    elif claims.kind != fitted.kind:
+    if isinstance(claims, Claims) and claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
+    claims = opened(claims, HowToRead(columns=columns or {}), engine, like=fitted)
     prepared = prepare(claims, tell=tell, engine=engine)
     if prepared.encoded.names.n_open and not fitted.names.n_open:
         raise TooLarge(
@@ -401,70 +400,6 @@ def chosen_algorithm(
     if seed is None or "seed" not in (field.name for field in fields(chosen)):  # type: ignore[arg-type]
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]
-
-
-def _as_table(
-    claims: object,
-    columns: Mapping[str, str] | None,
-    kind: Kind | None,
-    normalise: Normalise,
-    engine: Engine,
-) -> ClaimsTable | ClaimsStream | SparkClaims:
-    usual: Kind = "categorical"
-    if _is_for_spark(claims, engine):
-        return open_for_spark(claims, columns, kind or usual, normalise, engine)
-    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
-        return open_claims(
-            claims,
-            columns=columns,
-            kind=kind or usual,
-            normalise=normalise,
-            memory=getattr(engine, "allowed", None),
-        )
-    if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
-        raise ParameterError("columns, kind and normalise were settled when the claims were read")
-    return claims
-
-
-# --- Spark ----------------------------------------------------------------------------------------
-
-
-def _engine_for(claims: object, engine: Engine | None) -> Engine:
-    """The engine that was asked for; that of a Spark frame is the frame's own."""
-    if engine is not None and not all(hasattr(engine, part) for part in ("encode", "hold")):
-        raise ParameterError(f"engine must be an engine, such as Local(threads=2), got {engine!r}")
-    if not is_spark_frame(claims):
-        return engine or Local()
-    if engine is None or (isinstance(engine, Spark) and engine.session is None):
-        own = claims.sparkSession  # type: ignore[attr-defined]
-        return replace(engine or Spark(), session=own)
-    if not isinstance(engine, Spark):
-        raise ParameterError(
-            "the work on a Spark frame is done where it lives: leave out engine, or give "
-            "veracity.Spark(...); to work here, give frame.toPandas() or frame.toArrow()"
-        )
-    return engine
-
-
-def _is_for_spark(claims: object, engine: Engine) -> bool:
-    return is_spark_frame(claims) or (
-        isinstance(engine, Spark) and isinstance(claims, str | os.PathLike)
-    )
-
-
-def open_for_spark(
-    claims: object,
-    columns: Mapping[str, str] | None,
-    kind: Kind,
-    normalise: Normalise,
-    engine: Engine,
-    encoding: str = "utf-8",
-) -> SparkClaims:
-    """Find claims that Spark is to read; to normalise, their different values come here."""
-    assert isinstance(engine, Spark)
-    session = None if is_spark_frame(claims) else engine.started()
-    found = open_on_spark(claims, session, columns=columns, kind=kind, encoding=encoding)
-    return found if normalise is False else found.normalised(normalise)
 
 
 def _check_min_plausibility(min_plausibility: float | None) -> None:

@@ -87,11 +87,16 @@ class ClaimsTable:
 
 
 def find_columns(
-    found: Sequence[str], wanted: Sequence[str], *, given: Mapping[str, str], origin: str
+    found: Sequence[str],
+    wanted: Sequence[str],
+    *,
+    given: Mapping[str, str],
+    likely: Mapping[str, str] | None = None,
+    origin: str,
 ) -> dict[str, str]:
     """Which of the columns `found` plays which wanted part.
 
-    Columns the user named come first, then columns of the very name, then usual names.
+    Columns the user named come first, then likely ones, columns of the very name, usual names.
 
     >>> wanted = ["source", "entity", "value"]
     >>> find_columns(["Website", "id", "value"], wanted, given={}, origin="claims.csv")
@@ -100,9 +105,10 @@ def find_columns(
     parts = _checked(given, found, wanted, origin)
     by_lower_name = {name.strip().lower(): name for name in reversed(found)}
     by_lower_name |= {name: name for name in found}  # the very name comes before other spellings
-    for names_of_part in ({part: (part,) for part in wanted}, USUAL_NAMES):
+    first = {part: (name,) for part, name in (likely or {}).items() if name in found}
+    for names_of_part in (first, {part: (part,) for part in wanted}, USUAL_NAMES):
         for part in wanted:
-            free = [by_lower_name[n] for n in names_of_part[part] if n in by_lower_name]
+            free = [by_lower_name[n] for n in names_of_part.get(part, ()) if n in by_lower_name]
             choice = next((name for name in free if name not in parts.values()), None)
             if part not in parts and choice is not None:
                 parts[part] = choice

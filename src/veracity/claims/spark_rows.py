@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from veracity.claims.how import HowToRead
 from veracity.claims.normalise import (
     ADVICE,
     BYTES_PER_VALUE,
@@ -18,7 +19,7 @@ from veracity.claims.normalise import (
     Rewriting,
     detect,
 )
-from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind, find_columns
+from veracity.claims.schema import Kind, find_columns
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES, name_of
 from veracity.io.frames import FrameKind, is_spark_frame
@@ -97,15 +98,12 @@ class SparkClaims:
 def open_on_spark(
     data: Any,  # noqa: ANN401 - a Spark frame, or a path
     session: Any = None,  # noqa: ANN401 - a SparkSession
+    how: HowToRead | None = None,
     *,
-    columns: Mapping[str, str] | None = None,
-    kind: Kind = "categorical",
-    encoding: str = "utf-8",
     what: str = "claims",
 ) -> SparkClaims:
     """Find the claims in a Spark frame, or in the files at a path that Spark can read."""
-    if kind not in KINDS:
-        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    how = how or HowToRead()
     if is_spark_frame(data):
         if ".connect." in type(data).__module__:
             raise ParameterError(
@@ -116,18 +114,18 @@ def open_on_spark(
     else:
         origin = os.fspath(data)
         is_here = Path(origin).exists()  # Spark would look for it from where Java was started
-        frame = _read(session, str(Path(origin).absolute()) if is_here else origin, encoding)
-    wanted = CLAIM_COLUMNS[kind] if what == "claims" else CLAIM_COLUMNS[kind][1:]
-    found, notes = _chosen(frame, wanted, columns or {}, origin)
-    return SparkClaims(found[0], kind, origin, found[1], tuple(notes), encoding)
+        frame = _read(session, str(Path(origin).absolute()) if is_here else origin, how.encoding)
+    wanted = how.parts if what == "claims" else how.parts[1:]
+    found, columns, notes = _chosen(frame, wanted, how, origin)
+    return SparkClaims(found, how.kind, origin, columns, tuple(notes), how.encoding)
 
 
 def _chosen(
-    frame: Frame, wanted: Sequence[str], given: Mapping[str, str], origin: str
-) -> tuple[tuple[Frame, dict[str, str]], list[str]]:
-    """The wanted columns, under the names we give them; and which ones they are."""
+    frame: Frame, wanted: Sequence[str], how: HowToRead, origin: str
+) -> tuple[Frame, dict[str, str], list[str]]:
+    """The wanted columns, under the names we give them; which have other names; and notes."""
     types = {own.name: own.dataType for own in frame.schema.fields}
-    chosen = find_columns(list(types), wanted, given=given, origin=origin)
+    chosen = find_columns(list(types), wanted, given=how.columns, likely=how.likely, origin=origin)
     notes = []
     for part, name in chosen.items():
         if types[name].typeName() in NESTED:
@@ -135,13 +133,13 @@ def _chosen(
                 f"{origin}: column '{name}' ({part}) holds {types[name].simpleString()}, not plain "
                 "values; turn it into text or numbers first"
             )
-        if name != part and part not in given:
+        if name not in (part, how.columns.get(part), how.likely.get(part)):
             notes.append(f"column '{name}' is taken as the {part}")
     columns = [frame[_quoted(name)].alias(part) for part, name in chosen.items()]
     found = frame.select(*columns)
     if "attribute" in chosen:
         found = _with_attributes(found, types[chosen["attribute"]].typeName() == "string")
-    return (found, {part: chosen[part] for part in chosen}), notes
+    return found, {part: name for part, name in chosen.items() if name != part}, notes
 
 
 def _with_attributes(frame: Frame, is_text: bool) -> Frame:

@@ -15,6 +15,7 @@ from veracity.cli.options import (
     SHARE,
     chosen_claims,
     chosen_engine,
+    chosen_reading,
     columns_option,
     database_options,
     encoding_option,
@@ -29,7 +30,6 @@ from veracity.cli.options import (
     min_plausibility_option,
     normalise_options,
     number_option,
-    opened,
     out_option,
     seed_option,
     spill_option,
@@ -168,12 +168,14 @@ def compare(
     An algorithm that fails is shown as failed, with its reason.
     """
     from veracity.inspect.comparison import compare as compare_algorithms
+    from veracity.opening import opened
     from veracity.show.plot import plot_comparison, save_figure
     from veracity.show.terminal import at_work, print_json, show_comparison
 
     engine, given = chosen_engine(options), chosen_claims(path, options)
+    how = chosen_reading(options)
     with at_work() as progress:
-        claims = opened(given, engine, options)
+        claims = opened(given, how, engine)
         found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
         save_figure(plot_comparison(found), figure)
@@ -290,6 +292,7 @@ def _discover(
     from veracity.algorithms import Prior
     from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
     from veracity.discovery import discover as discover_truths
+    from veracity.opening import opened
     from veracity.show.terminal import at_work
 
     engine, name = chosen_engine(options), options.pop("algorithm")
@@ -298,6 +301,7 @@ def _discover(
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
+    how = chosen_reading(options)
     with at_work() as progress:
-        claims = opened(given, engine, options)
+        claims = opened(given, how, engine)
         return discover_truths(claims, algorithm, engine=engine, progress=progress, **options)

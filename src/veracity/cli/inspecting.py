@@ -8,7 +8,7 @@ import click
 
 from veracity.cli.options import (
     chosen_claims,
-    chosen_normalise,
+    chosen_reading,
     columns_option,
     database_options,
     encoding_option,
@@ -31,19 +31,20 @@ __all__ = ["check", "profile"]
 @encoding_option
 @normalise_options
 @json_option
-def profile(path: str, truth: str | None, encoding: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Tell what the claims are like, before anything is discovered.
 
     PATH is what discover takes. How many claims, sources and items there are, how far they are in
     conflict, how accurate sources are where truth is known, and which sources look like copies.
     """
-    from veracity.claims.read import read_claims
+    from veracity.engines import Local
     from veracity.inspect.profiling import profile as profile_claims
+    from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_profile
 
-    normalise, given = chosen_normalise(options), chosen_claims(path, options)
+    given, how = chosen_claims(path, options), chosen_reading(options)
     with at_work() as progress:
-        claims = read_claims(given, encoding=encoding, normalise=normalise, **options)
+        claims = opened(given, how, Local())
         found = profile_claims(claims, truth, progress=progress)
     if as_json:
         tables = {"by_attribute": found.by_attribute, "by_source": found.by_source}
@@ -63,19 +64,20 @@ def profile(path: str, truth: str | None, encoding: str, as_json: bool, **option
 @known_option
 @normalise_options
 @json_option
-def check(path: str, known: str | None, encoding: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def check(path: str, known: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Check whether the claims can tell who is right.
 
     PATH is what discover takes. Each warning says what was seen, what it means and what would help;
     how far the answer differs from a vote is told as well.
     """
-    from veracity.claims.read import read_claims
+    from veracity.engines import Local
     from veracity.inspect.checking import check as check_claims
+    from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_health
 
-    normalise, given = chosen_normalise(options), chosen_claims(path, options)
+    given, how = chosen_claims(path, options), chosen_reading(options)
     with at_work() as progress:
-        claims = read_claims(given, encoding=encoding, normalise=normalise, **options)
+        claims = opened(given, how, Local())
         health = check_claims(claims, known=known, progress=progress)
     if as_json:
         differs = health.against_vote

@@ -23,6 +23,7 @@ __all__ = [
     "chosen_claims",
     "chosen_engine",
     "chosen_normalise",
+    "chosen_reading",
     "columns_option",
     "database_options",
     "encoding_option",
@@ -37,7 +38,6 @@ __all__ = [
     "min_plausibility_option",
     "normalise_options",
     "number_option",
-    "opened",
     "out_option",
     "seed_option",
     "spill_option",
@@ -258,24 +258,15 @@ def chosen_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when
     return Spark(master=master or "local[*]")
 
 
-def opened(path: str, engine: Any, options: dict[str, Any]) -> Any:  # noqa: ANN401
-    """The claims at a path, to be read by the engine."""
-    from veracity.claims.read import open_claims
-    from veracity.discovery import open_for_spark
-    from veracity.engines import Local
+def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when it is needed
+    """How the options say that claims are to be read."""
+    from veracity.claims.how import HowToRead
 
-    columns, kind, encoding = (options.pop(name) for name in ("columns", "kind", "encoding"))
-    normalise = chosen_normalise(options)
-    if isinstance(engine, Local):
-        return open_claims(
-            path,
-            columns=columns,
-            kind=kind,
-            encoding=encoding,
-            normalise=normalise,
-            memory=engine.allowed,
-        )
-    return open_for_spark(path, columns, kind, normalise, engine, encoding)
+    names = ("kind", "encoding")
+    given: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
+    if "normalise" in options:
+        given["normalise"] = chosen_normalise(options)
+    return HowToRead(columns=options.pop("columns") or {}, **given)
 
 
 def use_threads(threads: int | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ __all__ = [
     "paths_of",
     "reading_file",
     "reading_frame",
+    "reading_part",
 ]
 
 BYTES_PER_ROW = 200
@@ -168,7 +170,7 @@ def batches_of(part: Part) -> Iterator[pl.DataFrame]:
     if isinstance(part.rows, StreamedRows):
         yield from part.rows.batches()
         return
-    with reading_frame(part.origin) if part.path is None else reading_file(part.path):
+    with reading_part(part):
         if part.path is None:
             yield from part.rows.collect().iter_slices(ROWS_PER_BATCH)
             return
@@ -197,6 +199,11 @@ def has_null(part: Part, name: str) -> bool:
 def _first_batch(part: Part, rows: pl.LazyFrame) -> pl.DataFrame:
     """The first batch of what was made of the rows of a part."""
     return next(batches_of(part._replace(rows=rows)))
+
+
+def reading_part(part: Part) -> AbstractContextManager[None]:
+    """What goes wrong while a part is read is told with its name, and what to do."""
+    return reading_frame(part.origin) if part.path is None else reading_file(part.path)
 
 
 @contextlib.contextmanager
