@@ -12,7 +12,7 @@ import numpy as np
 from veracity.algorithms import Algorithm, algorithm_named
 from veracity.claims.block import FloatArray
 from veracity.claims.encode import Encoded
-from veracity.claims.how import HowToRead
+from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import ClaimsTable, Kind
@@ -53,7 +53,7 @@ USUAL_ALGORITHM: dict[Kind, str] = {
 """What answers where no algorithm is named."""
 
 
-def discover(
+def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     claims: object,
     algorithm: Algorithm[Any] | str | None = None,
     *,
@@ -61,6 +61,8 @@ def discover(
     kind: Kind | None = None,
     known: object | None = None,
     normalise: Normalise = False,
+    wide: Wide | None = None,
+    source_from: SourceFrom | None = None,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -89,6 +91,11 @@ def discover(
         Whether values that mean the same, such as ``7:05 PM`` and ``19:05``, are brought to one
         spelling; or what the values of some attributes are, e.g. ``{"departure": "time"}``, the
         others being found out. `Result.changes` tells what was changed.
+    wide
+        "attributes" if a row is all that a source says of an entity, with a column for each
+        attribute; "sources" if there is a column for each source. Found out where it is plain.
+    source_from
+        "filename" if each file is a source, "sheet" if each sheet of a workbook is one.
     min_plausibility
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -118,6 +125,8 @@ def discover(
         kind=kind,
         known=known,
         normalise=normalise,
+        wide=wide,
+        source_from=source_from,
         tell=tell,
         engine=engine,
     )
@@ -145,14 +154,14 @@ def prepare(
     columns: Mapping[str, str] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
-    normalise: Normalise = False,
     tell: Progress = say_nothing,
     engine: Engine | None = None,
+    **how: Any,  # noqa: ANN401 - as `HowToRead` takes it
 ) -> Prepared:
     """Read and encode claims, once for any number of algorithms."""
     clock, engine = _Clock(), engine_for(claims, engine)
     tell("reading", 0, 1)
-    table = _opened(claims, columns, kind, normalise, engine)
+    table = _opened(claims, engine, columns=columns, kind=kind, **how)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
     encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
@@ -169,17 +178,11 @@ def prepare(
     return Prepared(table, encoded, notes, clock.laps, engine)
 
 
-def _opened(
-    claims: object,
-    columns: Mapping[str, str] | None,
-    kind: Kind | None,
-    normalise: Normalise,
-    engine: Engine,
-) -> Claims:
+def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
+    given = {name: value for name, value in how.items() if value is not None}
     if not isinstance(claims, Claims):
-        how = HowToRead(columns=columns or {}, kind=kind or "categorical", normalise=normalise)
-        return opened(claims, how, engine)
-    if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
+        return opened(claims, HowToRead(**given), engine)
+    if given.pop("kind", claims.kind) != claims.kind or given.pop("normalise", False) or given:
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims
 

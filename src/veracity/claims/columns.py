@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from veracity.claims.checking import plain
-from veracity.claims.how import HowToRead
-from veracity.claims.schema import find_columns
-from veracity.errors import BadValue
-from veracity.io.databases import Selection, StreamedRows, is_address, selection_of
+from veracity.claims.how import HowToRead, Wide
+from veracity.claims.schema import lacking_parts, listed, recognised
+from veracity.claims.wide import SAMPLE, Seen, Shape, Unpivoted, shape_of
+from veracity.errors import BadValue, MissingColumn, ParameterError
+from veracity.io.batched import BatchedRows
+from veracity.io.databases import Selection, StreamedRows, column_names, is_address, selection_of
 from veracity.io.files import (
+    TABLE_SUFFIXES,
     Part,
     as_polars,
     batches_of,
@@ -37,13 +42,12 @@ def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
     selection = _selected(data)
     if selection is not None:
         return pl.concat(list(StreamedRows.of(selection).batches()))
-    if not isinstance(data, str | os.PathLike):
+    if not _are_paths(data):
         with reading_frame(name_of(data)):
             return as_polars(data)[0].collect()
-    parts = []
-    for path in paths_of(os.fspath(data)):
-        with reading_file(path):
-            parts.append(Part(open_file(path, encoding), str(path), path))
+    how = HowToRead(encoding=encoding)
+    paths = [path for origin in _origins(data) for path in paths_of(origin)]
+    parts = [_file(path, how) for path in paths]
     return pl.concat([rows for part in _alike(parts, []) for rows in batches_of(part)])
 
 
@@ -60,31 +64,89 @@ class Opened(NamedTuple):
 
 def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     """Find the wanted columns in each part of what was handed over."""
-    origin, frame_kind, whole = _whole(data, how)
+    origin, frame_kind, whole = _whole(data, wanted, how)
     notes: list[str] = []
     columns: dict[str, str] = {}
-    parts = []
+    parts, wide = [], how.wide
+    inner = [part for part in wanted if part != "source" or how.source_from is None]
     for part in whole:
         with reading_part(part):
-            found = _chosen(part, wanted, how, notes)
-            parts.append(found.part)
-            columns = found.columns | columns
-    return Opened(origin, frame_kind, _with_attributes(_alike(parts, notes)), notes, columns)
+            found = _chosen(part, inner, how, notes, wide)
+        parts.append(found.part)
+        columns = {own: name for own, name in found.shape.keys.items() if name != own} | columns
+        wide = found.shape.wide  # what cannot be told of a further file is as in this one
+    parts = _with_attributes(_alike(parts, notes))
+    if how.source_from is not None and "source" in wanted:
+        parts = _named_by_place(parts, how, notes)
+    return Opened(origin, frame_kind, parts, notes, columns)
 
 
-def _whole(data: object, how: HowToRead) -> tuple[str, FrameKind, Iterator[Part]]:
+def _named_by_place(parts: list[Part], how: HowToRead, notes: list[str]) -> list[Part]:
+    """The parts with the names of their files as the source."""
+    if any(part.path is None for part in parts):
+        raise ParameterError(
+            f"{parts[0].origin}: source_from={how.source_from!r} is for files, and this is none"
+        )
+    names = _names_of([part.path for part in parts if part.path is not None])
+    notes.append(f"each file is a source: {listed(names)}")
+    found = []
+    for part, name in zip(parts, names, strict=True):
+        columns = map(pl.col, part.rows.collect_schema().names())
+        found.append(part._replace(rows=part.rows.select([pl.lit(name).alias("source"), *columns])))
+    return found
+
+
+def _names_of(paths: Sequence[Path]) -> list[str]:
+    """What files are called, without endings; where two are called the same, with their folders."""
+    names = [_without_endings(path.name) for path in paths]
+    if len(set(names)) == len(names):
+        return names
+    folder = Path(os.path.commonpath([path.parent for path in paths]))
+    found = [path.parent.relative_to(folder) / _without_endings(path.name) for path in paths]
+    return [path.as_posix() for path in found]
+
+
+def _without_endings(name: str) -> str:
+    """The name of a file without those endings that say what it is.
+
+    >>> _without_endings("orbitz.com.csv.gz")
+    'orbitz.com'
+    """
+    name = name.removesuffix(".gz")
+    return Path(name).stem if name.lower().endswith(TABLE_SUFFIXES) else name
+
+
+def _whole(
+    data: object, wanted: Sequence[str], how: HowToRead
+) -> tuple[str, FrameKind, Iterator[Part]]:
     """Where the data come from, their kind, and their parts with all columns, one by one."""
     selection = _selected(data)
     if selection is not None:
-        rows = Part(StreamedRows.of(selection), selection.name)
-        return selection.name, "polars", iter([rows])
-    if not isinstance(data, str | os.PathLike):
+        name, found = selection.name, column_names(selection)
+        chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
+        is_long = how.wide is None and not lacking_parts(chosen, wanted)
+        rows = StreamedRows.of(selection, chosen.values() if is_long else None)
+        return name, "polars", iter([Part(rows, name)])
+    if not _are_paths(data):
         name = name_of(data)
         with reading_frame(name):
             frame, frame_kind = as_polars(data)
         return name, frame_kind, iter([Part(frame, name)])
-    origin = os.fspath(data)
-    return origin, "polars", (_file(path, how) for path in paths_of(origin))
+    origins = _origins(data)
+    paths = [path for origin in origins for path in paths_of(origin)]
+    more = f" and {len(origins) - 1} more" if len(origins) > 1 else ""
+    return origins[0] + more, "polars", (_file(path, how) for path in paths)
+
+
+def _are_paths(data: object) -> bool:
+    """Whether it is a path, or a list of them."""
+    if isinstance(data, list | tuple) and data:
+        return all(isinstance(one, str | os.PathLike) for one in data)
+    return isinstance(data, str | os.PathLike)
+
+
+def _origins(data: Any) -> list[str]:  # noqa: ANN401 - a path, or a list of them
+    return list(map(os.fspath, data)) if isinstance(data, list | tuple) else [os.fspath(data)]
 
 
 def _file(path: Path, how: HowToRead) -> Part:
@@ -99,29 +161,56 @@ def _selected(data: object) -> Selection | None:
     return selection_of(data) if isinstance(data, str) and is_address(data) else None
 
 
-class Chosen(NamedTuple):
-    """A part with the wanted columns only, and those of them that have other names."""
+def _chosen(
+    part: Part, wanted: Sequence[str], how: HowToRead, notes: list[str], wide: Wide | None
+) -> Chosen:
+    """Keep the wanted columns, under the names we give them; a wide table becomes long.
 
-    part: Part
-    columns: dict[str, str]
-
-
-def _chosen(part: Part, wanted: Sequence[str], how: HowToRead, notes: list[str]) -> Chosen:
-    """Keep the wanted columns, under the names we give them."""
+    `wide` says what the table is if that cannot be told.
+    """
     found = part.rows.collect_schema()
-    chosen = find_columns(
-        found.names(), wanted, given=how.columns, likely=how.likely, origin=part.origin
-    )
-    for own, name in chosen.items():
+    table = Seen(part.origin, found.names(), wanted, partial(_sample, part))
+    try:
+        shape = shape_of(table, how, notes)
+    except MissingColumn:
+        if wide is None:
+            raise
+        shape = shape_of(table, replace(how, wide=wide), notes)
+    for own, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
         _check_plain(part.origin, own, name, found[name])
+    for own, name in shape.keys.items():
         if name not in (own, how.columns.get(own), how.likely.get(own)):
             notes.append(f"column '{name}' is taken as the {own}")
-    kept = [plain(name, found[name]).alias(own) for own, name in chosen.items()]
-    rows = part.rows.select(kept)
+    if not shape.is_wide:
+        kept = [plain(name, found[name]).alias(own) for own, name in shape.keys.items()]
+        return Chosen(_at_hand(part, part.rows.select(kept)), shape)
+    names = [*shape.keys.values(), *shape.spread]
+    whole = _at_hand(part, part.rows.select(map(pl.col, names)))
+    dtypes = pl.Schema({name: found[name] for name in names})
+    in_order = [pl.col(own) for own in wanted if own in (*shape.keys, *shape[2:])]
+    claims = Unpivoted(whole, shape, dtypes).select(in_order)
+    return Chosen(part._replace(rows=claims), shape)
+
+
+class Chosen(NamedTuple):
+    """A part with the wanted columns only, and what they were found to be."""
+
+    part: Part
+    shape: Shape
+
+
+def _sample(part: Part) -> pl.DataFrame:
+    """The first rows."""
+    if isinstance(part.rows, pl.LazyFrame):
+        return part.rows.head(SAMPLE).collect()
+    return next(part.rows.batches()).head(SAMPLE)
+
+
+def _at_hand(part: Part, rows: pl.LazyFrame | BatchedRows) -> Part:
+    """The part with these rows; those of a frame are taken now, to tell what is wrong with them."""
     if part.path is None and isinstance(rows, pl.LazyFrame):
-        rows = rows.collect().lazy()  # a frame is at hand: what is wrong with it is told now
-    columns = {own: name for own, name in chosen.items() if name != own}
-    return Chosen(part._replace(rows=rows), columns)
+        rows = rows.collect().lazy()
+    return part._replace(rows=rows)
 
 
 def _check_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None:

@@ -19,7 +19,7 @@ from veracity.claims.checking import (
     with_numbers,
 )
 from veracity.claims.columns import open_parts
-from veracity.claims.how import HowToRead
+from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.schema import ClaimsTable, Kind
@@ -187,6 +187,8 @@ def read_claims(
     kind: Kind = "categorical",
     encoding: str = "utf-8",
     normalise: Normalise = False,
+    wide: Wide | None = None,
+    source_from: SourceFrom | None = None,
 ) -> ClaimsTable:
     """Read claims from a path, a frame or anything with an Arrow stream.
 
@@ -205,8 +207,20 @@ def read_claims(
     normalise
         Whether values that mean the same are brought to one spelling; or what the values of some
         attributes are, e.g. ``{"departure": "time"}``, the others being found out.
+    wide
+        "attributes" if a row is all that a source says of an entity, with a column for each
+        attribute; "sources" if there is a column for each source. Found out where it is plain.
+    source_from
+        "filename" if each file is a source, "sheet" if each sheet of a workbook is one.
     """
-    how = HowToRead(columns=columns or {}, kind=kind, encoding=encoding, normalise=normalise)
+    how = HowToRead(
+        columns=columns or {},
+        kind=kind,
+        encoding=encoding,
+        normalise=normalise,
+        wide=wide,
+        source_from=source_from,
+    )
     began = time.perf_counter()
     return _read(ClaimsStream(data, how), how, began)
 

@@ -34,6 +34,7 @@ from veracity.cli.options import (
     seed_option,
     spill_option,
     split_names,
+    table_options,
     threads_option,
     to_option,
     use_threads,
@@ -62,8 +63,7 @@ SYNTHETIC_FILE = "synthetic.json"
     f"{', '.join(ALGORITHM_NAMES)}.",
 )
 @kind_option
-@columns_option
-@encoding_option
+@table_options
 @known_option
 @normalise_options
 @click.option(
@@ -144,8 +144,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
     help="Which ones; all that are for this kind of claims by default.",
 )
 @kind_option
-@columns_option
-@encoding_option
+@table_options
 @known_option
 @normalise_options
 @seed_option

@@ -9,14 +9,13 @@ import click
 from veracity.cli.options import (
     chosen_claims,
     chosen_reading,
-    columns_option,
     database_options,
-    encoding_option,
     example,
     json_option,
     kind_option,
     known_option,
     normalise_options,
+    table_options,
 )
 
 __all__ = ["check", "profile"]
@@ -27,8 +26,7 @@ __all__ = ["check", "profile"]
 @database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths: accuracies are told, too.")
 @kind_option
-@columns_option
-@encoding_option
+@table_options
 @normalise_options
 @json_option
 def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
@@ -59,8 +57,7 @@ def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None
 @click.argument("path")
 @database_options
 @kind_option
-@columns_option
-@encoding_option
+@table_options
 @known_option
 @normalise_options
 @json_option

@@ -11,9 +11,7 @@ from veracity.cli.options import (
     chosen_claims,
     chosen_engine,
     chosen_reading,
-    columns_option,
     database_options,
-    encoding_option,
     engine_options,
     example,
     force_all_option,
@@ -22,6 +20,7 @@ from veracity.cli.options import (
     min_plausibility_option,
     out_option,
     spill_option,
+    table_options,
     threads_option,
     to_option,
     use_threads,
@@ -60,7 +59,7 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
 def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     for option in (
         json_option, force_all_option, spill_option, memory_option, threads_option,
-        min_plausibility_option, encoding_option, columns_option, to_option, out_option,
+        min_plausibility_option, table_options, to_option, out_option,
         database_options,
     ):  # fmt: skip
         command = option(command)

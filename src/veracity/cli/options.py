@@ -42,6 +42,7 @@ __all__ = [
     "seed_option",
     "spill_option",
     "split_names",
+    "table_options",
     "threads_option",
     "to_option",
     "use_threads",
@@ -133,6 +134,19 @@ columns_option = click.option(
 encoding_option = click.option(
     "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
 )
+_wide_option = click.option(
+    "--wide",
+    type=click.Choice(["attributes", "sources"]),
+    metavar="BY",
+    help="Of a wide table, what each further column is: attributes, or sources. Found out where it "
+    "is plain.",
+)
+_source_from_option = click.option(
+    "--source-from",
+    type=click.Choice(["filename", "sheet"]),
+    metavar="PLACE",
+    help="What names the source where no column does: filename, or sheet.",
+)
 _table_option = click.option(
     "--table", metavar="TABLE", help="Of a database: the table or view that has the claims."
 )
@@ -166,6 +180,13 @@ def chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch
     """What `normalise_options` gave, as ``read_claims`` takes it."""
     is_wanted, kinds = options.pop("normalise"), options.pop("value_kinds")
     return is_wanted if kinds is None else kinds
+
+
+def table_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    """What the columns of a table are, and how its text is written."""
+    for option in (encoding_option, _source_from_option, _wide_option, columns_option):
+        command = option(command)
+    return command
 
 
 def database_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
@@ -262,7 +283,7 @@ def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded whe
     """How the options say that claims are to be read."""
     from veracity.claims.how import HowToRead
 
-    names = ("kind", "encoding")
+    names = ("kind", "encoding", "wide", "source_from")
     given: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
     if "normalise" in options:
         given["normalise"] = chosen_normalise(options)
