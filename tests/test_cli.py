@@ -219,7 +219,7 @@ def test_an_error_of_the_system_is_called_what_it_is(folder, monkeypatch, error,
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("veracity.claims.read.open_claims", fail)
+    monkeypatch.setattr("veracity.opening.open_claims", fail)
     assert f"error: {sentence}" in vote("claims.csv", code=1)
 
 
@@ -546,7 +546,7 @@ def test_too_little_memory_gets_one_sentence(monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("veracity.claims.read.open_claims", fail)
+    monkeypatch.setattr("veracity.opening.open_claims", fail)
     assert_refused(run("discover", "claims.csv", code=1), "out of memory")
 
 

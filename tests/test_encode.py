@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 import veracity
 from claims import as_block, as_encoded, value_rows
 from veracity.claims.encode import encode
+from veracity.claims.how import HowToRead
 from veracity.claims.numbering import Hashes
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
@@ -217,7 +218,7 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
     for few in (10_000, 10):
         monkeypatch.setattr("veracity.claims.encode.FEW", few)
         monkeypatch.setattr("veracity.kernels.loading.FEW", few)
-        parts = encode(open_claims(tmp_path))
+        parts = encode(open_claims(tmp_path, HowToRead()))
         assert parts.names.sources.equals(whole.names.sources)
         assert parts.facts.equals(whole.facts)
         assert (parts.blocks[0].source_of_support == whole.blocks[0].source_of_support).all()

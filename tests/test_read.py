@@ -15,7 +15,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import veracity
-from veracity.claims.read import read_claims, read_table, read_truth
+from veracity.claims.columns import read_table
+from veracity.claims.how import HowToRead
+from veracity.claims.read import read_claims
+from veracity.claims.truths import read_truth
 from veracity.errors import (
     BadValue,
     InputError,
@@ -581,19 +584,19 @@ def test_what_is_no_table_of_claims_is_refused_in_one_sentence(nonsense):
 
 
 def test_truths_that_lack_something_are_left_out():
-    truths, notes = read_truth(frame(value=["1", "", None]), kind="categorical")
+    truths, notes = read_truth(frame(value=["1", "", None]), HowToRead())
     assert truths.rows() == [("x", "1")]
     assert notes == ["2 rows without a value are left out"]
 
 
 def test_truths_without_a_value_column_are_refused_with_those_found():
     with pytest.raises(MissingColumn, match="no column 'value' among 'entity', 'price'"):
-        read_truth(pl.DataFrame({"entity": ["x"], "price": [1]}), kind="categorical")
+        read_truth(pl.DataFrame({"entity": ["x"], "price": [1]}), HowToRead())
 
 
 def test_no_truths_are_an_error():
     with pytest.raises(NoClaims, match="no truths in it"):
-        read_truth(frame(value=[None, None, None]), kind="categorical")
+        read_truth(frame(value=[None, None, None]), HowToRead())
 
 
 def test_any_table_can_be_read_with_all_its_columns(tmp_path):

@@ -7,14 +7,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from veracity.claims.schema import CLAIM_COLUMNS, KINDS, comparable, find_columns, numbers_in
+from veracity.claims.how import HowToRead
+from veracity.claims.schema import CLAIM_COLUMNS, KINDS, comparable, numbers_in
+from veracity.claims.wide import Seen, shape_of
 from veracity.errors import MissingColumn, ParameterError
 
 VALUES = CLAIM_COLUMNS["categorical"]
 
 
 def columns_of(found, given=None, wanted=VALUES):
-    return find_columns(found, wanted, given=given or {}, origin="claims.csv")
+    table = Seen("claims.csv", found, wanted, lambda: pl.DataFrame(schema=dict.fromkeys(found)))
+    return shape_of(table, HowToRead(columns=given or {}), []).keys
 
 
 def test_every_kind_of_claims_has_its_columns():

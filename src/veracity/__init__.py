@@ -18,7 +18,7 @@ from veracity._version import __version__
 from veracity.algorithms.catalogue import public_names
 
 if TYPE_CHECKING:
-    from veracity import errors, study, synthetic, testing
+    from veracity import errors, study, synthetic, tables, testing
     from veracity.algorithms.accu import Accu
     from veracity.algorithms.accu_copy import AccuCopy
     from veracity.algorithms.accu_sim import AccuSim
@@ -99,6 +99,7 @@ __all__ = [
     "read_database",
     "study",
     "synthetic",
+    "tables",
     "testing",
     "write_report",
 ]
@@ -128,7 +129,7 @@ _HOME = {
 }
 """Where each public name lives; it is loaded when first asked for."""
 
-_MODULES = ("errors", "study", "synthetic", "testing")
+_MODULES = ("errors", "study", "synthetic", "tables", "testing")
 
 __all__ += sorted(_HOME.keys() - set(__all__))  # noqa: PLE0605 - algorithms not spelt out above
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,14 +12,14 @@ import numpy as np
 from veracity.algorithms import Algorithm, algorithm_named
 from veracity.claims.block import FloatArray
 from veracity.claims.encode import Encoded
+from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
-from veracity.claims.read import ClaimsStream, open_claims, open_claims_like, read_truths_beside
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.claims.spark_rows import SparkClaims, open_on_spark
 from veracity.claims.survey import Survey
+from veracity.claims.truths import read_truths_beside
 from veracity.doubts import with_doubts
-from veracity.engines import Engine, Local
+from veracity.engines import Engine
 from veracity.engines.spark import Spark
 from veracity.errors import ParameterError, TooLarge
 from veracity.fit.answering import answered
@@ -28,7 +27,7 @@ from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, prior_rates, survey_of
 from veracity.fit.readings import decided
-from veracity.io.frames import is_spark_frame
+from veracity.opening import Claims, engine_for, opened
 from veracity.printing import counted
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
@@ -43,7 +42,6 @@ __all__ = [
     "chosen_algorithm",
     "discover",
     "judge",
-    "open_for_spark",
     "prepare",
     "update",
 ]
@@ -57,7 +55,7 @@ USUAL_ALGORITHM: dict[Kind, str] = {
 """What answers where no algorithm is named."""
 
 
-def discover(
+def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     claims: object,
     algorithm: Algorithm[Any] | str | None = None,
     *,
@@ -65,6 +63,8 @@ def discover(
     kind: Kind | None = None,
     known: object | None = None,
     normalise: Normalise = False,
+    wide: Wide | None = None,
+    source_from: SourceFrom | None = None,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -93,6 +93,11 @@ def discover(
         Whether values that mean the same, such as ``7:05 PM`` and ``19:05``, are brought to one
         spelling; or what the values of some attributes are, e.g. ``{"departure": "time"}``, the
         others being found out. `Result.changes` tells what was changed.
+    wide
+        "attributes" if a row is all that a source says of an entity, with a column for each
+        attribute; "sources" if there is a column for each source. Found out where it is plain.
+    source_from
+        "filename" if each file is a source, "sheet" if each sheet of a workbook is one.
     min_plausibility
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -112,7 +117,7 @@ def discover(
     >>> discover(claims, "majority-vote").truths["value"].to_list()
     ['1']
     """
-    engine = _engine_for(claims, engine)
+    engine = engine_for(claims, engine)
     chosen = None if algorithm is None else chosen_algorithm(algorithm, seed, engine)
     _check_min_plausibility(min_plausibility)
     tell = progress or say_nothing
@@ -122,6 +127,8 @@ def discover(
         kind=kind,
         known=known,
         normalise=normalise,
+        wide=wide,
+        source_from=source_from,
         tell=tell,
         engine=engine,
     )
@@ -135,7 +142,7 @@ def discover(
 class Prepared:
     """Claims ready for any algorithm: read, encoded, with what is known of them."""
 
-    table: ClaimsTable | ClaimsStream | SparkClaims
+    table: Claims
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
@@ -149,14 +156,14 @@ def prepare(
     columns: Mapping[str, str] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
-    normalise: Normalise = False,
     tell: Progress = say_nothing,
     engine: Engine | None = None,
+    **how: Any,  # noqa: ANN401 - as `HowToRead` takes it
 ) -> Prepared:
     """Read and encode claims, once for any number of algorithms."""
-    clock, engine = _Clock(), _engine_for(claims, engine)
+    clock, engine = _Clock(), engine_for(claims, engine)
     tell("reading", 0, 1)
-    table = _as_table(claims, columns, kind, normalise, engine)
+    table = _opened(claims, engine, columns=columns, kind=kind, **how)
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
     encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
@@ -171,6 +178,15 @@ def prepare(
     }
     notes = (*table.notes, *encoded.notes, *known_notes)
     return Prepared(table, encoded, notes, clock.laps, engine)
+
+
+def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
+    given = {name: value for name, value in how.items() if value is not None}
+    if not isinstance(claims, Claims):
+        return opened(claims, HowToRead(**given), engine)
+    if given.pop("kind", claims.kind) != claims.kind or given.pop("normalise", False) or given:
+        raise ParameterError("columns, kind and normalise were settled when the claims were read")
+    return claims
 
 
 def answer(
@@ -233,7 +249,7 @@ def judge(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.judge`: an answer without learning."""
-    tell, engine = progress or say_nothing, _engine_for(claims, engine)
+    tell, engine = progress or say_nothing, engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     clock, encoded, algorithm = _Clock(), prepared.encoded, fitted.algorithm
     state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
@@ -259,7 +275,7 @@ def update(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.update`: go on learning from new claims."""
-    tell, engine = progress or say_nothing, _engine_for(claims, engine)
+    tell, engine = progress or say_nothing, engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
@@ -272,23 +288,9 @@ def _prepare_for(
     tell: Progress,
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
-    if _is_for_spark(claims, engine):
-        claims = open_for_spark(
-            claims, columns or fitted.columns, fitted.kind, normalise=False, engine=engine
-        )
-        if fitted.normalisation is not None:
-            claims = claims.normalised_as(fitted.normalisation, fitted.values)
-    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
-        claims = open_claims_like(
-            claims,
-            columns=columns or fitted.columns,
-            kind=fitted.kind,
-            normalisation=fitted.normalisation,
-            like=fitted.values,
-            memory=getattr(engine, "allowed", None),
-        )
-    elif claims.kind != fitted.kind:
+    if isinstance(claims, Claims) and claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
+    claims = opened(claims, HowToRead(columns=columns or {}), engine, like=fitted)
     prepared = prepare(claims, tell=tell, engine=engine)
     if prepared.encoded.names.n_open and not fitted.names.n_open:
         raise TooLarge(
@@ -381,70 +383,6 @@ def chosen_algorithm(
     if seed is None or "seed" not in (field.name for field in fields(chosen)):  # type: ignore[arg-type]
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]
-
-
-def _as_table(
-    claims: object,
-    columns: Mapping[str, str] | None,
-    kind: Kind | None,
-    normalise: Normalise,
-    engine: Engine,
-) -> ClaimsTable | ClaimsStream | SparkClaims:
-    usual: Kind = "categorical"
-    if _is_for_spark(claims, engine):
-        return open_for_spark(claims, columns, kind or usual, normalise, engine)
-    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
-        return open_claims(
-            claims,
-            columns=columns,
-            kind=kind or usual,
-            normalise=normalise,
-            memory=getattr(engine, "allowed", None),
-        )
-    if columns is not None or (kind is not None and kind != claims.kind) or normalise is not False:
-        raise ParameterError("columns, kind and normalise were settled when the claims were read")
-    return claims
-
-
-# --- Spark ----------------------------------------------------------------------------------------
-
-
-def _engine_for(claims: object, engine: Engine | None) -> Engine:
-    """The engine that was asked for; that of a Spark frame is the frame's own."""
-    if engine is not None and not all(hasattr(engine, part) for part in ("encode", "hold")):
-        raise ParameterError(f"engine must be an engine, such as Local(threads=2), got {engine!r}")
-    if not is_spark_frame(claims):
-        return engine or Local()
-    if engine is None or (isinstance(engine, Spark) and engine.session is None):
-        own = claims.sparkSession  # type: ignore[attr-defined]
-        return replace(engine or Spark(), session=own)
-    if not isinstance(engine, Spark):
-        raise ParameterError(
-            "the work on a Spark frame is done where it lives: leave out engine, or give "
-            "veracity.Spark(...); to work here, give frame.toPandas() or frame.toArrow()"
-        )
-    return engine
-
-
-def _is_for_spark(claims: object, engine: Engine) -> bool:
-    return is_spark_frame(claims) or (
-        isinstance(engine, Spark) and isinstance(claims, str | os.PathLike)
-    )
-
-
-def open_for_spark(
-    claims: object,
-    columns: Mapping[str, str] | None,
-    kind: Kind,
-    normalise: Normalise,
-    engine: Engine,
-    encoding: str = "utf-8",
-) -> SparkClaims:
-    """Find claims that Spark is to read; to normalise, their different values come here."""
-    assert isinstance(engine, Spark)
-    session = None if is_spark_frame(claims) else engine.started()
-    found = open_on_spark(claims, session, columns=columns, kind=kind, encoding=encoding)
-    return found if normalise is False else found.normalised(normalise)
 
 
 def _check_min_plausibility(min_plausibility: float | None) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from veracity.algorithms.checks import require_probability
 from veracity.claims.block import FloatArray
-from veracity.claims.read import TRUE_WORDS, read_table
+from veracity.claims.checking import TRUE_WORDS
+from veracity.claims.columns import read_table
 from veracity.errors import BadValue, ParameterError, VeracityError
 from veracity.naming import name_text
 

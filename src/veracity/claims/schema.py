@@ -20,10 +20,13 @@ __all__ = [
     "ClaimsTable",
     "Kind",
     "comparable",
-    "find_columns",
     "in_type_of",
     "keys_of",
+    "lacking_parts",
+    "listed",
+    "missing_column",
     "numbers_in",
+    "recognised",
 ]
 
 Kind = Literal["categorical", "multiple", "binary", "numeric"]
@@ -86,36 +89,52 @@ class ClaimsTable:
         return self.rows.iter_slices(ROWS_PER_BATCH)
 
 
-def find_columns(
-    found: Sequence[str], wanted: Sequence[str], *, given: Mapping[str, str], origin: str
+def recognised(
+    found: Sequence[str],
+    wanted: Sequence[str],
+    *,
+    given: Mapping[str, str],
+    likely: Mapping[str, str] | None = None,
+    origin: str,
 ) -> dict[str, str]:
-    """Which of the columns `found` plays which wanted part.
+    """Which of the columns `found` plays which wanted part, as far as that can be told.
 
-    Columns the user named come first, then columns of the very name, then usual names.
+    Columns the user named come first, then likely ones, columns of the very name, usual names.
 
     >>> wanted = ["source", "entity", "value"]
-    >>> find_columns(["Website", "id", "value"], wanted, given={}, origin="claims.csv")
+    >>> recognised(["Website", "id", "value"], wanted, given={}, origin="claims.csv")
     {'source': 'Website', 'entity': 'id', 'value': 'value'}
     """
     parts = _checked(given, found, wanted, origin)
     by_lower_name = {name.strip().lower(): name for name in reversed(found)}
     by_lower_name |= {name: name for name in found}  # the very name comes before other spellings
-    for names_of_part in ({part: (part,) for part in wanted}, USUAL_NAMES):
+    first = {part: (name,) for part, name in (likely or {}).items() if name in found}
+    for names_of_part in (first, {part: (part,) for part in wanted}, USUAL_NAMES):
         for part in wanted:
-            free = [by_lower_name[n] for n in names_of_part[part] if n in by_lower_name]
+            free = [by_lower_name[n] for n in names_of_part.get(part, ()) if n in by_lower_name]
             choice = next((name for name in free if name not in parts.values()), None)
             if part not in parts and choice is not None:
                 parts[part] = choice
-    missing = [part for part in wanted if part not in parts and part not in OPTIONAL_COLUMNS]
-    if missing:
-        spares = (name for name in found if name and name == in_short(name))
-        spare = next((name for name in spares if name not in parts.values()), "name")
-        option = shlex.quote(f"{missing[0]}={spare}")
-        raise MissingColumn(
-            f"{origin}: no column {_listed(missing)} among {_listed(found)}; say which one "
-            f"it is, e.g. columns={{'{missing[0]}': {spare!r}}} or --columns {option}"
-        )
     return {part: parts[part] for part in wanted if part in parts}
+
+
+def lacking_parts(parts: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
+    """The parts that no column plays, and one has to."""
+    return [part for part in wanted if part not in parts and part not in OPTIONAL_COLUMNS]
+
+
+def missing_column(
+    found: Sequence[str], parts: Mapping[str, str], lacking: Sequence[str], origin: str
+) -> str:
+    """What is missing, and how to say which column it is; one is named only if it must be it."""
+    spare = [name for name in found if name not in parts.values()]
+    is_sure = len(spare) == len(lacking) == 1 and spare[0] and spare[0] == in_short(spare[0])
+    name = spare[0] if is_sure else "NAME"
+    option = shlex.quote(f"{lacking[0]}={name}")
+    return (
+        f"{origin}: no column {listed(lacking)} among {listed(found)}; say which one "
+        f"it is, e.g. columns={{'{lacking[0]}': {name!r}}} or --columns {option}"
+    )
 
 
 def _checked(
@@ -128,10 +147,10 @@ def _checked(
     parts = {part: str(name) for part, name in given.items()}  # pandas has columns named 0, 1, 2
     for part, name in parts.items():
         if part not in wanted:
-            raise ParameterError(f"columns: {part!r} is not one of {_listed(wanted)}")
+            raise ParameterError(f"columns: {part!r} is not one of {listed(wanted)}")
         if name not in found:
             raise MissingColumn(
-                f"{origin}: no column {name!r}, named as the {part}, among {_listed(found)}; "
+                f"{origin}: no column {name!r}, named as the {part}, among {listed(found)}; "
                 "correct the name"
             )
         if name in part_of_column:
@@ -142,7 +161,8 @@ def _checked(
     return parts
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence, the first dozen of them."""
     shown = ", ".join(f"'{in_short(name)}'" for name in names[:12])
     return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if names else "none"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from veracity.claims.how import HowToRead
 from veracity.claims.normalise import (
     ADVICE,
     BYTES_PER_VALUE,
@@ -18,7 +19,8 @@ from veracity.claims.normalise import (
     Rewriting,
     detect,
 )
-from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind, find_columns
+from veracity.claims.schema import Kind
+from veracity.claims.wide import SAMPLE, Seen, Shape, shape_of
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES, name_of
 from veracity.io.frames import FrameKind, is_spark_frame
@@ -97,15 +99,12 @@ class SparkClaims:
 def open_on_spark(
     data: Any,  # noqa: ANN401 - a Spark frame, or a path
     session: Any = None,  # noqa: ANN401 - a SparkSession
+    how: HowToRead | None = None,
     *,
-    columns: Mapping[str, str] | None = None,
-    kind: Kind = "categorical",
-    encoding: str = "utf-8",
     what: str = "claims",
 ) -> SparkClaims:
     """Find the claims in a Spark frame, or in the files at a path that Spark can read."""
-    if kind not in KINDS:
-        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    how = how or HowToRead()
     if is_spark_frame(data):
         if ".connect." in type(data).__module__:
             raise ParameterError(
@@ -116,32 +115,62 @@ def open_on_spark(
     else:
         origin = os.fspath(data)
         is_here = Path(origin).exists()  # Spark would look for it from where Java was started
-        frame = _read(session, str(Path(origin).absolute()) if is_here else origin, encoding)
-    wanted = CLAIM_COLUMNS[kind] if what == "claims" else CLAIM_COLUMNS[kind][1:]
-    found, notes = _chosen(frame, wanted, columns or {}, origin)
-    return SparkClaims(found[0], kind, origin, found[1], tuple(notes), encoding)
+        frame = _read(session, str(Path(origin).absolute()) if is_here else origin, how.encoding)
+    wanted = how.parts if what == "claims" else how.parts[1:]
+    found, columns, notes = _chosen(frame, wanted, how, origin)
+    return SparkClaims(found, how.kind, origin, columns, tuple(notes), how.encoding)
 
 
 def _chosen(
-    frame: Frame, wanted: Sequence[str], given: Mapping[str, str], origin: str
-) -> tuple[tuple[Frame, dict[str, str]], list[str]]:
-    """The wanted columns, under the names we give them; and which ones they are."""
+    frame: Frame, wanted: Sequence[str], how: HowToRead, origin: str
+) -> tuple[Frame, dict[str, str], list[str]]:
+    """The wanted columns, under the names we give them; which have other names; and notes."""
+    if how.source_from is not None:
+        raise ParameterError(f"{origin}: source_from is not for Spark; add a column for the source")
     types = {own.name: own.dataType for own in frame.schema.fields}
-    chosen = find_columns(list(types), wanted, given=given, origin=origin)
-    notes = []
-    for part, name in chosen.items():
+    notes: list[str] = []
+    table = Seen(origin, list(types), wanted, lambda: _sample(frame))
+    shape = shape_of(table, how, notes)
+    for part, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
         if types[name].typeName() in NESTED:
             raise BadValue(
                 f"{origin}: column '{name}' ({part}) holds {types[name].simpleString()}, not plain "
                 "values; turn it into text or numbers first"
             )
-        if name != part and part not in given:
+    for part, name in shape.keys.items():
+        if name not in (part, how.columns.get(part), how.likely.get(part)):
             notes.append(f"column '{name}' is taken as the {part}")
-    columns = [frame[_quoted(name)].alias(part) for part, name in chosen.items()]
-    found = frame.select(*columns)
-    if "attribute" in chosen:
-        found = _with_attributes(found, types[chosen["attribute"]].typeName() == "string")
-    return (found, {part: chosen[part] for part in chosen}), notes
+    found = _unpivoted(frame, shape) if shape.is_wide else _renamed(frame, shape.keys)
+    found = found.select(*(part for part in wanted if part in found.columns))
+    if "attribute" in shape.keys:
+        found = _with_attributes(found, types[shape.keys["attribute"]].typeName() == "string")
+    return found, {part: name for part, name in shape.keys.items() if name != part}, notes
+
+
+def _renamed(frame: Frame, columns: Mapping[str, str]) -> Frame:
+    return frame.select(*(frame[_quoted(name)].alias(part) for part, name in columns.items()))
+
+
+def _sample(frame: Frame) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(frame.limit(SAMPLE).toArrow()))
+
+
+def _unpivoted(frame: Frame, shape: Shape) -> Frame:
+    """The claims of a wide table; values of different types are taken as text."""
+    kinds = dict(frame.dtypes)
+    is_one = len({kinds[name] for name in shape.spread}) == 1
+    cells = [frame[_quoted(name)] for name in shape.spread]
+    keys = [frame[_quoted(name)].alias(part) for part, name in shape.keys.items()]
+    numbered = {f"cell {place}": name for place, name in enumerate(shape.spread)}
+    wide = frame.select(
+        *keys,
+        *(
+            (cell if is_one else cell.cast("string")).alias(number)
+            for cell, number in zip(cells, numbered, strict=True)
+        ),
+    )
+    long = wide.unpivot(list(shape.keys), list(numbered), shape.of_names, shape.of_cells)
+    return long.replace(numbered, subset=[shape.of_names]).na.drop(subset=[shape.of_cells])
 
 
 def _with_attributes(frame: Frame, is_text: bool) -> Frame:

@@ -15,6 +15,7 @@ from veracity.cli.options import (
     SHARE,
     chosen_claims,
     chosen_engine,
+    chosen_reading,
     columns_option,
     database_options,
     encoding_option,
@@ -29,11 +30,11 @@ from veracity.cli.options import (
     min_plausibility_option,
     normalise_options,
     number_option,
-    opened,
     out_option,
     seed_option,
     spill_option,
     split_names,
+    table_options,
     threads_option,
     to_option,
     use_threads,
@@ -62,8 +63,7 @@ SYNTHETIC_FILE = "synthetic.json"
     f"{', '.join(ALGORITHM_NAMES)}.",
 )
 @kind_option
-@columns_option
-@encoding_option
+@table_options
 @known_option
 @normalise_options
 @click.option(
@@ -144,8 +144,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
     help="Which ones; all that are for this kind of claims by default.",
 )
 @kind_option
-@columns_option
-@encoding_option
+@table_options
 @known_option
 @normalise_options
 @seed_option
@@ -168,12 +167,14 @@ def compare(
     An algorithm that fails is shown as failed, with its reason.
     """
     from veracity.inspect.comparison import compare as compare_algorithms
+    from veracity.opening import opened
     from veracity.show.plot import plot_comparison, save_figure
     from veracity.show.terminal import at_work, print_json, show_comparison
 
     engine, given = chosen_engine(options), chosen_claims(path, options)
+    how = chosen_reading(options)
     with at_work() as progress:
-        claims = opened(given, engine, options)
+        claims = opened(given, how, engine)
         found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
         save_figure(plot_comparison(found), figure)
@@ -293,6 +294,7 @@ def _discover(
     from veracity.algorithms import Prior
     from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
     from veracity.discovery import discover as discover_truths
+    from veracity.opening import opened
     from veracity.show.terminal import at_work
 
     engine, name = chosen_engine(options), options.pop("algorithm")
@@ -301,6 +303,7 @@ def _discover(
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
+    how = chosen_reading(options)
     with at_work() as progress:
-        claims = opened(given, engine, options)
+        claims = opened(given, how, engine)
         return discover_truths(claims, algorithm, engine=engine, progress=progress, **options)

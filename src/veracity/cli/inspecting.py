@@ -8,15 +8,14 @@ import click
 
 from veracity.cli.options import (
     chosen_claims,
-    chosen_normalise,
-    columns_option,
+    chosen_reading,
     database_options,
-    encoding_option,
     example,
     json_option,
     kind_option,
     known_option,
     normalise_options,
+    table_options,
 )
 
 __all__ = ["check", "profile"]
@@ -27,23 +26,23 @@ __all__ = ["check", "profile"]
 @database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths: accuracies are told, too.")
 @kind_option
-@columns_option
-@encoding_option
+@table_options
 @normalise_options
 @json_option
-def profile(path: str, truth: str | None, encoding: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Tell what the claims are like, before anything is discovered.
 
     PATH is what discover takes. How many claims, sources and items there are, how far they are in
     conflict, how accurate sources are where truth is known, and which sources look like copies.
     """
-    from veracity.claims.read import read_claims
+    from veracity.engines import Local
     from veracity.inspect.profiling import profile as profile_claims
+    from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_profile
 
-    normalise, given = chosen_normalise(options), chosen_claims(path, options)
+    given, how = chosen_claims(path, options), chosen_reading(options)
     with at_work() as progress:
-        claims = read_claims(given, encoding=encoding, normalise=normalise, **options)
+        claims = opened(given, how, Local())
         found = profile_claims(claims, truth, progress=progress)
     if as_json:
         tables = {"by_attribute": found.by_attribute, "by_source": found.by_source}
@@ -58,24 +57,24 @@ def profile(path: str, truth: str | None, encoding: str, as_json: bool, **option
 @click.argument("path")
 @database_options
 @kind_option
-@columns_option
-@encoding_option
+@table_options
 @known_option
 @normalise_options
 @json_option
-def check(path: str, known: str | None, encoding: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def check(path: str, known: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Check whether the claims can tell who is right.
 
     PATH is what discover takes. Each warning says what was seen, what it means and what would help;
     it also says how far the answer differs from a vote.
     """
-    from veracity.claims.read import read_claims
+    from veracity.engines import Local
     from veracity.inspect.checking import check as check_claims
+    from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_health
 
-    normalise, given = chosen_normalise(options), chosen_claims(path, options)
+    given, how = chosen_claims(path, options), chosen_reading(options)
     with at_work() as progress:
-        claims = read_claims(given, encoding=encoding, normalise=normalise, **options)
+        claims = opened(given, how, Local())
         health = check_claims(claims, known=known, progress=progress)
     if as_json:
         differs = health.against_vote

@@ -10,9 +10,8 @@ import click
 from veracity.cli.options import (
     chosen_claims,
     chosen_engine,
-    columns_option,
+    chosen_reading,
     database_options,
-    encoding_option,
     engine_options,
     example,
     force_all_option,
@@ -21,6 +20,7 @@ from veracity.cli.options import (
     min_plausibility_option,
     out_option,
     spill_option,
+    table_options,
     threads_option,
     to_option,
     use_threads,
@@ -32,11 +32,9 @@ __all__ = ["judge", "update"]
 def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) -> None:  # noqa: ANN401
     """Hand new claims to what a run has learned, and show the answer."""
     use_threads(options["threads"])
-    from veracity.claims.read import open_claims_like
     from veracity.cli.showing import check_targets, tell_result
-    from veracity.discovery import open_for_spark
-    from veracity.engines import Local
     from veracity.errors import UnreadableFile
+    from veracity.opening import opened
     from veracity.result import load
     from veracity.show.terminal import at_work
 
@@ -46,24 +44,9 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
     fitted = load(run).fitted
     if fitted is None:
         raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
-    engine, columns, encoding = chosen_engine(options), options["columns"], options["encoding"]
+    engine, how = chosen_engine(options), chosen_reading(options)
     with at_work() as progress:
-        if isinstance(engine, Local):
-            claims: Any = open_claims_like(
-                given,
-                columns=columns,
-                kind=fitted.kind,
-                encoding=encoding,
-                normalisation=fitted.normalisation,
-                like=fitted.values,
-                memory=engine.allowed,
-            )
-        else:
-            claims = open_for_spark(
-                given, columns, fitted.kind, normalise=False, engine=engine, encoding=encoding
-            )
-            if fitted.normalisation is not None:
-                claims = claims.normalised_as(fitted.normalisation, fitted.values)
+        claims = opened(given, how, engine, like=fitted)
         result = getattr(fitted, name)(
             claims,
             min_plausibility=options["min_plausibility"],
@@ -76,7 +59,7 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
 def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     for option in (
         json_option, force_all_option, spill_option, memory_option, threads_option,
-        min_plausibility_option, encoding_option, columns_option, to_option, out_option,
+        min_plausibility_option, table_options, to_option, out_option,
         database_options,
     ):  # fmt: skip
         command = option(command)

@@ -23,6 +23,7 @@ __all__ = [
     "chosen_claims",
     "chosen_engine",
     "chosen_normalise",
+    "chosen_reading",
     "columns_option",
     "database_options",
     "encoding_option",
@@ -37,11 +38,11 @@ __all__ = [
     "min_plausibility_option",
     "normalise_options",
     "number_option",
-    "opened",
     "out_option",
     "seed_option",
     "spill_option",
     "split_names",
+    "table_options",
     "threads_option",
     "to_option",
     "use_threads",
@@ -133,6 +134,19 @@ columns_option = click.option(
 encoding_option = click.option(
     "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
 )
+_wide_option = click.option(
+    "--wide",
+    type=click.Choice(["attributes", "sources"]),
+    metavar="BY",
+    help="Of a wide table, what each further column is: attributes, or sources. Found out where it "
+    "is plain.",
+)
+_source_from_option = click.option(
+    "--source-from",
+    type=click.Choice(["filename", "sheet"]),
+    metavar="PLACE",
+    help="What names the source where no column does: filename, or sheet.",
+)
 _table_option = click.option(
     "--table", metavar="TABLE", help="Of a database: the table or view that has the claims."
 )
@@ -166,6 +180,13 @@ def chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch
     """What `normalise_options` gave, as ``read_claims`` takes it."""
     is_wanted, kinds = options.pop("normalise"), options.pop("value_kinds")
     return is_wanted if kinds is None else kinds
+
+
+def table_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    """What the columns of a table are, and how its text is written."""
+    for option in (encoding_option, _source_from_option, _wide_option, columns_option):
+        command = option(command)
+    return command
 
 
 def database_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
@@ -258,24 +279,15 @@ def chosen_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when
     return Spark(master=master or "local[*]")
 
 
-def opened(path: str, engine: Any, options: dict[str, Any]) -> Any:  # noqa: ANN401
-    """The claims at a path, to be read by the engine."""
-    from veracity.claims.read import open_claims
-    from veracity.discovery import open_for_spark
-    from veracity.engines import Local
+def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when it is needed
+    """How the options say that claims are to be read."""
+    from veracity.claims.how import HowToRead
 
-    columns, kind, encoding = (options.pop(name) for name in ("columns", "kind", "encoding"))
-    normalise = chosen_normalise(options)
-    if isinstance(engine, Local):
-        return open_claims(
-            path,
-            columns=columns,
-            kind=kind,
-            encoding=encoding,
-            normalise=normalise,
-            memory=engine.allowed,
-        )
-    return open_for_spark(path, columns, kind, normalise, engine, encoding)
+    names = ("kind", "encoding", "wide", "source_from")
+    given: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
+    if "normalise" in options:
+        given["normalise"] = chosen_normalise(options)
+    return HowToRead(columns=options.pop("columns") or {}, **given)
 
 
 def use_threads(threads: int | None) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
+from veracity.claims.checking import checked_rows, lacking_notes
 from veracity.claims.encode import (
     CLAIMS_PER_BLOCK,
     Draw,
@@ -32,7 +33,7 @@ from veracity.claims.encode import (
 )
 from veracity.claims.normalise import Rewriting
 from veracity.claims.parting import AllNames, LocalNames, places_among
-from veracity.claims.read import ClaimsStream, checked_rows, lacking_notes
+from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.claims.spark_rows import SparkClaims
 from veracity.engines.executors import FOUND, Fetching, Held, Made, Sent, Tabling, Telling

@@ -14,8 +14,8 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms import algorithms as all_algorithms
 from veracity.claims.normalise import Normalise
-from veracity.claims.read import read_truths_beside
 from veracity.claims.schema import Kind, keys_of
+from veracity.claims.truths import read_truths_beside
 from veracity.discovery import Prepared, answer, chosen_algorithm, prepare
 from veracity.engines import Engine
 from veracity.errors import NotConverged

@@ -13,9 +13,10 @@ from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
 from veracity.claims.block import SAME, BoolArray, FloatArray
 from veracity.claims.encode import Part
+from veracity.claims.how import HowToRead
 from veracity.claims.known import Matched, match_truths, note_count
-from veracity.claims.read import read_truth
 from veracity.claims.schema import keys_of
+from veracity.claims.truths import read_truth
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.result import Result
@@ -152,9 +153,12 @@ def score_truths(
     normalisation = result.run.normalisation
     truths, notes = read_truth(
         truth,
-        kind=result.kind,
-        columns=columns,
-        encoding=encoding,
+        HowToRead(
+            columns=columns or {},
+            likely=result.run.input.columns,
+            kind=result.kind,
+            encoding=encoding,
+        ),
         normalisation=normalisation,
         like=None if normalisation is None else result.tables.facts,
     )

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
 from veracity.claims.encode import Encoded, Part
+from veracity.claims.how import HowToRead
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
-from veracity.claims.read import read_truth, read_truths_beside
 from veracity.claims.schema import Kind
+from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.discovery import prepare
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.errors import ParameterError
@@ -231,9 +232,8 @@ def _given(
         encoded = encoded.here()[0]
         if truth is not None:
             facts, normalisation = claims.tables.facts, claims.run.normalisation
-            truths, notes = read_truth(
-                truth, kind=claims.kind, normalisation=normalisation, like=facts
-            )
+            how = HowToRead(likely=claims.run.input.columns, kind=claims.kind)
+            truths, notes = read_truth(truth, how, normalisation=normalisation, like=facts)
     else:
         prepared = prepare(claims, columns=columns, kind=kind, normalise=normalise, tell=tell)
         encoded, frame_kind = prepared.encoded.here()[0], prepared.table.frame_kind

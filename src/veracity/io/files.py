@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 import glob
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, VeracityError, first_line
+from veracity.io.batched import BatchedRows
 from veracity.io.csv_file import is_longer, read_csv, scan_csv
-from veracity.io.databases import StreamedRows, column_names, database_file, selection_of
+from veracity.io.databases import column_names, database_file, selection_of
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
 
 __all__ = [
+    "TABLE_SUFFIXES",
     "TEXT_SUFFIXES",
     "Part",
     "as_polars",
@@ -28,6 +31,7 @@ __all__ = [
     "paths_of",
     "reading_file",
     "reading_frame",
+    "reading_part",
 ]
 
 BYTES_PER_ROW = 200
@@ -35,7 +39,8 @@ BYTES_PER_ROW = 200
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-
+TABLE_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES)
+"""How the names of files end that are read in a folder."""
 
 LARGE_TEXT = 2_000_000_000
 """From so many bytes on, text is read in portions, where it is plain enough for that."""
@@ -44,7 +49,7 @@ LARGE_TEXT = 2_000_000_000
 class Part(NamedTuple):
     """The wanted columns of one file, frame or database, and where they come from."""
 
-    rows: pl.LazyFrame | StreamedRows
+    rows: pl.LazyFrame | BatchedRows
     origin: str
     path: Path | None = None
 
@@ -76,7 +81,7 @@ def _tables_in(folder: Path) -> list[Path]:
     return [
         path
         for path in folder.rglob("*")
-        if path.name.lower().endswith(PARQUET_SUFFIXES + TEXT_SUFFIXES)
+        if path.name.lower().endswith(TABLE_SUFFIXES)
         and path.is_file()
         and not any(name.startswith((".", "_")) for name in path.relative_to(folder).parts)
     ]
@@ -165,10 +170,10 @@ def name_of(data: object) -> str:
 
 def batches_of(part: Part) -> Iterator[pl.DataFrame]:
     """The rows of a part, at least one batch of them; errors say where they come from."""
-    if isinstance(part.rows, StreamedRows):
+    if isinstance(part.rows, BatchedRows):
         yield from part.rows.batches()
         return
-    with reading_frame(part.origin) if part.path is None else reading_file(part.path):
+    with reading_part(part):
         if part.path is None:
             yield from part.rows.collect().iter_slices(ROWS_PER_BATCH)
             return
@@ -182,14 +187,14 @@ def batches_of(part: Part) -> Iterator[pl.DataFrame]:
 
 def n_rows_of(part: Part) -> int:
     """How many rows a part has; a Parquet file and a database tell without being read."""
-    if isinstance(part.rows, StreamedRows):
+    if isinstance(part.rows, BatchedRows):
         return part.rows.count()
     return int(_first_batch(part, part.rows.select(pl.len())).item())
 
 
 def has_null(part: Part, name: str) -> bool:
     """Whether a column has rows with nothing in them."""
-    if isinstance(part.rows, StreamedRows):
+    if isinstance(part.rows, BatchedRows):
         return any(batch[name].null_count() for batch in part.rows.batches())
     return bool(_first_batch(part, part.rows.select(pl.col(name).null_count())).item())
 
@@ -197,6 +202,11 @@ def has_null(part: Part, name: str) -> bool:
 def _first_batch(part: Part, rows: pl.LazyFrame) -> pl.DataFrame:
     """The first batch of what was made of the rows of a part."""
     return next(batches_of(part._replace(rows=rows)))
+
+
+def reading_part(part: Part) -> AbstractContextManager[None]:
+    """What goes wrong while a part is read is told with its name, and what to do."""
+    return reading_frame(part.origin) if part.path is None else reading_file(part.path)
 
 
 @contextlib.contextmanager

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from veracity.claims.encode import Encoded
 from veracity.claims.known import with_known
-from veracity.claims.read import read_claims, read_truths_beside
+from veracity.claims.read import read_claims
 from veracity.claims.schema import keys_of
+from veracity.claims.truths import read_truths_beside
 from veracity.discovery import Prepared, prepare
 from veracity.errors import ParameterError, UnreadableFile
 

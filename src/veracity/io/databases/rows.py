@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from veracity.errors import ParameterError, UnreadableDatabase
+from veracity.io.batched import BatchedRows
 from veracity.io.databases.address import Address, address_of, database_file, is_address
 from veracity.io.databases.arrow import Adbc, DuckDb, Postgres
 from veracity.io.databases.base import Database, TableName
@@ -136,8 +137,8 @@ def _near(wanted: str, tables: list[TableName]) -> str:
 
 
 @dataclass(frozen=True)
-class StreamedRows:
-    """Rows of a database, as lazy as a `LazyFrame`: read in batches, and only what is wanted.
+class StreamedRows(BatchedRows):
+    """Rows of a database: read in batches, and only what is wanted.
 
     A connection is made for each question and ends with it, so nothing is left open.
     """
@@ -145,8 +146,6 @@ class StreamedRows:
     selection: Selection
     schema: pl.Schema
     """The columns that are read."""
-    steps: tuple[tuple[str, tuple[pl.Expr, ...]], ...] = ()
-    """What is done with each batch."""
 
     @classmethod
     def of(cls, selection: Selection, names: Iterable[str] | None = None) -> StreamedRows:
@@ -156,37 +155,24 @@ class StreamedRows:
             chosen = database.names(sql) if names is None else list(names)
             return cls(selection, database.schema(sql, chosen))
 
-    def select(self, expressions: Iterable[pl.Expr]) -> StreamedRows:
-        """As `LazyFrame.select` does, for expressions that look at one row."""
-        return replace(self, steps=(*self.steps, ("select", tuple(expressions))))
-
-    def with_columns(self, *expressions: pl.Expr) -> StreamedRows:
-        """As `LazyFrame.with_columns` does, for expressions that look at one row."""
-        return replace(self, steps=(*self.steps, ("with_columns", expressions)))
-
-    def collect_schema(self) -> pl.Schema:
-        """The names and types of the columns."""
-        return self._shaped(self.schema.to_frame()).schema
+    def nothing(self) -> pl.DataFrame:
+        """No row."""
+        return self.schema.to_frame()
 
     def count(self) -> int:
         """How many rows there are."""
         with self.selection.opened() as database:
             return database.count(self.selection.sql(database))
 
-    def batches(self) -> Iterator[pl.DataFrame]:
+    def as_they_come(self) -> Iterator[pl.DataFrame]:
         """The rows, at least one batch of them."""
         n_batches = 0
         with self.selection.opened() as database:
             for batch in database.batches(self.selection.sql(database), self.schema):
                 n_batches += 1
-                yield self._shaped(batch)
+                yield batch
         if not n_batches:
-            yield self._shaped(self.schema.to_frame())
-
-    def _shaped(self, batch: pl.DataFrame) -> pl.DataFrame:
-        for step, expressions in self.steps:
-            batch = getattr(batch, step)(expressions)
-        return batch
+            yield self.nothing()
 
 
 def column_names(selection: Selection) -> list[str]:

@@ -1,0 +1,120 @@
+"""Rows become claims, or a clear error: what they lack, and words that say true or false."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import polars as pl
+
+from veracity.claims.schema import Kind
+from veracity.errors import BadValue
+from veracity.naming import as_text, is_in_calendar, rendered
+from veracity.printing import counted, in_short
+
+__all__ = [
+    "TRUE_WORDS",
+    "as_claims",
+    "check_calendar",
+    "checked_rows",
+    "complete",
+    "lacking_notes",
+    "plain",
+    "with_numbers",
+]
+
+TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
+FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
+
+
+def plain(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Text for categories, null for NaN, one zero for the two, and nothing else changed."""
+    if dtype in (pl.Categorical, pl.Enum):
+        return rendered(pl.col(name), dtype)
+    return pl.col(name).fill_nan(None) + 0.0 if dtype.is_float() else pl.col(name)
+
+
+def check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> None:
+    """Refuse dates that no calendar has: they could neither be shown nor written as text."""
+    for column in rows:
+        is_wrong = ~is_in_calendar(column)
+        if is_wrong.any():
+            row = is_wrong.arg_max() or 0
+            which = "a row" if first_row is None else f"row {first_row + row + 1}"
+            raise BadValue(
+                f"{origin}: {which}: the {column.name} is no date from the year 1 to 9999; mend "
+                "it, or turn the column into text or numbers"
+            )
+
+
+def complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
+    """The rows that have all that a claim needs, and how many lack what."""
+    n_lacking = Counter[str]()
+    for name in rows.columns:
+        if name == "attribute":
+            continue
+        is_empty = rows[name].is_null()
+        if rows[name].dtype == pl.String:
+            is_empty = is_empty | (rows[name] == "").fill_null(value=True)
+        elif rows[name].dtype == pl.Binary:
+            is_empty = is_empty | (rows[name].bin.size() == 0).fill_null(value=True)
+        n_empty = int(is_empty.sum())
+        if n_empty:
+            n_lacking[name] = n_empty
+            rows = rows.filter(~is_empty)
+    return rows, n_lacking
+
+
+def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFrame, Counter[str]]:
+    """Rows that stand in no order, as claims; and how many lack what."""
+    rows = rows.select(plain(name, dtype) for name, dtype in rows.schema.items())
+    if "claim" in rows.columns:
+        rows = rows.with_columns(claim=as_claims(rows["claim"], origin))
+    rows, n_lacking = complete(rows)
+    return (with_numbers(rows, origin) if kind == "numeric" else rows), n_lacking
+
+
+def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:
+    """How many rows were left out, and why."""
+    return tuple(itertools.starmap(_lacking, n_lacking.items()))
+
+
+def _lacking(name: str, count: int) -> str:
+    lacking = f"without {'an' if name == 'entity' else 'a'} {name}"
+    return counted(count, f"row {lacking} is left out", f"rows {lacking} are left out")
+
+
+def with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
+    """The rows with their values as numbers."""
+    values = rows["value"]
+    values = values if values.dtype.is_numeric() else as_text(values)
+    numbers = values.cast(pl.Float64, strict=False)
+    is_bad = numbers.is_null() | ~numbers.is_finite()
+    if is_bad.any():
+        bad = rows.row(is_bad.arg_max() or 0, named=True)
+        raise BadValue(
+            f"{origin}: the value '{in_short(bad['value'])}' of '{in_short(bad['entity'])}' is no "
+            "number; "
+            "leave such rows out, or use --kind categorical"
+        )
+    return rows.with_columns(value=numbers + 0.0)
+
+
+def as_claims(column: pl.Series, origin: str, first_row: int | None = None) -> pl.Series:
+    """True and false, from the usual words and numbers for them."""
+    if column.dtype == pl.Boolean:
+        return column
+    if column.dtype.is_numeric():
+        is_true, is_false = column == 1, column == 0
+    else:
+        words = as_text(column).replace("", None).str.strip_chars().str.to_lowercase()
+        is_true, is_false = words.is_in(TRUE_WORDS), words.is_in(FALSE_WORDS)
+    is_bad = ~(is_true | is_false)
+    if is_bad.any():
+        row = is_bad.arg_true()[0]
+        which = "a row" if first_row is None else f"row {first_row + row + 1}"
+        raise BadValue(
+            f"{origin}: {which} claims '{in_short(column[row])}', which is neither true nor false; "
+            "use true/false, yes/no or 1/0, or --kind categorical if claims name values"
+        )
+    return is_true

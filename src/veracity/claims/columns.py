@@ -1,0 +1,263 @@
+"""What a user hands over, as parts with the columns of claims: files, frames and databases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from veracity.claims.checking import plain
+from veracity.claims.how import HowToRead, Wide
+from veracity.claims.schema import lacking_parts, listed, recognised
+from veracity.claims.wide import SAMPLE, Seen, Shape, Unpivoted, shape_of
+from veracity.errors import BadValue, MissingColumn, ParameterError
+from veracity.io.batched import BatchedRows
+from veracity.io.databases import Selection, StreamedRows, column_names, is_address, selection_of
+from veracity.io.files import (
+    TABLE_SUFFIXES,
+    Part,
+    as_polars,
+    batches_of,
+    has_null,
+    name_of,
+    open_file,
+    paths_of,
+    reading_file,
+    reading_frame,
+    reading_part,
+)
+from veracity.io.frames import FrameKind
+from veracity.naming import rendered
+
+__all__ = ["open_parts", "read_table"]
+
+
+def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
+    """Read any table, from a path, a database or a frame, with all its columns."""
+    selection = _selected(data)
+    if selection is not None:
+        return pl.concat(list(StreamedRows.of(selection).batches()))
+    if not _are_paths(data):
+        with reading_frame(name_of(data)):
+            return as_polars(data)[0].collect()
+    how = HowToRead(encoding=encoding)
+    paths = [path for origin in _origins(data) for path in paths_of(origin)]
+    parts = [_file(path, how) for path in paths]
+    return pl.concat([rows for part in _alike(parts, []) for rows in batches_of(part)])
+
+
+class Opened(NamedTuple):
+    """What was handed over: its parts with the columns of claims, and what was noticed."""
+
+    origin: str
+    frame_kind: FrameKind
+    parts: list[Part]
+    notes: list[str]
+    columns: dict[str, str]
+    """The columns whose own names are other than the parts they play."""
+
+
+def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
+    """Find the wanted columns in each part of what was handed over."""
+    origin, frame_kind, whole = _whole(data, wanted, how)
+    notes: list[str] = []
+    columns: dict[str, str] = {}
+    parts, wide = [], how.wide
+    inner = [part for part in wanted if part != "source" or how.source_from is None]
+    for part in whole:
+        with reading_part(part):
+            found = _chosen(part, inner, how, notes, wide)
+        parts.append(found.part)
+        columns = {own: name for own, name in found.shape.keys.items() if name != own} | columns
+        wide = found.shape.wide  # what cannot be told of a further file is as in this one
+    parts = _with_attributes(_alike(parts, notes))
+    if how.source_from is not None and "source" in wanted:
+        parts = _named_by_place(parts, how, notes)
+    return Opened(origin, frame_kind, parts, notes, columns)
+
+
+def _named_by_place(parts: list[Part], how: HowToRead, notes: list[str]) -> list[Part]:
+    """The parts with the names of their files as the source."""
+    if any(part.path is None for part in parts):
+        raise ParameterError(
+            f"{parts[0].origin}: source_from={how.source_from!r} is for files, and this is none"
+        )
+    names = _names_of([part.path for part in parts if part.path is not None])
+    notes.append(f"each file is a source: {listed(names)}")
+    found = []
+    for part, name in zip(parts, names, strict=True):
+        columns = map(pl.col, part.rows.collect_schema().names())
+        found.append(part._replace(rows=part.rows.select([pl.lit(name).alias("source"), *columns])))
+    return found
+
+
+def _names_of(paths: Sequence[Path]) -> list[str]:
+    """What files are called, without endings; where two are called the same, with their folders."""
+    names = [_without_endings(path.name) for path in paths]
+    if len(set(names)) == len(names):
+        return names
+    folder = Path(os.path.commonpath([path.parent for path in paths]))
+    found = [path.parent.relative_to(folder) / _without_endings(path.name) for path in paths]
+    return [path.as_posix() for path in found]
+
+
+def _without_endings(name: str) -> str:
+    """The name of a file without those endings that say what it is.
+
+    >>> _without_endings("orbitz.com.csv.gz")
+    'orbitz.com'
+    """
+    name = name.removesuffix(".gz")
+    return Path(name).stem if name.lower().endswith(TABLE_SUFFIXES) else name
+
+
+def _whole(
+    data: object, wanted: Sequence[str], how: HowToRead
+) -> tuple[str, FrameKind, Iterator[Part]]:
+    """Where the data come from, their kind, and their parts with all columns, one by one."""
+    selection = _selected(data)
+    if selection is not None:
+        name, found = selection.name, column_names(selection)
+        chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
+        is_long = how.wide is None and not lacking_parts(chosen, wanted)
+        rows = StreamedRows.of(selection, chosen.values() if is_long else None)
+        return name, "polars", iter([Part(rows, name)])
+    if not _are_paths(data):
+        name = name_of(data)
+        with reading_frame(name):
+            frame, frame_kind = as_polars(data)
+        return name, frame_kind, iter([Part(frame, name)])
+    origins = _origins(data)
+    paths = [path for origin in origins for path in paths_of(origin)]
+    more = f" and {len(origins) - 1} more" if len(origins) > 1 else ""
+    return origins[0] + more, "polars", (_file(path, how) for path in paths)
+
+
+def _are_paths(data: object) -> bool:
+    """Whether it is a path, or a list of them."""
+    if isinstance(data, list | tuple) and data:
+        return all(isinstance(one, str | os.PathLike) for one in data)
+    return isinstance(data, str | os.PathLike)
+
+
+def _origins(data: Any) -> list[str]:  # noqa: ANN401 - a path, or a list of them
+    return list(map(os.fspath, data)) if isinstance(data, list | tuple) else [os.fspath(data)]
+
+
+def _file(path: Path, how: HowToRead) -> Part:
+    with reading_file(path):
+        return Part(open_file(path, how.encoding), str(path), path)
+
+
+def _selected(data: object) -> Selection | None:
+    """What is asked of a database, if it is one: an address names the table behind a ``#``."""
+    if isinstance(data, Selection):
+        return data
+    return selection_of(data) if isinstance(data, str) and is_address(data) else None
+
+
+def _chosen(
+    part: Part, wanted: Sequence[str], how: HowToRead, notes: list[str], wide: Wide | None
+) -> Chosen:
+    """Keep the wanted columns, under the names we give them; a wide table becomes long.
+
+    `wide` says what the table is if that cannot be told.
+    """
+    found = part.rows.collect_schema()
+    table = Seen(part.origin, found.names(), wanted, partial(_sample, part))
+    try:
+        shape = shape_of(table, how, notes)
+    except MissingColumn:
+        if wide is None:
+            raise
+        shape = shape_of(table, replace(how, wide=wide), notes)
+    for own, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
+        _check_plain(part.origin, own, name, found[name])
+    for own, name in shape.keys.items():
+        if name not in (own, how.columns.get(own), how.likely.get(own)):
+            notes.append(f"column '{name}' is taken as the {own}")
+    if not shape.is_wide:
+        kept = [plain(name, found[name]).alias(own) for own, name in shape.keys.items()]
+        return Chosen(_at_hand(part, part.rows.select(kept)), shape)
+    names = [*shape.keys.values(), *shape.spread]
+    whole = _at_hand(part, part.rows.select(map(pl.col, names)))
+    dtypes = pl.Schema({name: found[name] for name in names})
+    in_order = [pl.col(own) for own in wanted if own in (*shape.keys, *shape[2:])]
+    claims = Unpivoted(whole, shape, dtypes).select(in_order)
+    return Chosen(part._replace(rows=claims), shape)
+
+
+class Chosen(NamedTuple):
+    """A part with the wanted columns only, and what they were found to be."""
+
+    part: Part
+    shape: Shape
+
+
+def _sample(part: Part) -> pl.DataFrame:
+    """The first rows."""
+    if isinstance(part.rows, pl.LazyFrame):
+        return part.rows.head(SAMPLE).collect()
+    return next(part.rows.batches()).head(SAMPLE)
+
+
+def _at_hand(part: Part, rows: pl.LazyFrame | BatchedRows) -> Part:
+    """The part with these rows; those of a frame are taken now, to tell what is wrong with them."""
+    if part.path is None and isinstance(rows, pl.LazyFrame):
+        rows = rows.collect().lazy()
+    return part._replace(rows=rows)
+
+
+def _check_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None:
+    """Refuse columns that hold no plain values."""
+    if dtype.is_nested() or dtype == pl.Object:
+        raise BadValue(
+            f"{origin}: column '{name}' ({part}) holds {dtype}, not plain values; "
+            "turn it into text or numbers first"
+        )
+
+
+def _alike(parts: list[Part], notes: list[str]) -> list[Part]:
+    """The parts with the same columns; one of text here and numbers there becomes text."""
+    schemas = [part.rows.collect_schema() for part in parts]
+    if all(schema == schemas[0] for schema in schemas):
+        return parts
+    frames = [schema.to_frame().drop("claim", strict=False) for schema in schemas]
+    for name in dict.fromkeys(name for frame in frames for name in frame.columns):
+        known = {frame[name].dtype for frame in frames if name in frame.columns} - {pl.Null()}
+        if len(known) > 1 and not all(dtype.is_numeric() for dtype in known):
+            frames.append(pl.DataFrame(schema={name: pl.String}))
+            frames = [
+                frame.with_columns(pl.Series(name, dtype=pl.String)) if name in frame else frame
+                for frame in frames
+            ]
+            notes.append(f"the {name} is of different types in different files: taken as text")
+    common = pl.concat(frames, how="diagonal_relaxed").schema
+
+    def in_common(name: str, own: pl.Schema) -> pl.Expr:
+        column = pl.col(name) if name in own else pl.lit(None).alias(name)
+        if name in own and common.get(name) == pl.String:
+            return rendered(column, own[name])
+        return column.cast(common[name]) if name in common else column
+
+    names = dict.fromkeys([*schemas[0], *common])
+    return [
+        part._replace(rows=part.rows.select(in_common(name, own) for name in names))
+        for part, own in zip(parts, schemas, strict=True)
+    ]
+
+
+def _with_attributes(parts: list[Part]) -> list[Part]:
+    """The parts with the empty attribute where one is missing; then all attributes are text."""
+    dtype = parts[0].rows.collect_schema().get("attribute")
+    if dtype is None:
+        return parts
+    if dtype != pl.String and not any(has_null(part, "attribute") for part in parts):
+        return parts
+    text = rendered(pl.col("attribute"), dtype).fill_null("")
+    return [part._replace(rows=part.rows.with_columns(text)) for part in parts]

@@ -1,0 +1,84 @@
+"""How claims are to be read: all that a user can say of it, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from veracity.claims.normalise import Normalise, ValueKind
+from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind
+from veracity.errors import ParameterError
+
+__all__ = ["HowToRead", "SourceFrom", "Wide"]
+
+Wide = Literal["attributes", "sources"]
+"""What the columns of a wide table are."""
+
+SourceFrom = Literal["filename", "sheet"]
+"""What can name a source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowToRead:
+    """How claims are to be read.
+
+    Attributes
+    ----------
+    columns
+        Which column plays which part, as a user says it: these have to be there.
+    likely
+        Which column may play which part, where it is there.
+    kind
+        The kind of claims.
+    encoding
+        The encoding of text files.
+    normalise
+        Whether, and how, values that mean the same are brought to one spelling.
+    wide
+        By what a table is wide: each further column is an attribute, or a source. None where it is
+        long, or where that can be found out.
+    source_from
+        What names the source, where no column does: the file, or the sheet.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    likely: Mapping[str, str] = field(default_factory=dict)
+    kind: Kind = "categorical"
+    encoding: str = "utf-8"
+    normalise: Normalise = False
+    wide: Wide | None = None
+    source_from: SourceFrom | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if not isinstance(self.columns, Mapping):
+            raise ParameterError(
+                f"columns must be a mapping from part to column, got {self.columns!r}"
+            )
+        if not isinstance(self.normalise, bool | Mapping):
+            raise ParameterError(
+                "normalise must be True, False, or say what the values of attributes are, e.g. "
+                f"{{'departure': 'time'}}; got {self.normalise!r}"
+            )
+
+        for name, allowed in (("wide", Wide), ("source_from", SourceFrom)):
+            value = getattr(self, name)
+            if value is not None and value not in get_args(allowed):
+                words = " or ".join(map(repr, get_args(allowed)))
+                raise ParameterError(f"{name} must be {words}, got {value!r}")
+        if self.source_from is not None and "source" in self.columns:
+            raise ParameterError("the source is named by a column and by source_from; say one")
+        if self.source_from is not None and self.wide == "sources":
+            raise ParameterError("the source is named by the columns and by source_from; say one")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The columns of a table of such claims."""
+        return CLAIM_COLUMNS[self.kind]
+
+    @property
+    def kinds_of_values(self) -> Mapping[str, ValueKind]:
+        """What the values of some attributes are, to normalise them."""
+        return {} if isinstance(self.normalise, bool) else self.normalise

@@ -1,0 +1,59 @@
+"""Known truths, which come beside claims and are written as these are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from veracity.claims.how import HowToRead
+from veracity.claims.normalise import Normalisation
+from veracity.claims.read import ClaimsStream, NormalisedStream
+from veracity.claims.schema import ClaimsTable
+from veracity.claims.spark_rows import SparkClaims
+from veracity.printing import counted
+
+__all__ = ["read_truth", "read_truths_beside"]
+
+
+def read_truth(
+    data: object,
+    how: HowToRead,
+    *,
+    normalisation: Mapping[str, Any] | None = None,
+    like: pl.DataFrame | None = None,
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read known truths: rows of entity, attribute and value, or of fact and claim.
+
+    Where the claims were normalised, the truths are, too, and spelt `like` the facts.
+    """
+    how = replace(how, normalise=normalisation is not None)
+    stream = ClaimsStream(data, how, what="truths")
+    rows, notes = stream.collect(), list(stream.notes)
+    if normalisation is not None and "value" in rows.columns:
+        normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
+        rows = normalised.rows
+        if normalised.n_left_out:
+            left_out = counted(normalised.n_left_out, "truth is", "truths are")
+            notes.append(f"{left_out} left out, naming no value or too little of one")
+    return rows, notes
+
+
+def read_truths_beside(
+    claims: ClaimsTable | ClaimsStream | SparkClaims, data: object
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read truths that come with claims, and are likely to be written as these are.
+
+    They may have the names of the claims' columns, or the usual ones.
+    """
+    how = HowToRead(likely=claims.columns, kind=claims.kind, encoding=claims.encoding)
+    return read_truth(data, how, normalisation=claims.normalisation, like=_like(claims))
+
+
+def _like(claims: ClaimsTable | ClaimsStream | SparkClaims) -> pl.DataFrame | None:
+    """Values by which those of truths are spelt."""
+    if isinstance(claims, ClaimsTable):
+        return claims.rows
+    return claims.like if isinstance(claims, NormalisedStream | SparkClaims) else None

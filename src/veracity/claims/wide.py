@@ -1,0 +1,372 @@
+"""Wide tables: a column per attribute or per source. They are recognised, and unpivoted in batches.
+
+A table is long if a row is a claim. It is wide *by attributes* if a row is all that a source says
+of an entity, and wide *by sources* if a row is all that is said of an item. What the columns are
+called tells the first, and that columns agree far more than by chance tells the second; where
+neither is plain, the user is asked.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from veracity.claims.checking import plain
+from veracity.claims.how import HowToRead
+from veracity.claims.schema import lacking_parts, listed, missing_column, recognised
+from veracity.errors import MissingColumn, ParameterError
+from veracity.io.batched import BatchedRows
+from veracity.io.files import Part, batches_of, n_rows_of
+from veracity.io.frames import ROWS_PER_BATCH
+from veracity.naming import rendered
+from veracity.printing import in_short
+
+__all__ = ["SAMPLE", "Seen", "Shape", "Unpivoted", "column_like", "shape_of"]
+
+SAMPLE = 2_000
+"""So many rows are looked at to see what columns are."""
+
+FEWEST_ROWS = 4
+"""With fewer rows than this, agreement is no evidence."""
+
+AGREEING = 0.4
+"""So much more often than by chance do columns of sources agree, at least (Cohen's kappa)."""
+
+MOST_COMPARED = 40
+"""So many columns are compared with each other, to see whether they are sources."""
+
+TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_truth", "correct"})
+
+LIKE_PARTS: Mapping[str, frozenset[str]] = {
+    "time": frozenset({
+        "time", "timestamp", "date", "datetime", "created", "created_at", "updated", "updated_at",
+        "submitted_at", "observed_at", "retrieved_at", "last_updated",
+    }),
+    "weight": frozenset({
+        "weight", "confidence", "probability", "score", "certainty", "count", "n", "votes",
+        "frequency",
+    }),
+}  # fmt: skip
+"""Names of columns that may carry weight, though nobody said so."""
+
+
+class Shape(NamedTuple):
+    """Which columns of a table are what."""
+
+    keys: dict[str, str]
+    """The columns that play a part in each row."""
+    spread: tuple[str, ...] = ()
+    """The columns that hold values, if the table is wide."""
+    of_names: str = ""
+    """The part that their names play, an attribute or a source."""
+    of_cells: str = ""
+    """The part that their cells play, a value or a claim."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are several claims in a row."""
+        return bool(self.spread)
+
+    @property
+    def wide(self) -> Literal["attributes", "sources"] | None:
+        """By what it is wide, as a user would say it."""
+        if not self.is_wide:
+            return None
+        return "sources" if self.of_names == "source" else "attributes"
+
+
+Sample = Callable[[], pl.DataFrame]
+
+
+class Seen(NamedTuple):
+    """A table as it is found: what it is called, its columns, and a way to look at some rows."""
+
+    origin: str
+    found: Sequence[str]
+    wanted: Sequence[str]
+    sample: Sample
+
+    def parts(self, parts: Sequence[str], how: HowToRead) -> dict[str, str]:
+        """Which columns play these parts, as far as names tell."""
+        given = {part: name for part, name in how.columns.items() if part in parts}
+        return recognised(self.found, parts, given=given, likely=how.likely, origin=self.origin)
+
+    def others(self, keys: Mapping[str, str]) -> list[str]:
+        """The columns that are none of these, and have a name."""
+        return [name for name in self.found if name.strip() and name not in keys.values()]
+
+
+def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
+    """Find out what the columns of a table are; what was found out is noted."""
+    long = recognised(
+        table.found, table.wanted, given=how.columns, likely=how.likely, origin=table.origin
+    )
+    lacking = lacking_parts(long, table.wanted)
+    if how.wide is not None:
+        shape = _by_attributes(table, how) if how.wide == "attributes" else _by_sources(table, how)
+        if shape is None:
+            raise MissingColumn(_asked_for_keys(table, how))
+        return shape
+    if not lacking:
+        _note_left(table, how, long, notes)
+        return Shape(long)
+    shape = _recognised_shape(table, how)
+    if shape is None:
+        raise MissingColumn(_unclear(table, long, lacking))
+    notes.append(_told(shape, table))
+    return shape
+
+
+def _recognised_shape(table: Seen, how: HowToRead) -> Shape | None:
+    """The shape of a wide table, where it is plain."""
+    if how.columns.keys() & {"value", "claim"}:
+        return None
+    if "source" not in table.wanted or "source" in table.parts(("source",), how):
+        shape = _by_attributes(table, how) if "value" in table.wanted else None
+        return shape if shape and _are_attributes(table, shape, how) else None
+    shape = _by_sources(table, how)
+    return shape if shape and _are_sources(table.sample(), shape) else None
+
+
+# --- by attributes --------------------------------------------------------------------------------
+
+
+def _by_attributes(table: Seen, how: HowToRead) -> Shape | None:
+    """A row is all that a source says of an entity; None where these are not known."""
+    if "value" not in table.wanted:
+        raise ParameterError("wide='attributes' is not for binary claims, which have none")
+    parts = [part for part in table.wanted if part not in ("attribute", "value")]
+    keys = table.parts(parts, how)
+    if "entity" not in keys:
+        entity = _entity_among(table.sample(), table.others(keys), keys)
+        keys = {**keys, "entity": entity} if entity is not None else keys
+    if lacking_parts(keys, parts):
+        return None
+    return Shape(keys, tuple(table.others(keys)), "attribute", "value")
+
+
+def _entity_among(rows: pl.DataFrame, names: Sequence[str], keys: Mapping[str, str]) -> str | None:
+    """The column that names entities: the first, if with the source it is never the same twice."""
+    others = [name for part, name in keys.items() if part in ("source", "attribute")]
+    if not names or rows.is_empty():
+        return None
+    first = names[0]
+    is_unique = rows.select(pl.struct(*others, first).is_unique().all()).item()
+    has_all = rows[first].null_count() == 0
+    return first if is_unique and has_all else None
+
+
+def _are_attributes(table: Seen, shape: Shape, how: HowToRead) -> bool:
+    """Whether it is plain that columns are attributes: several, of entities that sources share."""
+    if "attribute" in (name.strip().lower() for name in table.found):
+        return False
+    plain_ones = [name for name in shape.spread if column_like(name) is None]
+    has_source = "source" in shape.keys
+    if len(plain_ones) < (2 if how.source_from is None else 1):
+        return False
+    rows = table.sample()
+    if not has_source or rows[shape.keys["source"]].n_unique() < 2 or len(rows) < FEWEST_ROWS:
+        return True
+    return rows[shape.keys["entity"]].n_unique() < len(rows)
+
+
+# --- by sources -----------------------------------------------------------------------------------
+
+
+def _by_sources(table: Seen, how: HowToRead) -> Shape | None:
+    """A row is all that is said of an item; None where the entity is not known."""
+    entity = "fact" if "fact" in table.wanted else "entity"
+    if "source" not in table.wanted:
+        return None
+    parts = [part for part in table.wanted if part in (entity, "attribute")]
+    keys = table.parts(parts, how)
+    if entity not in keys:
+        found = _entity_among(table.sample(), table.others(keys), keys)
+        if found is None:
+            return None
+        keys = {entity: found, **keys}
+    spread = [name for name in table.others(keys) if name.strip().lower() not in TRUTH_NAMES]
+    return Shape(keys, tuple(spread), "source", table.wanted[-1]) if spread else None
+
+
+def _are_sources(rows: pl.DataFrame, shape: Shape) -> bool:
+    """Whether most columns agree with two others each far more often than by chance.
+
+    Two others: attributes come in pairs that agree, such as planned and actual times.
+    """
+    names = shape.spread[:MOST_COMPARED]
+    agreements: dict[str, list[float]] = {name: [] for name in names}
+    texts = rows.select(rendered(pl.col(name), rows.schema[name]) for name in names)
+    for one, other in itertools.combinations(names, 2):
+        agreement = _kappa(texts[one], texts[other])
+        agreements[one].append(agreement)
+        agreements[other].append(agreement)
+    second = [sorted(found)[-2] if len(found) > 1 else 0.0 for found in agreements.values()]
+    return sum(agreement >= AGREEING for agreement in second) > len(second) / 2
+
+
+def _kappa(one: pl.Series, other: pl.Series) -> float:
+    """How far two columns agree beyond chance: 1 is always, 0 is chance (Cohen's kappa)."""
+    both = pl.DataFrame({"one": one, "other": other}).filter(
+        pl.all_horizontal(pl.all().is_not_null() & (pl.all() != ""))
+    )
+    if len(both) < FEWEST_ROWS:
+        return 0.0
+    observed = float((both["one"] == both["other"]).mean())  # type: ignore[arg-type]
+    shares = [
+        both[name].value_counts(name="n").rename({name: "value"}) for name in ("one", "other")
+    ]
+    pairs = shares[0].join(shares[1], on="value")
+    expected = float((pairs["n"] * pairs["n_right"]).sum()) / len(both) ** 2
+    return 1.0 if expected == 1.0 else (observed - expected) / (1.0 - expected)
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def column_like(name: str) -> str | None:
+    """The part that a column may play by its name, a time or a weight, though nobody said so.
+
+    >>> column_like("Timestamp"), column_like("confidence"), column_like("gate")
+    ('time', 'weight', None)
+    """
+    plain_name = name.strip().lower().replace(" ", "_")
+    return next((part for part, names in LIKE_PARTS.items() if plain_name in names), None)
+
+
+def _told(shape: Shape, table: Seen) -> str:
+    """What a wide table was taken for, and how to say otherwise."""
+    keys = " and ".join(f"'{in_short(name)}'" for name in shape.keys.values())
+    cells = listed(shape.spread)
+    if shape.wide == "attributes":
+        return (
+            f"a wide table: by {keys}, each other column is an attribute: {cells}; if they are "
+            "not, say which one alone has the values: --columns value=NAME"
+        )
+    left = [name for name in table.others(shape.keys) if name not in shape.spread]
+    truths = f"; {listed(left)} is not taken as one" if left else ""
+    return (
+        f"a wide table: by {keys}, each other column is a source: {cells}{truths}; if they are "
+        "attributes, say --wide attributes"
+    )
+
+
+def _note_left(table: Seen, how: HowToRead, keys: Mapping[str, str], notes: list[str]) -> None:
+    """Tell of columns that were left although the user may want them."""
+    left = table.others(keys)
+    for name in left:
+        part = column_like(name)
+        if part is not None:
+            notes.append(like_note(name, part))
+    others = [name for name in left if column_like(name) is None]
+    if "value" in how.columns and "attribute" not in keys and others:
+        notes.append(
+            f"not read: {listed(others)}; if each is an attribute, leave out the value and say "
+            "--wide attributes"
+        )
+
+
+def like_note(name: str, part: str) -> str:
+    """That a column looks as if it carried weight, and how to say that it does."""
+    option = shlex.quote(f"{part}={name}")
+    means = {
+        "time": "the newest word of a source on an item counts",
+        "weight": "what a source says with most weight counts",
+    }[part]
+    return f"column '{in_short(name)}' is not read; with --columns {option}, {means}"
+
+
+def _asked_for_keys(table: Seen, how: HowToRead) -> str:
+    """That a table can be unpivoted once it is known what a row is about."""
+    parts = ("source", "entity") if how.wide == "attributes" else table.wanted[1:2]
+    parts = tuple(part for part in parts if part in table.wanted)
+    keys = table.parts(parts, how)
+    lacking = [part for part in parts if part not in keys]
+    if not lacking:
+        return f"{table.origin}: no column is left that could hold values; check --columns"
+    return missing_column(table.found, keys, lacking, table.origin)
+
+
+def _unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> str:
+    """What is missing, what the columns look like, and what can be said of them."""
+    spare = table.others(long)
+    if len(spare) < 2 or table.wanted[0] != "source":
+        return missing_column(table.found, long, lacking, table.origin)
+    rows = table.sample().head(1)
+    shown = [
+        f"{in_short(name, 30)}={in_short('' if rows.is_empty() else rows[name][0], 20)}"
+        for name in table.found[:12]
+    ]
+    entity = next((part for part in table.wanted if part in ("entity", "fact")), "entity")
+    wide = f"--wide sources --columns {_option(entity, long)}"
+    keys = f"{_option('source', long)},{_option('entity', long)}"
+    other = f"; if each is an attribute, --wide attributes --columns {keys}"
+    return (
+        f"{table.origin}: no column {listed(lacking)} among {listed(table.found)} (the first row: "
+        f"{', '.join(shown)}); if each further column is a source, say {wide}"
+        + (other if "value" in table.wanted else "")
+        + "; if each file is a source, --source-from filename; if a row is one claim, "
+        f"--columns {','.join(_option(part, {}) for part in lacking)} (in Python: wide='sources', "
+        f"columns={{'{entity}': 'NAME'}}, and so on)"
+    )
+
+
+def _option(part: str, named: Mapping[str, str]) -> str:
+    return shlex.quote(f"{part}={named[part]}") if part in named else f"{part}=NAME"
+
+
+# --- unpivoting -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unpivoted(BatchedRows):
+    """The claims of a wide table, made of a batch of its rows at a time; empty cells are none."""
+
+    part: Part
+    shape: Shape
+    dtypes: pl.Schema
+    """Those of the wide table."""
+
+    def count(self) -> int:
+        """How many cells there are: no fewer than claims."""
+        return n_rows_of(self.part) * len(self.shape.spread)
+
+    def nothing(self) -> pl.DataFrame:
+        """No claim."""
+        return self._long(self.dtypes.to_frame())
+
+    def as_they_come(self) -> Iterator[pl.DataFrame]:
+        """The claims, at least one batch of them."""
+        most_rows = max(1, ROWS_PER_BATCH // len(self.shape.spread))
+        for batch in batches_of(self.part):
+            yield from map(self._long, batch.iter_slices(most_rows) if len(batch) else [batch])
+
+    def _long(self, batch: pl.DataFrame) -> pl.DataFrame:
+        shape = self.shape
+        keys = [plain(name, self.dtypes[name]).alias(part) for part, name in shape.keys.items()]
+        found = [
+            batch.select(
+                *keys,
+                pl.lit(name).alias(shape.of_names),
+                self._cell(name).alias(shape.of_cells),
+            )
+            for name in shape.spread
+        ]
+        claims = pl.concat(found, how="vertical_relaxed")
+        cells = claims[shape.of_cells]
+        is_empty = cells.is_null()
+        if cells.dtype == pl.String:
+            is_empty |= (cells == "").fill_null(value=True)
+        return claims.filter(~is_empty)
+
+    def _cell(self, name: str) -> pl.Expr:
+        """A column of values, of the type that all of them have, or as text."""
+        kinds = {self.dtypes[own] for own in self.shape.spread} - {pl.Null()}
+        own = self.dtypes[name]
+        is_common = len(kinds) <= 1 or all(kind.is_numeric() for kind in kinds)
+        return plain(name, own) if is_common else rendered(pl.col(name), own)

@@ -1,0 +1,53 @@
+"""Rows that come in batches, as lazy as a `LazyFrame`: what is done with them is done to each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import polars as pl
+
+__all__ = ["BatchedRows"]
+
+
+@dataclass(frozen=True)
+class BatchedRows(ABC):
+    """Rows that are read a batch at a time, whenever they are wanted."""
+
+    steps: tuple[tuple[str, tuple[pl.Expr, ...]], ...] = field(default=(), kw_only=True)
+    """What is done with each batch."""
+
+    @abstractmethod
+    def as_they_come(self) -> Iterator[pl.DataFrame]:
+        """The rows before anything is done with them, at least one batch of them."""
+
+    @abstractmethod
+    def nothing(self) -> pl.DataFrame:
+        """No row, with the columns that are there before anything is done."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many rows there are; no fewer than that."""
+
+    def select(self, expressions: Iterable[pl.Expr]) -> Self:
+        """As `LazyFrame.select` does, for expressions that look at one row."""
+        return replace(self, steps=(*self.steps, ("select", tuple(expressions))))
+
+    def with_columns(self, *expressions: pl.Expr) -> Self:
+        """As `LazyFrame.with_columns` does, for expressions that look at one row."""
+        return replace(self, steps=(*self.steps, ("with_columns", expressions)))
+
+    def collect_schema(self) -> pl.Schema:
+        """The names and types of the columns."""
+        return self._shaped(self.nothing()).schema
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """The rows, at least one batch of them."""
+        return map(self._shaped, self.as_they_come())
+
+    def _shaped(self, batch: pl.DataFrame) -> pl.DataFrame:
+        for step, expressions in self.steps:
+            batch = getattr(batch, step)(expressions)
+        return batch

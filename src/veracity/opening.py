@@ -1,0 +1,74 @@
+"""Whatever a user hands over, opened: here or on Spark, alone or in the manner of a kept fit."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from veracity.claims.how import HowToRead
+from veracity.claims.read import ClaimsStream, open_claims, open_claims_like
+from veracity.claims.schema import ClaimsTable
+from veracity.claims.spark_rows import SparkClaims, open_on_spark
+from veracity.engines import Engine, Local
+from veracity.engines.spark import Spark
+from veracity.errors import ParameterError
+from veracity.fit.fitted import Fitted
+from veracity.io.frames import is_spark_frame
+
+__all__ = ["Claims", "engine_for", "opened"]
+
+Claims = ClaimsTable | ClaimsStream | SparkClaims
+"""Claims that were found, to be read when they are encoded."""
+
+
+def opened(claims: object, how: HowToRead, engine: Engine, like: Fitted | None = None) -> Claims:
+    """The claims in what `veracity.discover` takes, for an engine to read.
+
+    Those that a kept fit is to judge are read as it read others: of its kind, by the names of
+    columns it knows if they are there, with values normalised and spelt like its own.
+    """
+    if isinstance(claims, Claims):
+        return claims
+    if like is not None:
+        how = replace(how, kind=like.kind, likely=like.columns, normalise=False)
+    if _is_for_spark(claims, engine):
+        return _on_spark(claims, how, engine, like)
+    memory = getattr(engine, "allowed", None)
+    if like is None:
+        return open_claims(claims, how, memory=memory)
+    return open_claims_like(
+        claims, how, normalisation=like.normalisation, like=like.values, memory=memory
+    )
+
+
+def _on_spark(claims: object, how: HowToRead, engine: Engine, like: Fitted | None) -> SparkClaims:
+    """Claims that Spark is to read; to normalise, their different values come here."""
+    assert isinstance(engine, Spark)
+    session = None if is_spark_frame(claims) else engine.started()
+    found = open_on_spark(claims, session, how)
+    if like is not None and like.normalisation is not None:
+        return found.normalised_as(like.normalisation, like.values)
+    return found if how.normalise is False else found.normalised(how.normalise)
+
+
+def _is_for_spark(claims: object, engine: Engine) -> bool:
+    return is_spark_frame(claims) or (
+        isinstance(engine, Spark) and isinstance(claims, str | os.PathLike)
+    )
+
+
+def engine_for(claims: object, engine: Engine | None) -> Engine:
+    """The engine that was asked for; that of a Spark frame is the frame's own."""
+    if engine is not None and not all(hasattr(engine, part) for part in ("encode", "hold")):
+        raise ParameterError(f"engine must be an engine, such as Local(threads=2), got {engine!r}")
+    if not is_spark_frame(claims):
+        return engine or Local()
+    if engine is None or (isinstance(engine, Spark) and engine.session is None):
+        own = claims.sparkSession  # type: ignore[attr-defined]
+        return replace(engine or Spark(), session=own)
+    if not isinstance(engine, Spark):
+        raise ParameterError(
+            "the work on a Spark frame is done where it lives: leave out engine, or give "
+            "veracity.Spark(...); to work here, give frame.toPandas() or frame.toArrow()"
+        )
+    return engine

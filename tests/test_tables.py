@@ -1,0 +1,232 @@
+"""Tables of any shape, as offices write them."""
+
+from __future__ import annotations
+
+import pandas as pd  # noqa: TID251 - a user's frame
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from polars.testing import assert_frame_equal
+
+import veracity
+from veracity.cli import main
+from veracity.errors import MissingColumn, ParameterError
+
+FLIGHTS = [f"AA-{number}" for number in range(8)]
+SITES = ["orbitz", "tower", "travelocity"]
+
+
+def long_claims():
+    """Three sites on the gate and the departure of eight flights; one of them errs now and then."""
+    rows = [
+        (site, flight, attribute, f"{attribute[0]}{place}{'x' * (site == 'orbitz' and place == 3)}")
+        for place, flight in enumerate(FLIGHTS)
+        for attribute in ("gate", "departs")
+        for site in SITES
+    ]
+    return pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+
+
+def by_attributes():
+    wide = long_claims().pivot(on="attribute", index=["source", "entity"], values="value")
+    return wide.rename({"source": "site", "entity": "flight"})
+
+
+def by_sources():
+    return long_claims().pivot(on="source", index=["entity", "attribute"], values="value")
+
+
+def vote(claims, **options):
+    return veracity.discover(claims, "majority-vote", **options)
+
+
+def same_answer(result):
+    expected = vote(long_claims()).truths
+    assert_frame_equal(result.truths, expected)
+    return result
+
+
+def command(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def told(result, words):
+    return [note for note in result.notes if words in note]
+
+
+def write(table, path):
+    table.write_csv(path) if path.suffix == ".csv" else table.write_parquet(path)
+    return path
+
+
+# --- wide by attributes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_per_attribute_is_recognised_and_told(tmp_path, ending):
+    result = same_answer(vote(write(by_attributes(), tmp_path / f"export.{ending}")))
+    (note,) = told(result, "a wide table")
+    assert "'site' and 'flight', each other column is an attribute: 'gate', 'departs'" in note
+    assert "--columns value=NAME" in note
+    assert result.run.input.columns == {"source": "site", "entity": "flight"}
+
+
+def test_it_can_be_said_and_columns_can_be_named():
+    odd = by_attributes().rename({"site": "who", "flight": "what"})
+    named = {"source": "who", "entity": "what"}
+    assert not told(same_answer(vote(odd, wide="attributes", columns=named)), "a wide table")
+    found = veracity.tables.by_attribute(odd, source="who", entity="what")
+    keys = ["entity", "attribute", "source"]
+    assert_frame_equal(found.sort(keys), long_claims().sort(keys))
+
+
+def test_a_users_frame_is_given_back():
+    found = veracity.tables.by_attribute(by_attributes().to_pandas())
+    assert isinstance(found, pd.DataFrame)
+
+
+def test_empty_cells_are_no_claims(tmp_path):
+    table = by_attributes().with_columns(
+        gate=pl.when(pl.col("site") == "tower").then(None).otherwise("gate")
+    )
+    result = vote(write(table, tmp_path / "export.csv"))
+    assert result.run.input.claims == 40
+    assert not told(result, "left out")
+
+
+def test_columns_of_different_types_become_text():
+    table = pl.DataFrame(
+        {"source": ["a", "b", "a", "b"], "entity": ["x", "x", "y", "y"],
+         "size": [1.0, 1.0, 2.5, 2.5], "colour": ["red", "red", "blue", "red"]}
+    )  # fmt: skip
+    found = vote(table).truths.filter(pl.col("attribute") == "size")
+    assert found["value"].to_list() == ["1", "2.5"]
+
+
+def test_two_columns_one_of_which_may_be_a_weight_are_not_guessed(tmp_path):
+    table = pl.DataFrame(
+        {"worker": ["a", "b"], "task": ["x", "x"], "guess": [1, 2], "score": [3, 4]}
+    )
+    with pytest.raises(
+        MissingColumn, match="--wide attributes --columns source=worker,entity=task"
+    ):
+        vote(table)
+
+
+def test_naming_one_value_tells_what_is_not_read():
+    result = vote(by_attributes(), columns={"entity": "flight", "value": "gate"})
+    assert told(result, "not read: 'departs'; if each is an attribute")
+
+
+def test_truths_may_be_wide_too(tmp_path):
+    result = vote(by_attributes())
+    right = result.truths.pivot(on="attribute", index="entity", values="value")
+    truths = write(right.rename({"entity": "flight"}), tmp_path / "truth.csv")
+    assert veracity.evaluate(result, truths).judged == 16
+    assert vote(by_attributes(), known=truths).run.input.known == 16
+
+
+# --- wide by sources ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attribute", [None, "attribute"])
+def test_a_column_per_source_is_recognised_and_told(tmp_path, attribute):
+    table = by_sources()
+    if attribute is None:
+        table = table.filter(pl.col("attribute") == "gate").drop("attribute")
+    result = vote(write(table.rename({"entity": "flight"}), tmp_path / "export.csv"))
+    (note,) = told(result, "a wide table")
+    assert "each other column is a source: 'orbitz', 'tower', 'travelocity'" in note
+    assert "--wide attributes" in note
+    assert result.sources["source"].to_list() == SITES
+    expected = vote(long_claims()).truths
+    expected = expected if attribute else expected.filter(pl.col("attribute") == "gate")
+    assert result.truths["value"].to_list() == expected["value"].to_list()
+
+
+def test_the_truth_is_no_source():
+    table = by_sources().with_columns(truth=pl.col("tower"))
+    result = vote(table)
+    assert result.sources["source"].to_list() == SITES
+    assert told(result, "'truth' is not taken as one")
+
+
+def test_numbers_that_never_agree_are_not_guessed_but_can_be_said():
+    table = pl.DataFrame(
+        {"station": list("abcdef"), "one": [1.0, 2, 3, 4, 5, 6], "two": [1.5, 2.5, 3.5, 4, 5, 6.5],
+         "three": [1.1, 2.1, 3.1, 4.1, 5.1, 6.1]}
+    )  # fmt: skip
+    with pytest.raises(MissingColumn) as error:
+        veracity.discover(table, kind="numeric")
+    words = str(error.value)
+    assert "--wide sources --columns entity=NAME" in words
+    assert "the first row: station=a, one=1.0" in words
+    assert "source=one" not in words
+    result = veracity.discover(table, kind="numeric", wide="sources")
+    assert result.run.input.claims == 18
+    assert result.sources["source"].to_list() == ["one", "three", "two"]
+
+
+def test_attributes_that_agree_in_pairs_are_not_taken_for_sources():
+    planned = [f"{hour}:00" for hour in range(10)]
+    table = pl.DataFrame(
+        {"flight": [f"AA-{n}" for n in range(10)], "planned_departure": planned,
+         "departure": planned, "planned_arrival": planned[::-1], "arrival": planned[::-1]}
+    )  # fmt: skip
+    with pytest.raises(MissingColumn, match="if each further column is a source"):
+        vote(table)
+
+
+def test_yes_and_no_by_source():
+    table = pl.DataFrame(
+        {"fact": ["x", "y"], "a": ["yes", "no"], "b": ["yes", ""], "c": ["no", "no"]}
+    )
+    result = veracity.discover(table, "majority-vote", kind="binary", wide="sources")
+    assert result.run.input.claims == 5
+    with pytest.raises(ParameterError, match="not for binary"):
+        veracity.discover(table, kind="binary", wide="attributes")
+
+
+# --- one file per source --------------------------------------------------------------------------
+
+
+def per_file(folder):
+    for (site,), rows in by_attributes().partition_by("site", as_dict=True).items():
+        rows.drop("site").write_csv(folder / f"{site}.csv")
+
+
+def test_each_file_is_a_source(tmp_path):
+    per_file(tmp_path)
+    result = same_answer(vote(tmp_path, source_from="filename"))
+    assert told(result, "each file is a source: 'orbitz', 'tower', 'travelocity'")
+    found = veracity.tables.by_file(sorted(tmp_path.glob("*.csv")))
+    keys = ["entity", "attribute", "source"]
+    assert_frame_equal(found.sort(keys), long_claims().sort(keys))
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    for site, rows in long_claims().partition_by("source", as_dict=True).items():
+        (tmp_path / site[0]).mkdir()
+        rows.drop("source").write_csv(tmp_path / site[0] / "flights.csv")
+    assert vote(tmp_path, source_from="filename").sources["source"][0] == "orbitz/flights"
+
+
+def test_the_command_line_says_the_same(tmp_path):
+    per_file(tmp_path)
+    run = command("discover", tmp_path, "--source-from", "filename", "--json")
+    assert '"sources": 3' in run.stdout
+    odd = write(by_attributes().rename({"site": "who"}), tmp_path / "odd.csv")
+    run = command("profile", odd, "--wide", "attributes", "--columns", "source=who", "--json")
+    assert '"items": 16' in run.stdout
+
+
+def test_a_source_is_named_once(tmp_path):
+    with pytest.raises(ParameterError, match="say one"):
+        vote(tmp_path, source_from="filename", columns={"source": "site"})
+    with pytest.raises(ParameterError, match="is for files"):
+        vote(long_claims(), source_from="filename")
+
+
+def test_large_wide_files_are_read_in_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr("veracity.claims.wide.ROWS_PER_BATCH", 4)
+    same_answer(vote(write(by_attributes(), tmp_path / "export.parquet")))
