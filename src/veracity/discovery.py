@@ -22,7 +22,7 @@ from veracity.claims.survey import Survey
 from veracity.doubts import with_doubts
 from veracity.engines import Engine, Local
 from veracity.engines.spark import Spark
-from veracity.errors import ParameterError, TooLarge
+from veracity.errors import MissingColumn, ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
@@ -292,24 +292,13 @@ def _prepare_for(
     tell: Progress,
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
-    if _is_for_spark(claims, engine):
-        claims = open_for_spark(
-            claims, columns or fitted.columns, fitted.kind, normalise=False, engine=engine
-        )
-        if fitted.normalisation is not None:
-            claims = claims.normalised_as(fitted.normalisation, fitted.values)
-    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
-        claims = open_claims_like(
-            claims,
-            columns=columns or fitted.columns,
-            kind=fitted.kind,
-            normalisation=fitted.normalisation,
-            like=fitted.values,
-            memory=getattr(engine, "allowed", None),
-        )
-    elif claims.kind != fitted.kind:
-        raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
-    prepared = prepare(claims, tell=tell, engine=engine)
+    try:
+        opened = _opened_for(fitted, claims, columns or fitted.columns, engine)
+    except MissingColumn:  # the columns may have other names than those of the old claims
+        if columns is not None:
+            raise
+        opened = _opened_for(fitted, claims, {}, engine)
+    prepared = prepare(opened, tell=tell, engine=engine)
     if prepared.encoded.names.n_open and not fitted.names.n_open:
         raise TooLarge(
             f"{prepared.table.origin}: the fit knows {len(fitted.names.labels):,} values, and "
@@ -323,6 +312,29 @@ def _prepare_for(
         new = "1 source was" if n_all - n_met == 1 else f"{n_all - n_met:,} sources were"
         notes = (*notes, f"{new} never met before, and counted as the mean of those that were")
     return replace(prepared, encoded=encoded, notes=notes)
+
+
+def _opened_for(
+    fitted: Fitted, claims: object, columns: Mapping[str, str], engine: Engine
+) -> ClaimsTable | ClaimsStream | SparkClaims:
+    """New claims, to be read as the old ones were."""
+    if _is_for_spark(claims, engine):
+        found = open_for_spark(claims, columns, fitted.kind, normalise=False, engine=engine)
+        if fitted.normalisation is None:
+            return found
+        return found.normalised_as(fitted.normalisation, fitted.values)
+    if not isinstance(claims, ClaimsTable | ClaimsStream | SparkClaims):
+        return open_claims_like(
+            claims,
+            columns=columns,
+            kind=fitted.kind,
+            normalisation=fitted.normalisation,
+            like=fitted.values,
+            memory=getattr(engine, "allowed", None),
+        )
+    if claims.kind != fitted.kind:
+        raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
+    return claims
 
 
 def _told(

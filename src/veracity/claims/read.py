@@ -71,13 +71,15 @@ class ClaimsStream:
         self, data: object, columns: Columns, kind: Kind, encoding: str, *, what: str = "claims"
     ) -> None:
         began = time.perf_counter()
-        self.kind, self.columns, self.encoding = kind, dict(columns), encoding
+        self.kind, self.columns, self.encoding = kind, dict[str, str](), encoding
         self._are_numbers = kind == "numeric"
         self.rows_read = 0
         self._what = what
         self._n_lacking: Counter[str] = Counter()
         wanted = CLAIM_COLUMNS[kind] if what == "claims" else CLAIM_COLUMNS[kind][1:]
-        self.origin, self.frame_kind, parts, self._notes = _open(data, wanted, columns, encoding)
+        self.origin, self.frame_kind, parts, self._notes = _open(
+            data, wanted, columns, encoding, self.columns
+        )
         self._parts = _with_attributes(_alike(parts, self._notes))
         self.seconds = time.perf_counter() - began
 
@@ -424,28 +426,37 @@ def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
 
 
 def _open(
-    data: object, wanted: Sequence[str], given: Columns, encoding: str
+    data: object, wanted: Sequence[str], given: Columns, encoding: str, named: dict[str, str]
 ) -> tuple[str, FrameKind, list[Part], list[str]]:
-    """Find the wanted columns in each part of the data; also the origin, the kind, and notes."""
+    """Find the wanted columns in each part of the data; also the origin, the kind, and notes.
+
+    `named` is told which ones they are, in the first part that has them.
+    """
     notes: list[str] = []
     selection = _selected(data)
     if selection is not None:
         name = selection.name
         chosen = find_columns(column_names(selection), wanted, given=given, origin=name)
         streamed = StreamedRows.of(selection, chosen.values())
-        return name, "polars", [Part(_choose(streamed, wanted, given, name, notes), name)], notes
+        return (
+            name,
+            "polars",
+            [Part(_choose(streamed, wanted, given, name, (notes, named)), name)],
+            notes,
+        )
     if not isinstance(data, str | os.PathLike):
         name = name_of(data)
         with reading_frame(name):
             frame, frame_kind = as_polars(data)
-            rows = _choose(frame, wanted, given, name, notes).collect()
+            rows = _choose(frame, wanted, given, name, (notes, named)).collect()
             part = Part(rows.lazy(), name)
         return name, frame_kind, [part], notes
     parts = []
     for path in paths_of(os.fspath(data)):
         with reading_file(path):
             frame = open_file(path, encoding)
-            parts.append(Part(_choose(frame, wanted, given, str(path), notes), str(path), path))
+            lazy = _choose(frame, wanted, given, str(path), (notes, named))
+            parts.append(Part(lazy, str(path), path))
     return os.fspath(data), "polars", parts, notes
 
 
@@ -460,9 +471,14 @@ Rows = TypeVar("Rows", pl.LazyFrame, StreamedRows)
 
 
 def _choose(
-    frame: Rows, wanted: Sequence[str], given: Columns, origin: str, notes: list[str]
+    frame: Rows,
+    wanted: Sequence[str],
+    given: Columns,
+    origin: str,
+    told: tuple[list[str], dict[str, str]],
 ) -> Rows:
-    """Keep the wanted columns, under the names we give them."""
+    """Keep the wanted columns, under the names we give them; notes and names are told."""
+    notes, named = told
     found = frame.collect_schema()
     chosen = find_columns(found.names(), wanted, given=given, origin=origin)
     for part, name in chosen.items():
@@ -473,6 +489,7 @@ def _choose(
             )
         if name != part and part not in given:
             notes.append(f"column '{name}' is taken as the {part}")
+    named |= {part: name for part, name in chosen.items() if part not in named}
     return frame.select(_plain(name, found[name]).alias(part) for part, name in chosen.items())
 
 
