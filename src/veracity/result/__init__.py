@@ -29,6 +29,7 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.io.pieces import PieceTable
 from veracity.io.table_file import write_table
 from veracity.printing import printable
+from veracity.result.crowds import confusions_of, difficulty_of, probabilities_of
 from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.records import in_own_names, records_of
 from veracity.result.run import Run, notes_table
@@ -148,6 +149,29 @@ class Result:
         if self.encoded.is_elsewhere:
             return rightness(self.encoded, vars(self.tables)["facts"].answers)
         return rightness(self.encoded, self.plausibility_by_block)
+
+    @property
+    def confusions(self) -> Any:  # noqa: ANN401
+        """One row per source, true label and label said: how likely that is, and how many claims.
+
+        Probabilities are those that the algorithm learned, if it learns confusions; else, and for
+        the claims, labels are true as far as they are plausible. For items that share labels.
+        """
+        return hand_back(confusions_of(self), self.frame_kind)
+
+    @property
+    def probabilities(self) -> Any:  # noqa: ANN401
+        """One row per item, one column per label: how plausible it is; zero if nobody says it."""
+        return hand_back(probabilities_of(self), self.frame_kind)
+
+    @property
+    def difficulty(self) -> Any:  # noqa: ANN401
+        """One row per item, the hardest first: label these again.
+
+        The `entropy` of what is plausible, in bits, and the share of pairs of claims on the item
+        that say the same (`agreement`).
+        """
+        return hand_back(difficulty_of(self), self.frame_kind)
 
     @property
     def copies(self) -> Any:  # noqa: ANN401
