@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from veracity.engines import Local
     from veracity.engines.spark import Spark
     from veracity.fit.fitted import Fitted
+    from veracity.inspect.agreement import Agreement, agreement
     from veracity.inspect.checking import Health, check
     from veracity.inspect.comparison import Comparison, compare
     from veracity.inspect.evaluation import Evaluation, evaluate
@@ -64,6 +65,7 @@ __all__ = [
     "Accu",
     "AccuCopy",
     "AccuSim",
+    "Agreement",
     "Algorithm",
     "AverageLog",
     "Comparison",
@@ -88,6 +90,7 @@ __all__ = [
     "TwoEstimates",
     "Veracity",
     "__version__",
+    "agreement",
     "check",
     "compare",
     "discover",
@@ -106,6 +109,8 @@ __all__ = [
 
 _HOME = {
     **public_names(),
+    "Agreement": "veracity.inspect.agreement",
+    "agreement": "veracity.inspect.agreement",
     "Algorithm": "veracity.algorithms.base",
     "Comparison": "veracity.inspect.comparison",
     "Evaluation": "veracity.inspect.evaluation",

@@ -223,6 +223,10 @@ class Algorithm(ABC, Generic[State]):
         """Pairs of sources of which one seems to copy the other, where the algorithm looks."""
         return None
 
+    def confusion(self, state: State) -> FloatArray | None:
+        """[source, true label, label said]: how likely that is, where the algorithm learns it."""
+        return None
+
     def rivals(self, state: State) -> dict[str, Algorithm[Any]]:
         """Others that could read the claims otherwise, by how they are come by: see `readings`."""
         return {}

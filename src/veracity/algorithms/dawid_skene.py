@@ -138,6 +138,10 @@ class DawidSkene(Algorithm[Confusion]):
         confusion = np.log(state.confusion)
         return Weights("softmax", nothing, prior=np.log(state.share), confusion=confusion)
 
+    def confusion(self, state: Confusion) -> FloatArray:
+        """The confusion matrices themselves."""
+        return state.confusion
+
     def trust(self, state: Confusion) -> FloatArray:
         """How often the source would name the true label."""
         right = np.diagonal(state.confusion, axis1=1, axis2=2)

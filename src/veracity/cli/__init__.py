@@ -17,6 +17,7 @@ from veracity._version import __version__
 from veracity.cli.asking import ask
 from veracity.cli.commands import compare, demo, discover, evaluate, generate
 from veracity.cli.explaining import explain
+from veracity.cli.exporting import export
 from veracity.cli.inspecting import check, profile
 from veracity.cli.judging import judge, update
 from veracity.cli.options import example
@@ -162,6 +163,7 @@ for command in (
     check,
     plot,
     report,
+    export,
     generate,
     study,
     demo,

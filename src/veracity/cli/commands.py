@@ -21,7 +21,7 @@ from veracity.cli.options import (
     encoding_option,
     engine_options,
     example,
-    force_all_option,
+    folder_option,
     force_option,
     json_option,
     kind_option,
@@ -30,13 +30,12 @@ from veracity.cli.options import (
     min_plausibility_option,
     normalise_options,
     number_option,
-    out_option,
     seed_option,
     spill_option,
     split_names,
     table_options,
+    target_options,
     threads_option,
-    to_option,
     use_threads,
 )
 from veracity.errors import ParameterError
@@ -53,8 +52,7 @@ SYNTHETIC_FILE = "synthetic.json"
 @click.command(epilog=example("veracity discover claims.csv --out run/ --columns source=website"))
 @click.argument("path")
 @database_options
-@out_option
-@to_option
+@target_options
 @click.option(
     "--algorithm",
     type=click.Choice(ALGORITHM_NAMES),
@@ -77,11 +75,8 @@ SYNTHETIC_FILE = "synthetic.json"
 @memory_option
 @spill_option
 @engine_options
-@force_all_option
 @json_option
-def discover(
-    path: str, as_json: bool, out: Path | None, to: str | None, force: bool, **options: Any  # noqa: ANN401
-) -> None:  # fmt: skip
+def discover(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Find the truths in the claims at PATH.
 
     PATH is a CSV, TSV or Parquet file, a folder of them, a quoted glob, or the address of a
@@ -89,11 +84,11 @@ def discover(
     for --kind binary.
     """
     use_threads(options["threads"])
-    from veracity.cli.showing import check_targets, tell_result
+    from veracity.cli.showing import Targets, tell_result
 
-    check_targets(out, to, force=force)
+    targets = Targets.taken_from(options, (path, options["known"], options["prior"]))
     claims = chosen_claims(path, options)
-    tell_result(_discover(claims, **options), out, to, force=force, as_json=as_json)
+    tell_result(_discover(claims, **options), targets, as_json=as_json)
 
 
 @click.command(epilog=example("veracity evaluate run/ truth.csv"))
@@ -248,7 +243,7 @@ def generate(
 
 
 @click.command(epilog=example("veracity demo --out run/"))
-@out_option
+@folder_option
 @force_option
 def demo(out: Path | None, force: bool) -> None:
     """Show it all on built-in data.

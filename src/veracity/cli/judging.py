@@ -14,32 +14,29 @@ from veracity.cli.options import (
     database_options,
     engine_options,
     example,
-    force_all_option,
     json_option,
     memory_option,
     min_plausibility_option,
-    out_option,
     spill_option,
     table_options,
+    target_options,
     threads_option,
-    to_option,
     use_threads,
 )
 
 __all__ = ["judge", "update"]
 
 
-def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) -> None:  # noqa: ANN401
+def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: ANN401
     """Hand new claims to what a run has learned, and show the answer."""
     use_threads(options["threads"])
-    from veracity.cli.showing import check_targets, tell_result
+    from veracity.cli.showing import Targets, tell_result
     from veracity.errors import UnreadableFile
     from veracity.opening import opened
     from veracity.result import load
     from veracity.show.terminal import at_work
 
-    force, as_json, to = options.pop("force"), options.pop("as_json"), options.pop("to")
-    check_targets(out, to, force=force)
+    as_json, targets = options.pop("as_json"), Targets.taken_from(options, (path,))
     given = chosen_claims(path, options)
     fitted = load(run).fitted
     if fitted is None:
@@ -53,14 +50,13 @@ def _again(name: str, run: Path, path: str, out: Path | None, **options: Any) ->
             engine=engine,
             progress=progress,
         )
-    tell_result(result, out, to, force=force, as_json=as_json)
+    tell_result(result, targets, as_json=as_json)
 
 
 def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     for option in (
-        json_option, force_all_option, spill_option, memory_option, threads_option,
-        min_plausibility_option, table_options, to_option, out_option,
-        database_options,
+        json_option, spill_option, memory_option, threads_option, min_plausibility_option,
+        table_options, target_options, database_options,
     ):  # fmt: skip
         command = option(command)
     command = click.argument("path")(engine_options(command))
@@ -69,21 +65,21 @@ def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
 
 @click.command(epilog=example("veracity judge run/ new.csv --out judged/"))
 @_options
-def judge(run: Path, path: str, out: Path | None, **options: Any) -> None:  # noqa: ANN401
+def judge(run: Path, path: str, **options: Any) -> None:  # noqa: ANN401
     """Judge new claims with what a run has learned; nothing is learned.
 
     RUN is the folder of a result, PATH what discover takes. Sources that the run never met count as
     the mean of those it did.
     """
-    _again("judge", run, path, out, **options)
+    _again("judge", run, path, **options)
 
 
 @click.command(epilog=example("veracity update run/ new.csv --out updated/"))
 @_options
-def update(run: Path, path: str, out: Path | None, **options: Any) -> None:  # noqa: ANN401
+def update(run: Path, path: str, **options: Any) -> None:  # noqa: ANN401
     """Go on learning from new claims.
 
     RUN is the folder of a result, PATH what discover takes. Of the old claims what they added up to
     is kept; the new result tells of the new claims, and what it learned is of all.
     """
-    _again("update", run, path, out, **options)
+    _again("update", run, path, **options)

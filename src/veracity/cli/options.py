@@ -29,7 +29,7 @@ __all__ = [
     "encoding_option",
     "engine_options",
     "example",
-    "force_all_option",
+    "folder_option",
     "force_option",
     "json_option",
     "kind_option",
@@ -38,13 +38,12 @@ __all__ = [
     "min_plausibility_option",
     "normalise_options",
     "number_option",
-    "out_option",
     "seed_option",
     "spill_option",
     "split_names",
     "table_options",
+    "target_options",
     "threads_option",
-    "to_option",
     "use_threads",
 ]
 
@@ -110,8 +109,24 @@ def number_option(
     )
 
 
-out_option = click.option(
+folder_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="RUN", help="Folder to write the result to."
+)
+_out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="RUN|FILE",
+    help="Folder to write the result to; or file for the truths alone: .csv, .tsv, .xlsx, .json, "
+    ".jsonl or .parquet.",
+)
+_csv_option = click.option(
+    "--csv", is_flag=True, help="Write the tables of the folder as CSV files, too."
+)
+_records_option = click.option(
+    "--records",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for records: one row per entity, one column per attribute; endings as for --out.",
 )
 kind_option = click.option(
     "--kind",
@@ -153,7 +168,7 @@ _table_option = click.option(
 _query_option = click.option(
     "--query", metavar="SQL", help="Of a database: a query that gives the claims."
 )
-to_option = click.option(
+_to_option = click.option(
     "--to",
     metavar="ADDRESS",
     help="Database to write truths, facts, sources and notes to; #SCHEMA behind it says where.",
@@ -205,11 +220,21 @@ def chosen_claims(path: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
-force_all_option = click.option(
+_force_all_option = click.option(
     "--force",
     is_flag=True,
-    help="Replace the folder, if veracity's own, and tables of others in --to.",
+    help="Replace the folder, if veracity's own, files of these names, and tables of others in "
+    "--to.",
 )
+
+
+def target_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    """Where the result is written."""
+    for option in (_force_all_option, _csv_option, _records_option, _to_option, _out_option):
+        command = option(command)
+    return command
+
+
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Where randomness starts."
 )

@@ -13,7 +13,8 @@ from veracity.errors import ParameterError
 __all__ = ["FIGURE_NAMES", "plot"]
 
 FIGURE_NAMES = (
-    "sources", "agreement", "plausibility", "trace", "calibration", "accuracy", "decision",
+    "sources", "agreement", "confusions", "plausibility", "trace", "calibration", "accuracy",
+    "decision",
 )  # fmt: skip
 """Written out, so that ``--help`` need not load the library; a test compares."""
 
@@ -47,7 +48,8 @@ def plot(
     """Draw a figure of a result.
 
     RUN is the folder of a result, and WHAT one of sources (by tpr and fpr), agreement (who says the
-    same as whom), plausibility (how sure the answer is), trace (how it settled), calibration and
+    same as whom), confusions (who mistakes which label for which), plausibility (how sure the
+    answer is), trace (how it settled), calibration and
     accuracy (against known truths), and decision (why an item has its value).
     """
     from veracity.result import load

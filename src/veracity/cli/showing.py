@@ -2,45 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 if TYPE_CHECKING:
+    from veracity.progress import Progress
     from veracity.result import Result
 
-__all__ = ["check_targets", "tell_result"]
+__all__ = ["Targets", "tell_result"]
 
 
-def check_targets(out: Path | None, to: str | None, *, force: bool) -> None:
-    """Refuse to begin where the result could not be written."""
-    from veracity.io.databases import check_tables
-    from veracity.io.folders import check_target
-    from veracity.result import DATABASE_TABLES, RUN_FILE
+class Targets(NamedTuple):
+    """Where a result is to be written: to a folder or a file, as records, to a database."""
 
-    if out is not None:
-        check_target(out, force=force, marker=RUN_FILE)
-    if to is not None:
-        check_tables(to, DATABASE_TABLES, None, force=force)
+    out: Path | None
+    to: str | None
+    records: Path | None
+    csv: bool
+    force: bool
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any], inputs: Iterable[object] = ()) -> Targets:
+        """What `target_options` gave; refused where it could not be written, before any work."""
+        targets = cls(**{name: options.pop(name) for name in cls._fields})
+        targets._check(inputs)
+        return targets
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the truths alone are to be written."""
+        from veracity.io.table_file import is_table_file
+
+        return self.out is not None and is_table_file(self.out)
+
+    def _check(self, inputs: Iterable[object]) -> None:
+        from veracity.io.databases import check_tables
+        from veracity.io.folders import check_target
+        from veracity.io.table_file import check_table_file
+        from veracity.result import DATABASE_TABLES, RUN_FILE
+
+        if self.csv and (self.out is None or self.is_file):
+            raise click.UsageError("--csv is for a folder: --out RUN")
+        files = [self.out] if self.is_file else []
+        for file in (*files, self.records):
+            if file is not None:
+                check_table_file(file, force=self.force, inputs=inputs)
+        if self.out is not None and self.records is not None and self.out == self.records:
+            raise click.UsageError("--out and --records name the same file")
+        if self.out is not None and not self.is_file:
+            check_target(self.out, force=self.force, marker=RUN_FILE)
+        if self.to is not None:
+            check_tables(self.to, DATABASE_TABLES, None, force=self.force)
+
+    def write(self, result: Result, progress: Progress | None) -> tuple[list[str], str | None]:
+        """Write the result; what was written, in sentences, and the database without password."""
+        told, to = list[str](), None
+        if self.out is not None and self.is_file:
+            notes = result.write(self.out, force=self.force)
+            told += [f"written to {self.out}: the truths", *(f"note: {note}" for note in notes)]
+        elif self.out is not None:
+            result.save(self.out, force=self.force, csv=self.csv, progress=progress)
+            what = "truths, facts, sources, the run, and what was learned"
+            told.append(f"written to {self.out}: {what}{'; CSV files, too' * self.csv}")
+        if self.records is not None:
+            notes = result.write(self.records, "records", force=self.force)
+            told += [f"written to {self.records}: records", *(f"note: {note}" for note in notes)]
+        if self.to is not None:
+            to = result.write_database(self.to, force=self.force, progress=progress)
+            told.append(f"written to {to}: tables truths, facts, sources and notes")
+        return told, to
 
 
-def tell_result(
-    result: Result, out: Path | None, to: str | None = None, *, force: bool, as_json: bool
-) -> None:
+def tell_result(result: Result, targets: Targets, *, as_json: bool) -> None:
     """Write the result, if it is to be written, and show it."""
     from veracity.show.terminal import at_work, print_json, show_result
 
     with at_work() as progress:
-        if out is not None:
-            result.save(out, force=force, progress=progress)
-        if to is not None:
-            to = result.write_database(to, force=force, progress=progress)
+        told, to = targets.write(result, progress)
     if as_json:
-        print_json({**result.run.to_json(), "out": None if out is None else str(out), "to": to})
+        paths = {"out": targets.out, "records": targets.records}
+        written = {name: None if path is None else str(path) for name, path in paths.items()}
+        print_json({**result.run.to_json(), **written, "to": to})
         return
     show_result(result)
-    if out is not None:
-        click.echo(f"\nwritten to {out}: truths, facts, sources, the run, and what was learned")
-    if to is not None:
-        click.echo(f"\nwritten to {to}: tables truths, facts, sources and notes")
+    for sentence in told:
+        click.echo(f"\n{sentence}")

@@ -24,6 +24,7 @@ from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.discovery import prepare
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.errors import ParameterError
+from veracity.inspect.agreement import agreement_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.printing import counted, printable
 from veracity.progress import Progress, say_nothing
@@ -79,6 +80,9 @@ class Profile:
     entropy
         Mean of the items' normalised entropy: 0 where all agree, 1 where all values of an item are
         claimed equally often. See `entropy_of_item`.
+    alpha
+        Krippendorff's alpha: how far sources agree beyond chance. See `agreement`. None for numbers
+        and where several values may be true.
     contested
         Share of items of which more than one value is claimed; where several may be true, of which
         somebody leaves out a value that another names.
@@ -111,6 +115,7 @@ class Profile:
     claims_per_item: Spread
     claims_per_source: Spread
     entropy: float
+    alpha: float | None
     contested: float
     single: float
     torn: int
@@ -130,6 +135,7 @@ class Profile:
 
     def __repr__(self) -> str:
         """Sum up in a few lines."""
+        alpha = "" if self.alpha is None else f", alpha {self.alpha:.3f}"
         lines = [
             f"{counted(self.claims, 'claim')} of {counted(self.sources, 'source')} about "
             f"{counted(self.items, 'item')} ({counted(self.facts, 'fact')})",
@@ -137,7 +143,7 @@ class Profile:
             f"claims per item: {self.claims_per_item}",
             f"claims per source: {self.claims_per_source}",
             f"{self.contested:.1%} of the items are contested, {self.single:.1%} have a single "
-            f"claim; entropy {self.entropy:.4f}",
+            f"claim; entropy {self.entropy:.4f}{alpha}",
         ]
         if self.coverage is not None:
             right = "" if self.accuracy is None else f"; average accuracy {self.accuracy:.2%}"
@@ -199,12 +205,20 @@ def profile(
         claims_per_item=Spread.of(items["claims"].to_numpy()),
         claims_per_source=Spread.of(sources["claims"].to_numpy()),
         **_shares(items, sources, has_truth=has_truth),
+        alpha=_alpha(encoded),
         torn=sum(len(block.source_of_support) - len(block.source_of_voice) for block in named),
         by_attribute=None if attributes is None else hand_back(attributes, frame_kind),
         by_source=hand_back(sources, frame_kind),
         pairs=hand_back(suspicious, frame_kind),
         notes=given.notes,
     )
+
+
+def _alpha(encoded: Encoded) -> float | None:
+    """How far sources agree beyond chance, where values can be compared."""
+    if encoded.kind not in ("categorical", "binary") or encoded.names.n_open:
+        return None
+    return agreement_of(encoded).alpha
 
 
 class _Given(NamedTuple):

@@ -127,7 +127,8 @@ def _our_files(marker: Path) -> set[str] | None:
         if not isinstance(told, dict) or not isinstance(told.get("veracity"), str):
             return None
         usual = [f"{name}.parquet" for name in USUAL_FILES.get(marker.name, ())]
-        return {marker.name, *(name for name in told.get("files", usual) if isinstance(name, str))}
+        names = [*told.get("files", usual), *told.get("csv", ())]
+        return {marker.name, *(name for name in names if isinstance(name, str))}
     except (OSError, ValueError, TypeError, RecursionError):
         return None
 

@@ -64,6 +64,12 @@ class PieceTable:
         """What some work makes of each piece, in order: done where the pieces are."""
         return map(work, self.pieces())
 
+    def changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> PieceTable:
+        """The table with each piece changed as it is made."""
+        return PieceTable(
+            self.name, lambda number: change(self._make(number)), self.n_pieces, self._n_rows
+        )
+
     def collect(self) -> pl.DataFrame:
         """All rows, if there is room for them."""
         advice = f"write them, or take what is wanted from result.scan({self.name!r})"

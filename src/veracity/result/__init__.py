@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,11 @@ from veracity.io.databases import write_tables
 from veracity.io.folders import finished_folder
 from veracity.io.frames import FrameKind, hand_back
 from veracity.io.pieces import PieceTable
+from veracity.io.table_file import write_table
 from veracity.printing import counted, printable
+from veracity.result.crowds import confusions_of, difficulty_of, probabilities_of
 from veracity.result.layout import blocks_table, saved_tables
+from veracity.result.records import in_own_names, records_of
 from veracity.result.run import Run, notes_table
 from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digest_of, read_saved, sealed
 from veracity.result.tables import (
@@ -40,10 +43,13 @@ from veracity.result.tables import (
     sources_by_attribute,
 )
 
-__all__ = ["DATABASE_TABLES", "RUN_FILE", "Result", "load"]
+__all__ = ["DATABASE_TABLES", "FILE_TABLES", "RUN_FILE", "Result", "load"]
 
 DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
 """The tables that `Result.write_database` writes."""
+
+FILE_TABLES = ["truths", "facts", "sources", "records"]
+"""The tables that `Result.write` writes, and that a folder has as CSV files on request."""
 
 
 class Result:
@@ -90,6 +96,21 @@ class Result:
         """One row per item: the value settled on, its plausibility, runner-up and margin."""
         return self._handed("truths")
 
+    def records(self, *, plausibility: bool = False) -> Any:  # noqa: ANN401
+        """One row per entity, one column per attribute: the value that is told.
+
+        Columns have the names of the claims' own columns, so that it can be joined with the user's
+        tables. Where several values of an item are true, they are a list. Claims that are on disk
+        or on Spark need room on this machine for these columns.
+
+        Parameters
+        ----------
+        plausibility
+            Whether each column is followed by one that tells how plausible its value is, e.g.
+            ``gate_plausibility``; for numbers, how uncertain it is.
+        """
+        return hand_back(records_of(self, plausibility=plausibility), self.frame_kind)
+
     @property
     def facts(self) -> Any:  # noqa: ANN401
         """One row per fact: its plausibility, how many sources support and oppose it."""
@@ -128,6 +149,29 @@ class Result:
         if self.encoded.is_elsewhere:
             return rightness(self.encoded, vars(self.tables)["facts"].answers)
         return rightness(self.encoded, self.plausibility_by_block)
+
+    @property
+    def confusions(self) -> Any:  # noqa: ANN401
+        """One row per source, true label and label said: how likely that is, and how many claims.
+
+        Probabilities are those that the algorithm learned, if it learns confusions; else, and for
+        the claims, labels are true as far as they are plausible. For items that share labels.
+        """
+        return hand_back(confusions_of(self), self.frame_kind)
+
+    @property
+    def probabilities(self) -> Any:  # noqa: ANN401
+        """One row per item, one column per label: how plausible it is; zero if nobody says it."""
+        return hand_back(probabilities_of(self), self.frame_kind)
+
+    @property
+    def difficulty(self) -> Any:  # noqa: ANN401
+        """One row per item, the hardest first: label these again.
+
+        The `entropy` of what is plausible, in bits, and the share of pairs of claims on the item
+        that say the same (`agreement`).
+        """
+        return hand_back(difficulty_of(self), self.frame_kind)
 
     @property
     def copies(self) -> Any:  # noqa: ANN401
@@ -214,12 +258,15 @@ class Result:
         folder: str | os.PathLike[str],
         *,
         force: bool = False,
+        csv: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> Path:
         """Write the result as a folder: all of it, or nothing.
 
         An existing folder is refused unless `force`, and then replaced only if it is a result.
-        `progress` is told how many rows are written, and of how many.
+        With `csv`, the tables that `write` knows stand beside it as CSV files, in the names of the
+        claims' own columns; nothing reads these. `progress` is told how many rows are written, and
+        of how many.
         """
         target = Path(folder)
         tables = {name: table for name, table in self.frames().items() if table is not None}
@@ -244,13 +291,55 @@ class Result:
                     np.savez(file, **self.fitted.to_arrays(), **mark)  # type: ignore[arg-type]
             now = datetime.now(UTC).isoformat(timespec="seconds")
             files = sorted(path.name for path in unfinished.iterdir())
-            saved = replace(self.run, veracity=__version__, saved=now, files=files)
+            shown = [f"{name}.csv" for name in FILE_TABLES if csv]
+            for name in shown:
+                self.write(unfinished / name, name.removesuffix(".csv"))
+            saved = replace(self.run, veracity=__version__, saved=now, files=files, csv=shown)
             digests = {name: digest_of(unfinished / name) for name in files}
             told = sealed({**saved.to_json(), "id": run_id, "digests": digests})
             (unfinished / RUN_FILE).write_text(
                 json.dumps(told, indent=2, ensure_ascii=False), encoding="utf-8"
             )
         return target
+
+    def write(
+        self,
+        file: str | os.PathLike[str],
+        table: str = "truths",
+        *,
+        plausibility: bool = False,
+        force: bool = False,
+    ) -> list[str]:
+        """Write one table in the format that the file's ending says, whole or not at all.
+
+        Columns have the names of the claims' own columns. Texts that a spreadsheet would run as a
+        formula begin with an apostrophe in CSV and TSV files. Returns what is to be known of it.
+
+        Parameters
+        ----------
+        file
+            A path that ends in .csv, .tsv, .parquet, .json, .jsonl, .ndjson or .xlsx.
+        table
+            "truths", "facts", "sources" or "records".
+        plausibility
+            For records: whether plausibilities are written, too.
+        force
+            Whether a file that exists is replaced.
+        """
+        target = Path(file)
+        if table not in FILE_TABLES:
+            raise ParameterError(f"write: no table {table!r}; there are {', '.join(FILE_TABLES)}")
+        if table == "records":
+            rows: Any = records_of(self, plausibility=plausibility)
+            n_guarded = write_table(rows, target, force=force)
+        else:
+            rows, columns = vars(self.tables)[table], self.run.input.columns
+            own = partial(in_own_names, columns=columns, kind=self.kind)
+            n_guarded = write_table(rows, target, force=force, change=own)
+        if not n_guarded:
+            return []
+        texts = "1 text that begins" if n_guarded == 1 else f"{n_guarded:,} texts that begin"
+        return [f"{target.name}: {texts} like a formula got an apostrophe in front"]
 
     def scan(self, name: str) -> pl.LazyFrame:
         """A table that `save` writes, such as ``"facts"``, as a lazy polars frame.

@@ -66,6 +66,8 @@ class Run(_Keyed):
     saved: str | None = None
     files: list[str] = field(default_factory=list)
     """The files it was saved as, beside ``run.json``."""
+    csv: list[str] = field(default_factory=list)
+    """Tables that stand beside them for people, and that are never read."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -155,7 +157,7 @@ CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("veracity", "saved"), _or_none(_is_text)),
     **dict.fromkeys(("converged", "judged"), lambda value: isinstance(value, bool)),
     **dict.fromkeys(("min_plausibility", "prevalence"), _or_none(_is_share)),
-    **dict.fromkeys(("notes", "files"), _list_of(_is_text)),
+    **dict.fromkeys(("notes", "files", "csv"), _list_of(_is_text)),
     "parameters": lambda value: isinstance(value, dict),
     "columns": _map_of(_is_text),
     "seconds": _map_of(_is_number),

@@ -402,6 +402,10 @@ class Veracity(Algorithm[Belief]):
             fpr=np.where(is_fixed, prior.fpr, counted.fpr),
         )
 
+    def confusion(self, state: Belief) -> FloatArray | None:
+        """The confusion matrices, where items share labels."""
+        return state.model.confusion if isinstance(state.model, Confusions) else None
+
     def copies(self, state: Belief) -> Copies | None:
         """The pairs of sources that depend on each other; `probability` is the share copied."""
         return None if state.dependence is None else Copies(*dependent_pairs(state.dependence))

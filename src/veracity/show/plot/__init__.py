@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from veracity.errors import ParameterError
 from veracity.result.texts import in_text
 from veracity.show.plot.agreement import agreement_table, plot_agreement
+from veracity.show.plot.confusions import confusions_table, plot_confusions
 from veracity.show.plot.decision import plot_decision, waterfall_table
 from veracity.show.plot.figure import ThemeName, altair, save_figure
 from veracity.show.plot.measures import (
@@ -41,6 +42,7 @@ __all__ = [
     "altair",
     "calibration_table",
     "comparison_table",
+    "confusions_table",
     "deviation_points",
     "plausibility_table",
     "plot_comparison",
@@ -52,7 +54,8 @@ __all__ = [
 ]
 
 FIGURES = (
-    "sources", "agreement", "plausibility", "trace", "calibration", "accuracy", "decision",
+    "sources", "agreement", "confusions", "plausibility", "trace", "calibration", "accuracy",
+    "decision",
 )  # fmt: skip
 """What can be drawn of a result."""
 
@@ -82,6 +85,10 @@ class Plots:
         `table` is what `agreement_table` made, if it is there already.
         """
         return plot_agreement(self._result, theme, table)
+
+    def confusions(self, *, theme: ThemeName = "light") -> TopLevelMixin:
+        """Which labels each source says, given the true one; the 12 with most claims."""
+        return plot_confusions(self._result, theme)
 
     def plausibility(self, *, theme: ThemeName = "light") -> TopLevelMixin:
         """How plausible the answers are: a histogram."""

@@ -1,0 +1,233 @@
+"""One table as one file, in the format that its ending says: whole or not at all.
+
+Such files are for people and for other programs. What a spreadsheet would run as a formula is
+written so that it does not: see `guarded`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from veracity.errors import OutputError
+from veracity.io.folders import finished_file
+from veracity.io.pieces import PieceTable
+from veracity.naming import rendered
+
+__all__ = ["ENDINGS", "check_table_file", "guarded", "is_table_file", "unguarded", "write_table"]
+
+ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx")
+"""The formats that a table can be written in."""
+
+OTHER_FILES = (".gz", ".zip", ".zst", ".xls", ".ods", ".txt", ".arrow", ".feather", ".ipc", ".orc",
+               ".html", ".db", ".sqlite", ".duckdb", ".pkl", ".xml")  # fmt: skip
+"""Endings of files that are not written: who asks for one does not want a folder of that name."""
+
+FORMULA = r"^'*[=+\-@\t\r\x00\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
+"""How a text begins that a spreadsheet may take for a formula, or one that was guarded; the last
+four are the signs as wide as a Chinese character, which Excel takes for the others."""
+
+NO_FORMULA = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?%?$|^[+-]+$"
+"""Plain numbers, and mere signs, which stay as they are."""
+
+LIST_SEPARATOR = " | "
+"""What stands between several values in one cell."""
+
+MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1_048_575, 16_384, 32_767
+"""What a sheet of Excel holds, beside its header."""
+
+
+def is_table_file(target: Path) -> bool:
+    """Whether a path names a file that a table can be written to, and no folder.
+
+    >>> is_table_file(Path("truths.CSV")), is_table_file(Path("run"))
+    (True, False)
+    """
+    ending = target.suffix.lower()
+    if ending in OTHER_FILES:
+        raise OutputError(
+            f"{target}: tables are not written as {ending}; choose one of {', '.join(ENDINGS)}, or "
+            "name a folder"
+        )
+    return ending in ENDINGS
+
+
+def check_table_file(target: Path, *, force: bool, inputs: Iterable[object] = ()) -> None:
+    """Refuse to write where that will fail, or where something is that must not be lost.
+
+    With `force`, a file is replaced; a folder never is, nor are the files that are read.
+    """
+    if not is_table_file(target):
+        raise OutputError(f"{target}: its ending is none of {', '.join(ENDINGS)}")
+    if target.is_dir():
+        raise OutputError(f"{target} is a folder; name a file in it, or another one")
+    if target.exists() and any(_is_same(target, given) for given in inputs):
+        raise OutputError(f"{target} is what is read, and stays; choose another name")
+    if target.exists() and not force:
+        raise OutputError(f"{target} exists; choose another name, or --force to replace it")
+    if not target.absolute().parent.is_dir():
+        raise OutputError(f"cannot write {target}: there is no folder {target.parent}; make it")
+    if target.suffix.lower() == ".xlsx":
+        _excel()
+
+
+def _is_same(target: Path, given: object) -> bool:
+    try:
+        return isinstance(given, str | Path) and target.samefile(given)
+    except (OSError, ValueError):  # an address of a database, a glob
+        return False
+
+
+def write_table(
+    table: pl.DataFrame | PieceTable,
+    target: Path,
+    *,
+    force: bool = False,
+    change: Callable[[pl.DataFrame], pl.DataFrame] = lambda table: table,
+) -> int:
+    """Write a table; how many of its texts were guarded against being run as formulas.
+
+    A table in pieces is written piece by piece where the format allows. `change` is made to each.
+    """
+    check_table_file(target, force=force)
+    ending = target.suffix.lower()
+    with finished_file(target) as unfinished:
+        if ending == ".parquet":
+            _in_pieces(table, change).scan().sink_parquet(unfinished, maintain_order=True)
+            return 0
+        if ending in (".jsonl", ".ndjson"):
+            plain = _in_pieces(table, lambda piece: _plain(change(piece)))
+            plain.scan().sink_ndjson(unfinished, maintain_order=True)
+            return 0
+        if ending in (".csv", ".tsv"):
+            return _write_text(table, unfinished, change, "," if ending == ".csv" else "\t")
+        whole = change(table.collect() if isinstance(table, PieceTable) else table)
+        if ending == ".xlsx":
+            _write_excel(_plain(whole, keep_lists=False), unfinished, target)
+        else:
+            _plain(whole).write_json(unfinished)
+        return 0
+
+
+def _in_pieces(
+    table: pl.DataFrame | PieceTable, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> PieceTable:
+    if isinstance(table, PieceTable):
+        return table.changed(change)
+    return PieceTable("table", lambda _: change(table), 1, len(table))
+
+
+def _write_text(
+    table: pl.DataFrame | PieceTable,
+    unfinished: Path,
+    change: Callable[[pl.DataFrame], pl.DataFrame],
+    separator: str,
+) -> int:
+    n_guarded = 0
+
+    def safe(piece: pl.DataFrame) -> pl.DataFrame:
+        nonlocal n_guarded
+        piece = _plain(change(piece), keep_lists=False)
+        guard = guarded(piece)
+        n_guarded += sum(int((guard[name] != piece[name]).sum()) for name in piece.columns)
+        names = guarded(pl.DataFrame({"name": piece.columns}))["name"]
+        return guard.rename(dict(zip(piece.columns, names, strict=True)))
+
+    pieces = _in_pieces(table, safe)
+    with unfinished.open("wb") as file:
+        for number, piece in enumerate(pieces.pieces()):
+            piece.write_csv(file, separator=separator, include_header=number == 0)
+    return n_guarded
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def guarded(table: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before texts that a spreadsheet would run as a formula.
+
+    >>> guarded(pl.DataFrame({"value": ["=1+1", "-5", "'@x", "a=b"]}))["value"].to_list()
+    ["'=1+1", '-5', "''@x", 'a=b']
+    """
+    text = pl.col(pl.String)
+    is_formula = text.str.contains(FORMULA) & ~text.str.contains(NO_FORMULA)
+    return table.with_columns(pl.when(is_formula).then("'" + text).otherwise(text).name.keep())
+
+
+def unguarded(table: pl.DataFrame) -> pl.DataFrame:
+    """The texts as they were before `guarded`.
+
+    >>> unguarded(pl.DataFrame({"value": ["'=1+1", "-5", "''@x", "'n"]}))["value"].to_list()
+    ['=1+1', '-5', "'@x", "'n"]
+    """
+    text = pl.col(pl.String)
+    is_guarded = text.str.starts_with("'") & text.str.contains(FORMULA)
+    return table.with_columns(
+        pl.when(is_guarded).then(text.str.slice(1)).otherwise(text).name.keep()
+    )
+
+
+def _plain(table: pl.DataFrame, *, keep_lists: bool = True) -> pl.DataFrame:
+    """The table with names of all types as text, but for numbers and Booleans."""
+    cells = []
+    for name, dtype in table.schema.items():
+        if isinstance(dtype, pl.List):
+            text = pl.col(name).list.eval(rendered(pl.element(), dtype.inner))  # type: ignore[arg-type]
+            cells.append(text if keep_lists else text.list.join(LIST_SEPARATOR))
+        elif dtype.is_float():
+            cells.append(pl.col(name).fill_nan(None))
+        elif not (dtype.is_integer() or dtype == pl.Boolean):
+            cells.append(rendered(pl.col(name), dtype).alias(name))
+    return table.with_columns(cells)
+
+
+# --- Excel ----------------------------------------------------------------------------------------
+
+
+def _excel() -> Any:  # noqa: ANN401 - a module
+    try:
+        return importlib.import_module("xlsxwriter")
+    except ImportError as error:
+        raise OutputError(
+            "Excel files are written by XlsxWriter, which is not installed: pip install "
+            "'veracity[excel]', or write .csv"
+        ) from error
+
+
+def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
+    """One sheet; texts stay texts, also those that look like formulas, addresses or numbers."""
+    _check_sheet(table, target)
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    with _excel().Workbook(unfinished, options) as book:
+        sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
+        sheet.write_row(0, 0, table.columns, bold)
+        for number, column in enumerate(table):
+            sheet.write_column(1, number, _exact(column).to_list())
+        sheet.freeze_panes(1, 0)
+        sheet.autofit()
+
+
+def _exact(column: pl.Series) -> pl.Series:
+    """Whole numbers that Excel, which has but floats, would round, as text."""
+    is_long = column.dtype.is_integer() and bool((column.cast(pl.Float64).abs() >= 1e15).any())
+    return column.cast(pl.String) if is_long else column
+
+
+def _check_sheet(table: pl.DataFrame, target: Path) -> None:
+    advice = "write .csv or .parquet"
+    if len(table) > MOST_ROWS or table.width > MOST_COLUMNS:
+        raise OutputError(
+            f"{target}: {len(table):,} rows and {table.width:,} columns are more than a sheet of "
+            f"Excel holds ({MOST_ROWS:,} and {MOST_COLUMNS:,}); {advice}"
+        )
+    for name, dtype in table.schema.items():
+        longest = table[name].str.len_chars().max() if dtype == pl.String else 0
+        if isinstance(longest, int) and longest > LONGEST_CELL:
+            raise OutputError(
+                f"{target}: a text in column '{name}' has {longest:,} characters, more than a cell "
+                f"of Excel holds ({LONGEST_CELL:,}); {advice}"
+            )

@@ -1,0 +1,192 @@
+"""What a crowd's labels are asked: who confuses what, how likely each label is, which are hard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms.labels import spread_labels
+from veracity.claims.block import SAME, Block, FloatArray
+from veracity.claims.encode import Encoded
+from veracity.claims.schema import Kind
+from veracity.errors import ParameterError, TooLarge
+from veracity.kernels.loading import kernels
+from veracity.naming import as_text
+from veracity.result.records import in_own_names
+
+if TYPE_CHECKING:
+    from veracity.result import Result
+
+__all__ = ["confusions_of", "difficulty_of", "probabilities_of"]
+
+MOST_LABELS = 100
+"""Distinct values beyond which confusing one with another means little."""
+
+MOST_COLUMNS = 1_000
+"""Labels beyond which a column for each serves nobody."""
+
+MOST_CELLS = 20_000_000
+"""Rows of a table of confusions beyond which nobody reads it."""
+
+
+# --- who confuses what ----------------------------------------------------------------------------
+
+
+def confusions_of(result: Result) -> pl.DataFrame:
+    """One row per source, true label and label said: see `Result.confusions`."""
+    encoded = _claims(result, "confusions")
+    labels = pl.Series([True, False]) if result.kind == "binary" else encoded.names.labels
+    _check_labels(result, len(labels))
+    shape = (encoded.names.n_sources, len(labels))
+    look = ConfusionsOfBlock(result.kind, shape)
+    is_elsewhere = encoded.is_elsewhere
+    answers = vars(result.tables)["facts"].answers if is_elsewhere else result.plausibility_by_block
+    counts: FloatArray = encoded.summed(look, answers)
+    total = counts.sum(axis=2, keepdims=True)
+    learned = _learned(result, counts.shape)
+    nothing = np.full(counts.shape, np.nan)
+    share = np.divide(counts, total, out=nothing, where=total > 0) if learned is None else learned
+    speaks = np.flatnonzero(counts.sum(axis=(1, 2)) > 0)
+    source, true, said = (grid.ravel() for grid in np.meshgrid(
+        speaks, np.arange(shape[1]), np.arange(shape[1]), indexing="ij"))  # fmt: skip
+    return pl.DataFrame(
+        {
+            "source": encoded.names.sources.gather(source),
+            "true": labels.gather(true),
+            "said": labels.gather(said),
+            "probability": share[source, true, said],
+            "claims": counts[source, true, said],
+        }
+    ).with_columns(pl.col("probability").fill_nan(None))
+
+
+@dataclass(frozen=True)
+class ConfusionsOfBlock:
+    """Counts [source, true label, label said] of a block, as far as labels are plausible."""
+
+    kind: Kind
+    shape: tuple[int, int]
+
+    def __call__(self, block: Block, plausibility: FloatArray) -> FloatArray:
+        """The counts, which add up."""
+        n_sources, n_labels = self.shape
+        if self.kind == "categorical":
+            label = spread_labels(plausibility, block, n_labels)
+            return np.asarray(kernels.count_confusions(block, label, n_sources))
+        right, supports, true, facts = kernels.count_votes(block, plausibility, n_sources).T
+        wrong = supports - right
+        said = [[right, true - right], [wrong, facts - true - wrong]]
+        return np.asarray(np.maximum(np.moveaxis(np.array(said), 2, 0), 0.0))
+
+
+def _learned(result: Result, shape: tuple[int, ...]) -> FloatArray | None:
+    """The confusions that the algorithm itself learned, if it does, and they are of these names."""
+    fitted = result.fitted
+    learned = None if fitted is None else fitted.algorithm.confusion(fitted.state)
+    return learned if learned is not None and learned.shape == shape else None
+
+
+def _check_labels(result: Result, n_labels: int) -> None:
+    if result.kind not in ("categorical", "binary"):
+        raise ParameterError(f"confusions are of labels, not for {result.kind} claims")
+    assert result.encoded is not None
+    names = result.encoded.names
+    if names.n_open or n_labels > MOST_LABELS or names.n_sources * n_labels**2 > MOST_CELLS:
+        raise ParameterError(
+            f"confusions: {n_labels:,} different values and {names.n_sources:,} sources are too "
+            f"many; they are for items that share a few labels, at most {MOST_LABELS}"
+        )
+
+
+def _claims(result: Result, what: str) -> Encoded:
+    if result.encoded is None:
+        raise ParameterError(f"{what}: this run was saved without its claims; discover again")
+    return result.encoded
+
+
+# --- how likely each label is ---------------------------------------------------------------------
+
+
+def probabilities_of(result: Result) -> pl.DataFrame:
+    """One row per item, one column per label: see `Result.probabilities`."""
+    if result.kind == "numeric":
+        raise ParameterError("probabilities are of labels, not for numeric claims")
+    facts = result.tables.facts
+    columns = result.run.input.columns
+    if result.kind == "binary":
+        table = facts.select("fact", true="plausibility", false=1.0 - pl.col("plausibility"))
+        return in_own_names(table, columns, result.kind)
+    labels = facts["value"].unique().sort()
+    if len(labels) > MOST_COLUMNS:
+        raise TooLarge(
+            f"probabilities: {len(labels):,} different values are more columns than a table should "
+            f"have ({MOST_COLUMNS:,}); take result.facts, which has one row for each"
+        )
+    keys = [name for name in ("entity", "attribute") if name in facts.columns]
+    names = dict(zip(labels, as_text(labels), strict=True))
+    wide = facts.select(*keys, "value", "plausibility").pivot(
+        "value", on_columns=labels, index=keys, values="plausibility", maintain_order=True
+    )
+    wide = wide.rename({str(old): new for old, new in zip(wide.columns[len(keys) :], names.values(),
+                                                          strict=True)})  # fmt: skip
+    others = wide.columns[len(keys) :]
+    return in_own_names(wide.with_columns(pl.col(others).fill_null(0.0)), columns, result.kind)
+
+
+# --- which items are hard -------------------------------------------------------------------------
+
+
+def difficulty_of(result: Result) -> pl.DataFrame:
+    """One row per item, the hardest first: see `Result.difficulty`."""
+    if result.kind == "numeric":
+        raise ParameterError("difficulty is of labels, not for numeric claims")
+    here = result.here()
+    encoded = _claims(here, "difficulty")
+    found = [
+        part.items.with_columns(
+            entropy=_entropy(part.block, p, here.kind),
+            agreement=_agreement(part.block, here.kind),
+            claims=part.block.n_voices_of_item,
+        ).with_columns(pl.col("agreement").fill_nan(None))
+        for part, p in zip(encoded.parts, here.plausibility_by_block, strict=True)
+    ]
+    keys = found[0].columns[:-3]
+    return pl.concat(found).sort(
+        pl.col("entropy").round(SAME), "agreement", *keys,
+        descending=[True, False, *(False for _ in keys)], nulls_last=True,
+    )  # fmt: skip
+
+
+def _entropy(block: Block, plausibility: FloatArray, kind: Kind) -> FloatArray:
+    """How unsure an item is, in bits; that no claimed value is true counts as one more value.
+
+    Where several values may be true, it is the mean of that of each being true or false.
+    """
+    first = block.first_fact_of_item[:-1]
+    if kind == "multiple":
+        of_fact = -_x_log_x(plausibility) - _x_log_x(1.0 - plausibility)
+        return np.asarray(np.add.reduceat(of_fact, first) / block.n_facts_of_item)
+    total = np.add.reduceat(plausibility, first)
+    whole = np.maximum(total, 1.0)  # scores of some algorithms are no probabilities
+    share = plausibility / np.repeat(whole, block.n_facts_of_item)
+    rest = np.maximum(1.0 - total, 0.0)
+    return np.maximum(-np.add.reduceat(_x_log_x(share), first) - _x_log_x(rest), 0.0)
+
+
+def _x_log_x(x: FloatArray) -> FloatArray:
+    return np.asarray(x * np.log2(x, out=np.zeros(len(x)), where=x > 0))
+
+
+def _agreement(block: Block, kind: Kind) -> FloatArray:
+    """The share of the pairs of claims on an item that say the same; NaN where there is no pair."""
+    same = block.n_supports_of_fact.astype(np.float64)
+    pairs = np.add.reduceat(same * (same - 1.0), block.first_fact_of_item[:-1])
+    n_claims = block.n_supports_of_item.astype(np.float64)
+    if kind == "binary":
+        denied = block.n_voices_of_item - n_claims
+        pairs, n_claims = pairs + denied * (denied - 1.0), n_claims + denied
+    of = n_claims * (n_claims - 1.0)
+    return np.asarray(np.divide(pairs, of, out=np.full(len(of), np.nan), where=of > 0))

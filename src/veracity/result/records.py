@@ -1,0 +1,111 @@
+"""Answers as users have their tables: one row per entity, and in their own column names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from veracity.claims.schema import Kind
+from veracity.errors import TooLarge
+from veracity.io.pieces import PieceTable
+from veracity.naming import as_text
+
+if TYPE_CHECKING:
+    from veracity.result import Result
+
+__all__ = ["in_own_names", "records_of"]
+
+MOST_ATTRIBUTES = 10_000
+"""A table with more columns than these serves nobody."""
+
+
+def in_own_names(table: pl.DataFrame, columns: Mapping[str, str], kind: Kind) -> pl.DataFrame:
+    """A table with the columns of the claims as the user calls them.
+
+    A column of ours that has the name of one of the user's gets a number.
+
+    >>> truths = pl.DataFrame({"entity": ["x"], "value": ["1"], "claims": [3]})
+    >>> in_own_names(truths, {"entity": "task", "value": "claims"}, "categorical").columns
+    ['task', 'claims', 'claims_2']
+    """
+    own = dict(columns)
+    if kind == "binary" and "claim" in own:
+        own["value"] = own.pop("claim")  # what is claimed of a fact is its value
+    named = [name for name in table.columns if name in own]
+    taken = {own[name] for name in named}
+    names = {name: own[name] for name in named}
+    for name in table.columns:
+        if name not in names:
+            names[name] = _free(name, taken)
+            taken.add(names[name])
+    return table.rename(names)
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    """The name, or else with the first number that makes it another."""
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def records_of(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
+    """One row per entity, one column per attribute: see `Result.records`."""
+    columns = result.run.input.columns
+    truths = _needed(result, plausibility=plausibility)
+    if "attribute" not in truths.columns:
+        return in_own_names(_gathered(truths, result.kind), columns, result.kind)
+    own_entity = columns.get("entity", "entity")
+    wide = _wide(_gathered(truths, result.kind), own_entity)
+    return wide.sort(own_entity)
+
+
+def _needed(result: Result, *, plausibility: bool) -> pl.DataFrame:
+    """The columns of the truths that records have; of truths in pieces nothing else is held."""
+    table = vars(result.tables)["truths"]
+    sureness = "uncertainty" if result.kind == "numeric" else "plausibility"
+    wanted = ["entity", "attribute", "fact", "value", *([sureness] if plausibility else [])]
+    schema = table.schema
+    needed = [name for name in wanted if name in schema]
+    if isinstance(table, PieceTable):
+        return table.changed(lambda piece: piece.select(needed)).collect()
+    return table.select(needed)  # type: ignore[no-any-return]
+
+
+def _gathered(truths: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+    """One row per item: where several values are true, they are a list."""
+    if kind != "multiple":
+        return truths
+    keys = [name for name in ("entity", "attribute") if name in truths.columns]
+    others = [name for name in truths.columns if name not in keys]
+    is_told = pl.col("value").is_not_null()
+    return truths.group_by(keys, maintain_order=True).agg(pl.col(others).filter(is_told))
+
+
+def _wide(truths: pl.DataFrame, own_entity: str) -> pl.DataFrame:
+    """The attributes side by side, each with its plausibility behind it, if that is told."""
+    attributes = truths["attribute"].unique().sort()
+    if len(attributes) > MOST_ATTRIBUTES:
+        raise TooLarge(
+            f"records: {len(attributes):,} attributes are more columns than a table should have "
+            f"({MOST_ATTRIBUTES:,}); take result.truths, which has one row for each"
+        )
+    told = [name for name in truths.columns if name not in ("entity", "attribute")]
+    taken, columns = {own_entity}, []
+    for text in as_text(attributes).fill_null("value"):
+        columns.append(
+            [_free(text if part == "value" else f"{text}_{part}", taken) for part in told]
+        )
+        taken.update(columns[-1])
+    numbers = attributes.to_frame("attribute").with_row_index("number")
+    truths = truths.join(numbers, on="attribute", nulls_equal=True).drop("attribute")
+    wide = truths.select("entity").unique()
+    for (number,), own in truths.group_by("number"):
+        named = own.drop("number").rename(dict(zip(told, columns[number], strict=True)))
+        wide = wide.join(named, on="entity", how="left", nulls_equal=True)
+    return wide.select(
+        pl.col("entity").alias(own_entity), *(name for own in columns for name in own)
+    )
