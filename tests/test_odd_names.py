@@ -212,6 +212,18 @@ def test_ctrl_c_while_loading_is_one_sentence(tmp_path):
     assert found.returncode == 1
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_after_the_work_is_done_is_no_failure():
+    program = (
+        "import atexit, os, signal, sys\nfrom veracity.__main__ import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "sys.argv[1:] = ['--version']\nmain()"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (found.returncode, found.stderr) == (0, b"")
+
+
 def test_no_warning_reaches_the_terminal(odd_run, monkeypatch):
     def warn(*given, **more):
         import warnings

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 
 __all__ = ["main"]
@@ -15,7 +17,17 @@ def main() -> None:
     except KeyboardInterrupt:
         os.write(2, b"error: stopped before the end; no half-written result is left\n")
         sys.exit(1)
-    run()
+    try:
+        run()
+    finally:
+        _end_in_peace()
+
+
+def _end_in_peace() -> None:
+    """What is done is done: who asks it to stop now must not be told that it failed."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # Windows lacks the last
+        with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attack.case import Case, Outcome
-from attack.known import known_as
 
 
 @dataclass
@@ -69,10 +68,8 @@ class Findings:
         (folder / "finding.txt").write_text(told, encoding="utf-8", errors="backslashreplace")
 
     def summary(self) -> str:
-        """One line a finding, those that are known to be mended elsewhere marked."""
-        lines = []
-        for number, (key, finding) in enumerate(self.of_key.items(), 1):
-            item = known_as(finding.part, key)
-            mark = f" [known: {item}]" if item else ""
-            lines.append(f"{number:03} {finding.times:5} x {finding.part:10} {key}{mark}")
-        return "\n".join(lines)
+        """One line a finding."""
+        return "\n".join(
+            f"{number:03} {finding.times:5} x {finding.part:10} {key}"
+            for number, (key, finding) in enumerate(self.of_key.items(), 1)
+        )

@@ -9,6 +9,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from attack.battery import Battery
@@ -58,9 +59,17 @@ def kills(battery: Battery, rng: random.Random) -> None:
             outcome = workshop.outcome(command, again, folder, before)
             found += [f"after SIGKILL: {wrong}" for wrong in wrongs(outcome, folder)]
         else:
-            found = [f"after {number.name}: {wrong}" for wrong in wrongs(outcome, folder)]
+            found = [f"after {number.name}: {wrong}" for wrong in _of_a_stop(outcome, folder)]
             found += _of_the_run(battery, folder, f"after {number.name}")
         _keep(battery, "kills", case, outcome, found)
+
+
+def _of_a_stop(outcome: Outcome, folder: Path) -> Iterator[str]:
+    """As of any command; but it may be stopped after its work, if that is whole, but for a word."""
+    new = {name for name in outcome.after - outcome.before if ".veracity-" not in name}
+    yield from (w for w in wrongs(outcome, folder) if not new or not w.startswith("half-written"))
+    if outcome.code and new:
+        yield from wrongs(replace(outcome, code=0, stderr=b"", stdout=b""), folder)
 
 
 def _once_more(command: tuple[str, ...]) -> tuple[str, ...]:

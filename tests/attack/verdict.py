@@ -91,6 +91,8 @@ def _of_what_stays(outcome: Outcome) -> Iterator[str]:
 def _of_the_output(outcome: Outcome, folder: Path) -> Iterator[str]:
     for name in sorted(outcome.after - outcome.before):
         path = folder / name
+        if path.is_dir():  # a run may be called page.html
+            continue
         if path.suffix == ".parquet":
             yield from _of_a_table(path)
         elif path.suffix == ".svg":

@@ -17,6 +17,7 @@ from veracity.io.csv_file import is_longer, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
+from veracity.io.parquet_file import DamagedParquet, check_parquet
 
 __all__ = [
     "TABLE_SUFFIXES",
@@ -94,6 +95,7 @@ def open_file(path: Path, encoding: str) -> pl.LazyFrame:
     if not head:
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if head == b"PAR1":
+        check_parquet(path)
         rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         rows.collect_schema()  # raises here, where errors are explained, if the file is damaged
         return rows
@@ -219,7 +221,7 @@ def reading_file(path: Path) -> Iterator[None]:
         raise UnreadableFile(
             f"{path}: cannot be read ({reason}); check the path and its permissions"
         ) from error
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet) as error:
         raise UnreadableFile(
             f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
         ) from error

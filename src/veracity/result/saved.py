@@ -31,6 +31,7 @@ from veracity.fit.fitted import Fitted
 from veracity.io.folders import recover
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
+from veracity.io.parquet_file import DamagedParquet, check_parquet
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Spill
 from veracity.result.layout import part_from
@@ -242,8 +243,9 @@ class _Folder:
         """Some rows of a table, long after the run was loaded."""
         with _still_sound(self.path):
             file = self.file(f"{name}.parquet")
-            rows = pl.scan_parquet(file, glob=False).slice(first, n_rows).collect()
             self._check_mark(file.name)
+            rows = pl.scan_parquet(file, glob=False).slice(first, n_rows).collect()
+            self._check_mark(file.name)  # it may have been replaced meanwhile
         return rows
 
     def _table(self, name: str) -> Any:  # noqa: ANN401 - a frame, or none if it may lack
@@ -259,6 +261,10 @@ class _Folder:
             raise ValueError(f"{file.name} is not as it was saved")
 
     def _check_mark(self, name: str) -> None:
+        try:
+            check_parquet(self.file(name))
+        except DamagedParquet as error:
+            raise ValueError(f"{name} is damaged: {error}") from error
         if pl.read_parquet_metadata(self.file(name)).get(RUN_MARK) != self.id:
             raise ValueError(f"{name} is of another run")
 

@@ -1,0 +1,173 @@
+"""Whether a Parquet file can have what it tells of, before anybody reads it.
+
+Readers reserve memory for as many rows, values and bytes as a file tells of. One that was damaged
+tells of more than any machine has, or contradicts itself, and a reader that is refused exabytes
+ends the whole process. So the footer and the heads of the pages are compared with each other and
+with the size of the file, by a small reader of their own. The fields and their numbers are those
+of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
+"""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+from veracity.io.memory import require_room
+
+__all__ = ["DamagedParquet", "check_parquet"]
+
+MAGIC = b"PAR1"
+NONSENSE = "what it tells of itself makes no sense"
+DICTIONARY_PAGE = 2
+HEAD_OF_PAGE = {0: 5, DICTIONARY_PAGE: 7, 3: 8}
+"""Where the head of a page of each type stands; other pages hold no values."""
+
+BYTES_PER_CELL = 8
+"""The least that a value takes that was read, or the place where its text is."""
+
+DEEPEST = 32
+"""Structures within structures; the format needs seven."""
+
+
+class DamagedParquet(ValueError):
+    """Why a Parquet file cannot be as it was written."""
+
+
+def check_parquet(path: Path) -> None:
+    """Refuse a Parquet file that tells of more than it, or memory, can have."""
+    with path.open("rb") as file:
+        if file.seek(0, 2) < 12:
+            raise DamagedParquet("it ends before its footer")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            try:
+                largest_group, largest_page = _check(content)
+            except (IndexError, KeyError, TypeError, AttributeError) as error:
+                raise DamagedParquet(NONSENSE) from error
+    require_room(
+        max(BYTES_PER_CELL * largest_group, largest_page),
+        f"{path}: its groups of up to {largest_group:,} rows",
+        "write it with smaller groups",
+    )
+
+
+def _check(content: mmap.mmap) -> tuple[int, int]:
+    """Refuse what contradicts itself; the rows of the largest group, the bytes of the largest page.
+
+    A page takes as many bytes as are told here when it is unpacked.
+    """
+    size = len(content)
+    length = int.from_bytes(content[size - 8 : size - 4], "little")
+    room = size - 8 - length
+    if content[size - 4 :] != MAGIC:
+        raise DamagedParquet("it has no footer")
+    if room < len(MAGIC):
+        raise DamagedParquet("its footer would be larger than the file")
+    footer = _Compact(content, room, size - 8).struct()
+    n_columns = sum(1 for element in footer[2][1:] if element.get(5) is None)
+    largest_page = 0
+    for group in footer[4]:
+        if len(group[1]) != n_columns:
+            raise DamagedParquet("its footer tells of other columns than there are")
+        for chunk in group[1]:
+            largest_page = max(largest_page, _check_chunk(chunk[3], group[3], content, room))
+    rows = [group[3] for group in footer[4]]
+    if sum(rows) != footer[3]:
+        raise DamagedParquet("its footer counts other rows than there are")
+    return max(rows, default=0), largest_page
+
+
+def _check_chunk(chunk: dict[int, Any], n_rows: int, content: mmap.mmap, room: int) -> int:
+    """Refuse a column of a group that is not where it should be; the bytes of its largest page."""
+    n_values, n_bytes = chunk[5], chunk[7]
+    first = min(chunk[9], chunk.get(11) or chunk[9])  # a dictionary stands before the data
+    if min(n_rows, n_bytes, first) < 0 or first + n_bytes > room:
+        raise DamagedParquet("its footer tells of bytes that are not there")
+    if n_values < 0 or (len(chunk[3]) == 1 and n_values != n_rows):
+        raise DamagedParquet("its footer counts other values than rows")
+    counted, largest, end = 0, 0, first + n_bytes
+    while counted < n_values and first < end:
+        reader = _Compact(content, first, room)
+        page = reader.struct()
+        n_unpacked, n_packed = page[2], page[3]
+        first = reader.at + n_packed
+        if min(n_unpacked, n_packed) < 0 or first > room:
+            raise DamagedParquet("it has pages that go beyond its end")
+        n_here = page[HEAD_OF_PAGE[page[1]]][1] if page[1] in HEAD_OF_PAGE else 0
+        if n_here < 0 or (page[1] == DICTIONARY_PAGE and n_here > n_unpacked):
+            raise DamagedParquet("it has pages that count more values than they hold")
+        counted += n_here if page[1] != DICTIONARY_PAGE else 0
+        largest = max(largest, n_unpacked)
+    if counted != n_values:
+        raise DamagedParquet("its pages count other values than its footer")
+    return largest
+
+
+class _Compact:
+    """Reads what Thrift's compact protocol has written, without trusting any size in it."""
+
+    def __init__(self, content: mmap.mmap, first: int, end: int) -> None:
+        self._content, self.at, self._end = content, first, end
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Fields by their numbers."""
+        if depth > DEEPEST:
+            raise DamagedParquet(NONSENSE)
+        fields: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            step, kind = head >> 4, head & 0x0F
+            number = number + step if step else self._integer()
+            fields[number] = kind == 1 if kind in (1, 2) else self._value(kind, depth)
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:  # noqa: ANN401 - whatever is written
+        if 3 < kind < 7:
+            return self._integer()
+        if kind == 8:
+            return self._bytes(self._varint())
+        if kind == 12:
+            return self.struct(depth + 1)
+        if kind in (9, 10):
+            return self._list(depth)
+        if kind in (1, 2, 3):  # a boolean in a list, or a byte
+            return self._byte()
+        if kind == 7:
+            return self._bytes(8)
+        raise DamagedParquet(NONSENSE)
+
+    def _list(self, depth: int) -> list[Any]:
+        head = self._byte()
+        length, kind = head >> 4, head & 0x0F
+        if length == 15:
+            length = self._varint()
+        if length > self._end - self.at:
+            raise DamagedParquet(NONSENSE)
+        return [self._value(kind, depth + 1) for _ in range(length)]
+
+    def _bytes(self, length: int) -> bytes:
+        first, self.at = self.at, self.at + length
+        if self.at > self._end:
+            raise DamagedParquet(NONSENSE)
+        return self._content[first : self.at]
+
+    def _byte(self) -> int:
+        if self.at >= self._end:
+            raise DamagedParquet(NONSENSE)
+        self.at += 1
+        return self._content[self.at - 1]
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while shift < 64:
+            byte = self._byte()
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return number
+            shift += 7
+        raise DamagedParquet(NONSENSE)
+
+    def _integer(self) -> int:
+        """A number with a sign, which stands in its lowest bit."""
+        coded = self._varint()
+        return (coded >> 1) ^ -(coded & 1)
