@@ -108,12 +108,20 @@ def _count_parts(block: Block, part_of_source: IntArray, turn: Turn) -> tuple[An
 
 
 def joined(one: IntArray, other: IntArray, n: int) -> IntArray:
-    """Number the groups that pairs join n things into."""
-    from scipy.sparse import coo_array  # noqa: PLC0415 - takes its time to load
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+    """Number the groups that pairs join n things into, in the order of their first things.
 
-    graph = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(n, n))
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    >>> joined(np.array([4, 0]), np.array([1, 2]), 5).tolist()
+    [0, 1, 0, 2, 1]
+    """
+    head = np.arange(n)  # of each thing, one of its group that does not come after it
+    while len(one):
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        np.minimum.at(head, high, low)
+        while not np.array_equal(head[head], head):
+            head = head[head]
+        one, other = head[one], head[other]
+        one, other = one[one != other], other[one != other]
+    return np.asarray(np.unique(head, return_inverse=True)[1], dtype=np.int64)
 
 
 def _part_warnings(parts: pl.DataFrame) -> list[DataWarning]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import Rates
+from veracity.algorithms.distributions import beta_quantile
 from veracity.algorithms.prior import UNLEARNED
 from veracity.claims.block import FloatArray
 from veracity.claims.schema import Kind
@@ -103,16 +104,14 @@ def beta_range(
     >>> (float(low[0]), float(high[0]))
     (0.0, 1.0)
     """
-    from scipy.special import betaincinv  # noqa: PLC0415 - takes its time to load
-
     rate, n = (successes + 0.5) / (trials + 1.0), np.maximum(trials, 1.0)
     of_share = rate * (1.0 - rate)
     variance = of_share / n + unsure / n**2 + (swing / n) ** 2 + 4.0 * of_share * np.square(lean)
     told = np.where(trials > 0.0, np.clip(of_share / variance - 1.0, 0.0, trials), 0.0)
     won, missed = told * rate, told * (1.0 - rate)
     tail = (1.0 - LEVEL) / 2.0
-    low = betaincinv(won + 0.5, missed + 0.5, tail)
-    high = betaincinv(won + 0.5, missed + 0.5, 1.0 - tail)
+    low = beta_quantile(won + 0.5, missed + 0.5, tail)
+    high = beta_quantile(won + 0.5, missed + 0.5, 1.0 - tail)
     return Range(np.where(won < 0.5, 0.0, low), np.where(missed < 0.5, 1.0, high))
 
 

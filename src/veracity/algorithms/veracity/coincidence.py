@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from veracity.algorithms.distributions import log_gamma
 from veracity.claims.block import Block, FloatArray
 
 __all__ = ["log_likelihoods", "n_false_values"]
@@ -34,8 +35,6 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
     some probability, and otherwise something false. False claims coincide as in Ewens' sampling
     formula, so that any two do with a probability of 1 / (1 + concentration).
     """
-    from scipy.special import gammaln  # noqa: PLC0415 - takes its time to load
-
     block = _some_items(block, n_claims)
     total = np.zeros((len(ACCURACIES), len(CONCENTRATIONS)))
     if block.n_items == 0:
@@ -43,10 +42,10 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
     item, first, n_values = block.item_of_fact, block.first_fact_of_item[:-1], block.n_facts_of_item
     n = block.n_supports_of_fact.astype(np.float64)
     n_all = np.add.reduceat(n, first)
-    ways = gammaln(n)
+    ways = log_gamma(n)
     all_ways = np.add.reduceat(ways, first)
     for column, strength in enumerate(CONCENTRATIONS):
-        rising = gammaln(strength + np.arange(n_all.max() + 1)) - gammaln(strength)
+        rising = log_gamma(strength + np.arange(n_all.max() + 1)) - log_gamma(np.array(strength))
         others = (n_all[item] - n).astype(np.int64)
         apart = (n_values[item] - 1) * np.log(strength) + all_ways[item] - ways - rising[others]
         none = n_values * np.log(strength) + all_ways - rising[n_all.astype(np.int64)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
@@ -87,14 +88,12 @@ def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterabl
 
     Rows of counts, one for each outcome, are taken for Dirichlet-multinomial draws around `plain`.
     """
-    from scipy.special import gammaln  # noqa: PLC0415 - takes its time to load
-
     of_row = counts.sum(axis=1)
 
     def log_likelihood(strength: float) -> float:
         start = strength * plain
-        of_cells = (gammaln(counts + start) - gammaln(start)).sum()
-        return float(of_cells - (gammaln(of_row + strength) - gammaln(strength)).sum())
+        of_cells = (log_gamma(counts + start) - log_gamma(start)).sum()
+        return float(of_cells - (log_gamma(of_row + strength) - log_gamma(np.array(strength))).sum())
 
     return float(max(strengths, key=log_likelihood))
 
