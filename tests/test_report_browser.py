@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 import veracity
 from browser import BROWSER, DRIVER, open_browser, set_theme, set_width
@@ -190,6 +191,28 @@ def test_a_link_in_the_table_opens_the_explanation(page):
     link.send_keys(Keys.ENTER)
     opened = page.find_element(By.ID, link.get_attribute("href").split("#")[1])
     assert opened.get_attribute("open") is not None
+
+
+def test_any_item_can_be_looked_up(page):
+    box = page.find_element(By.ID, "look-up")
+    box.send_keys("vc-299 GATE")
+    found = WebDriverWait(page, 20).until(
+        lambda page: page.find_elements(By.CSS_SELECTOR, "#looked-up details")
+    )
+    assert [each.find_element(By.TAG_NAME, "b").text for each in found] == ["VC-299 · gate"]
+    assert "airline" in found[0].text
+    box.send_keys("X")
+    count = page.find_element(By.CSS_SELECTOR, "#looked-up output")
+    WebDriverWait(page, 20).until(lambda _: count.text == "none has this name")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_figures_fit_the_screen(page, width):
+    set_width(page, width)
+    over = """return Array.from(document.querySelectorAll('figure svg'))
+        .filter(each => each.checkVisibility() && each.getBoundingClientRect().right > innerWidth)
+        .length"""
+    assert page.execute_script(over) == 0
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])

@@ -21,9 +21,9 @@ sys.path.insert(0, str(HERE.parents[1] / "tests"))
 from browser import open_browser, set_theme, set_width  # noqa: E402
 
 PICTURES = {
-    "summary": (960, "light", "header", "#summary"),
-    "items": (960, "light", "#items h3", "#item-0"),
-    "sources": (960, "light", "#sources figure", "#sources .table"),
+    "summary": (1280, "light", "header", "#summary"),
+    "items": (1280, "light", "#items h3", "#item-0"),
+    "sources": (1280, "light", "#sources figure", "#sources .table"),
     "phone": (390, "dark", "header", "#summary .key"),
 }
 """What is in each picture: width and theme, the first and the last element."""

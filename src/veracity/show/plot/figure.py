@@ -43,6 +43,10 @@ LONGEST_LABEL = 200
 """Longer names are cut in the tooltip, too."""
 
 
+FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+"""All of these are equally wide, so that what was measured here fits elsewhere, too."""
+
+
 @dataclass(frozen=True)
 class Look:
     """The colours of a theme: Okabe and Ito's, which the colour-blind can tell apart."""
@@ -109,8 +113,8 @@ def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:  # noqa: 
     )
     config = alt.Config(
         background=look.paper,
-        padding=12,
-        font="sans-serif",
+        padding={"left": 24, "right": 24, "top": 12, "bottom": 12},
+        font=FONT,
         view=alt.ViewConfig(stroke=look.grid),
         axis=axis,
         legend=alt.LegendConfig(

@@ -93,8 +93,9 @@ def plot_calibration(result: Result, truth: object, theme: str = "light") -> Top
     bins = calibration_table(result, truth)
     lowest = math.floor(10 * min([*bins["low"], *bins["right_low"]])) / 10
     scale = alt.Scale(domain=[lowest, 1.0])
-    x = alt.X("plausibility:Q", title=None, scale=scale, axis=alt.Axis(format=".1f"))
-    y = alt.Y("right:Q", title="share that is right", scale=scale, axis=alt.Axis(format=".1f"))
+    tenths = alt.Axis(format=".1f", tickMinStep=0.1)
+    x = alt.X("plausibility:Q", title=None, scale=scale, axis=tenths)
+    y = alt.Y("right:Q", title="share that is right", scale=scale, axis=tenths)
     ends = pl.DataFrame({"plausibility": [lowest, 1.0], "right": [lowest, 1.0]})
     ideal = chart_of(ends).mark_line(color=look.muted, strokeDash=[4, 4]).encode(x=x, y=y)
     points = chart_of(bins).encode(x=x, y=y, tooltip=_bin_tooltip(alt))
@@ -104,7 +105,7 @@ def plot_calibration(result: Result, truth: object, theme: str = "light") -> Top
     dots = points.mark_point(color=look.main, filled=True, size=60, opacity=1)
     above = alt.layer(ideal, bars, line, dots).properties(width=WIDTH, height=WIDTH)
     counts = chart_of(bins).encode(
-        x=alt.X("low:Q", scale=scale, title="plausibility of what was chosen"),
+        x=alt.X("low:Q", scale=scale, title="plausibility of what was chosen", axis=tenths),
         x2="high",
         y2=alt.datum(0),
         y=alt.Y("judged:Q", title="judged", axis=alt.Axis(tickCount=3)),

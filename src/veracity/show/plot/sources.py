@@ -97,7 +97,7 @@ def _rates(result: Result, look: Look) -> TopLevelMixin:
 
 def _note(result: Result, sources: pl.DataFrame, points: pl.DataFrame) -> str:
     """What the picture leaves out, and what its marks mean."""
-    parts = ["Up and to the left is better."]
+    parts = ["Up and to the left is better; on the dashed line a source's word says nothing."]
     if len(sources) > len(points):
         parts.append(
             f"Shades: all {len(sources):,} sources. Points: the {len(points)} most active."
@@ -143,14 +143,10 @@ def _axis(alt: Any, name: str, domain: Sequence[float]) -> Any:  # noqa: ANN401 
 def _diagonal(alt: Any, look: Look, window: Window) -> Any:  # noqa: ANN401
     """Where a source's word says nothing: it claims false facts as readily as true ones."""
     low, high = max(window.fpr[0], window.tpr[0]), min(window.fpr[1], window.tpr[1])
-    spots = [low, (low + high) / 2.0, high] if low < high else []
+    spots = [low, high] if low < high else []
     ends = pl.DataFrame({"fpr": spots, "tpr": spots}, {"fpr": pl.Float64, "tpr": pl.Float64})
     x, y = _axis(alt, "fpr", window.fpr), _axis(alt, "tpr", window.tpr)
-    line = chart_of(ends).mark_line(color=look.muted, strokeDash=[4, 4])
-    words = chart_of(ends[1:2]).mark_text(
-        text="no information", align="right", dx=-6, dy=-6, color=look.muted
-    )
-    return line.encode(x=x, y=y) + words.encode(x=x, y=y)
+    return chart_of(ends).mark_line(color=look.muted, strokeDash=[4, 4]).encode(x=x, y=y)
 
 
 def _cells(alt: Any, look: Look, cells: pl.DataFrame) -> Any:  # noqa: ANN401

@@ -6,6 +6,8 @@ from veracity.show.report.copying import copies
 from veracity.show.report.data import changes, characteristics
 from veracity.show.report.gather import Findings
 from veracity.show.report.items import items_to_check
+from veracity.show.report.labels import has_labels, labels
+from veracity.show.report.lookup import lookup
 from veracity.show.report.making import making
 from veracity.show.report.page import Section
 from veracity.show.report.rightness import rightness
@@ -16,14 +18,19 @@ __all__ = ["sections_of"]
 
 
 def sections_of(found: Findings) -> list[Section]:
-    """All that the page tells; the evaluation only where truth is known."""
+    """All that the page tells; how right it is where truth is known, labels where there are any."""
     sections = [Section("summary", "Summary", summary(found))]
     if found.evaluation is not None:
         sections.append(Section("evaluation", "How right it is", rightness(found)))
+    sections += [
+        Section("items", "What to check first", items_to_check(found)),
+        Section("lookup", "Look up any item", lookup(found)),
+        Section("sources", "The sources", sources(found)),
+    ]
+    if has_labels(found.result):
+        sections.append(Section("labels", "The labels", labels(found)))
     return [
         *sections,
-        Section("items", "What to check first", items_to_check(found)),
-        Section("sources", "The sources", sources(found)),
         Section("copies", "Suspected copies", copies(found)),
         Section("data", "The data", characteristics(found)),
         Section("changes", "Normalised and left out", changes(found)),

@@ -9,7 +9,17 @@ import polars as pl
 from veracity.inspect.profiling import Profile, Spread
 from veracity.printing import counted
 from veracity.show.report.gather import Findings
-from veracity.show.report.markup import Cell, Look, bullets, measure, paragraph, share, table, text
+from veracity.show.report.markup import (
+    Cell,
+    Look,
+    beside,
+    bullets,
+    measure,
+    paragraph,
+    share,
+    table,
+    text,
+)
 
 __all__ = ["changes", "characteristics"]
 
@@ -24,10 +34,10 @@ def characteristics(found: Findings) -> str:
         return f"{paragraph('This run was saved without its claims.')}{drawn}"
     parts = [_counts(found.profile), _spreads(found.profile)]
     by_attribute = found.profile.by_attribute
-    if by_attribute is not None:
-        look = Look(caption="Attributes", of=len(by_attribute), sortable=len(by_attribute) > 1)
+    if by_attribute is not None and len(by_attribute) > 1:
+        look = Look(caption="Attributes", of=len(by_attribute), sortable=True)
         parts.append(table(by_attribute.head(MOST_ROWS), look))
-    return "".join([*parts, drawn])
+    return parts[0] + beside("".join(parts[1:]), drawn)
 
 
 def _counts(profile: Profile) -> str:

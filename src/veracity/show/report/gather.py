@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
+from veracity.claims.schema import keys_of
 from veracity.inspect.checking import THOROUGH, Health, check
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
@@ -34,6 +35,7 @@ class Findings:
     drawn: Drawn
     agreement: pl.DataFrame | None
     evaluation: Evaluation | None = None
+    vote: Evaluation | None = None
     scored: pl.DataFrame | None = None
 
 
@@ -41,10 +43,11 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
     """Work out what the report of a result tells."""
     tell, result = progress or say_nothing, result.here()
     plain = in_text(result)
-    evaluation = scored = None
+    evaluation = vote = scored = None
     if truth is not None:
         tell("evaluating", 0, 1)
         evaluation, scored = evaluate(plain, truth), score_truths(plain, truth)[0]
+        vote = None if plain.kind == "numeric" else evaluate(_voted(plain), truth, threshold=0.5)
     has_claims = plain.encoded is not None
     agreement = None
     if has_claims and len(plain.tables.sources) > 1:
@@ -58,5 +61,17 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
         drawn=draw(plain, truth, agreement, tell),
         agreement=agreement,
         evaluation=evaluation,
+        vote=vote,
         scored=scored,
     )
+
+
+def _voted(result: Result) -> Result:
+    """What a majority vote would have answered: shares of votes in place of plausibilities."""
+    facts = result.tables.facts
+    votes = pl.col("supporters")
+    all_votes = votes + pl.col("opposers")
+    if result.kind == "categorical":
+        all_votes = votes.sum().over(keys_of(facts))
+    voted = facts.with_columns(plausibility=votes / all_votes)
+    return Result(replace(result.tables, facts=voted), result.run)

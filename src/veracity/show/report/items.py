@@ -72,7 +72,9 @@ class _Linked:
 
 def _title(item: dict[str, Any]) -> str:
     """The item and its value, in one line."""
-    names = (item[key] for key in ("entity", "attribute", "fact") if key in item)
+    names = (
+        item[key] for key in ("entity", "attribute", "fact") if item.get(key) not in (None, "")
+    )
     value = item["settled_on"]
     told = str(value).lower() if isinstance(value, bool) else value
     return f"<b>{' · '.join(map(name, names))}</b>{'' if value is None else f': {name(told)}'}"

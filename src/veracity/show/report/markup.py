@@ -13,7 +13,19 @@ import polars as pl
 from veracity.naming import name_text
 from veracity.printing import in_short, printable
 
-__all__ = ["Look", "bullets", "details", "measure", "name", "paragraph", "share", "table", "text"]
+__all__ = [
+    "Cell",
+    "Look",
+    "beside",
+    "bullets",
+    "details",
+    "measure",
+    "name",
+    "paragraph",
+    "share",
+    "table",
+    "text",
+]
 
 LONGEST = 120
 """Letters of a name or value that are shown."""
@@ -21,7 +33,7 @@ LONGEST = 120
 NAMES = frozenset(
     {"source", "other", "original", "claimed", "entity", "attribute", "value", "runner_up", "fact",
      "truth", "settled_on", "before", "after", "change", "kind", "measure", "setting",
-     "package", "version"}
+     "package", "version", "label", "answer"}
 )  # fmt: skip
 """Columns of names and values, which are shown as they are; the others hold counts and measures."""
 
@@ -111,6 +123,13 @@ def bullets(sentences: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{text(sentence)}</li>' for sentence in sentences)}</ul>"
 
 
+def beside(first: str, second: str) -> str:
+    """Two parts, side by side where there is room, else one below the other."""
+    if not first or not second:
+        return first + second
+    return f'<div class="beside"><div>{first}</div><div>{second}</div></div>'
+
+
 def details(summary: str, content: str, anchor: str = "") -> str:
     """What opens when asked for; the summary is HTML."""
     mark = f' id="{anchor}"' if anchor else ""
@@ -119,7 +138,8 @@ def details(summary: str, content: str, anchor: str = "") -> str:
 
 def table(frame: pl.DataFrame, look: Look) -> str:
     """A table with a caption; the first column names the row."""
-    shown = [column for column in frame.columns if column not in look.hidden]
+    hidden = {*look.hidden, *(["attribute"] if _has_no_attribute(frame) else [])}
+    shown = [column for column in frame.columns if column not in hidden]
     numeric = {column: _is_numeric(frame, column) for column in shown}
     head = "".join(_heading(column, look, numeric=numeric[column]) for column in shown)
     body = "".join(
@@ -136,6 +156,13 @@ def table(frame: pl.DataFrame, look: Look) -> str:
         f"<table{marks}><caption><div>{text(look.caption)}{count}</div></caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _has_no_attribute(frame: pl.DataFrame) -> bool:
+    """Whether there is a column of attributes, and none of them has a name."""
+    if "attribute" not in frame.columns or frame.is_empty():
+        return False
+    return bool((frame["attribute"].cast(pl.String).fill_null("") == "").all())
 
 
 def _heading(column: str, look: Look, *, numeric: bool) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from veracity.claims.block import SAME
-from veracity.inspect.evaluation import Evaluation
 from veracity.printing import counted
 from veracity.show.report.gather import Findings
-from veracity.show.report.markup import Look, bullets, paragraph, table
+from veracity.show.report.markup import Look, beside, bullets, paragraph, table
 
-__all__ = ["rightness", "wrong_items"]
+__all__ = ["rightness", "vote_is_better", "warn_of_vote", "wrong_items"]
 
 MOST_WRONG = 100
 MOST_ATTRIBUTES = 100
@@ -35,7 +34,7 @@ def rightness(found: Findings) -> str:
     """Measures, figures and what is wrong."""
     assert found.evaluation is not None  # `sections_of` has looked
     evaluation = found.evaluation
-    parts = [_measures(evaluation)]
+    parts = [_against_vote(found), _measures(found)]
     if evaluation.notes:
         parts.append(bullets(f"{note[0].upper()}{note[1:]}." for note in evaluation.notes))
     by_attribute = evaluation.by_attribute
@@ -46,21 +45,50 @@ def rightness(found: Findings) -> str:
     figures = [found.drawn.show("calibration")]
     if by_attribute is not None and len(by_attribute) > 1:
         figures.append(found.drawn.show("accuracy"))
-    return "".join([*parts, f'<div class="figures">{"".join(figures)}</div>'])
+    return beside("".join(parts), "".join(figures))
 
 
-def _measures(evaluation: Evaluation) -> str:
+def vote_is_better(found: Findings) -> bool:
+    """Whether a majority vote is right more often than this answer, where truth is known."""
+    ours, vote = found.evaluation, found.vote
+    if ours is None or vote is None or ours.accuracy is None or vote.accuracy is None:
+        return False
+    return vote.accuracy > ours.accuracy
+
+
+def warn_of_vote(found: Findings) -> str:
+    """A plain warning where a vote is better."""
+    assert found.evaluation is not None  # `vote_is_better` has looked
+    assert found.vote is not None
+    return paragraph(
+        f"A plain majority vote is right more often here: {found.vote.accuracy:.1%} of what is "
+        f"known, this answer only {found.evaluation.accuracy:.1%}. Do not use the answer as it "
+        "is: look at what is wrong below, give some of the truths as known, or compare other "
+        "algorithms.",
+        "warning serious",
+    )
+
+
+def _against_vote(found: Findings) -> str:
+    return warn_of_vote(found) if vote_is_better(found) else ""
+
+
+def _measures(found: Findings) -> str:
+    assert found.evaluation is not None
+    measures = {k: v for k, v in found.evaluation.measures().items() if k != "judged"}
+    vote = {} if found.vote is None else found.vote.measures()
     rows = [
         {
             "measure": name.replace("_", " "),
             "number": float(number),
+            **({"vote": float(vote[name])} if name in vote else {}),
             "meaning": MEANINGS.get(name, ""),
         }
-        for name, number in evaluation.measures().items()
-        if name != "judged"
+        for name, number in measures.items()
     ]
-    caption = f"Against {counted(evaluation.judged, 'known truth')}"
-    return table(pl.DataFrame(rows), Look(caption=caption, headings={"number": "result"}))
+    caption = f"Against {counted(found.evaluation.judged, 'known truth')}"
+    headings = {"number": "this answer", "vote": "a majority vote"}
+    return table(pl.DataFrame(rows), Look(caption=caption, headings=headings))
 
 
 def wrong_items(found: Findings) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from veracity.result.intervals import LEVEL
 from veracity.show.report.gather import Findings
-from veracity.show.report.markup import Cell, Look, measure, paragraph, table
+from veracity.show.report.markup import Cell, Look, beside, measure, paragraph, table
 
 __all__ = ["MOST_SOURCES", "sources", "sources_table"]
 
@@ -37,7 +37,7 @@ def sources(found: Findings) -> str:
         cells=cells | ({"accuracy": _accuracy} if "accuracy_low" in shown.columns else {}),
         hidden=hidden,
     )
-    return f"{paragraph(_words(found))}{found.drawn.show('sources')}{table(shown, look)}"
+    return paragraph(_words(found)) + beside(found.drawn.show("sources"), table(shown, look))
 
 
 def sources_table(found: Findings) -> pl.DataFrame:

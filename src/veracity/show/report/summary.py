@@ -12,7 +12,17 @@ from veracity.result import Result
 from veracity.result.intervals import LEVEL
 from veracity.result.warnings import DataWarning
 from veracity.show.report.gather import Findings
-from veracity.show.report.markup import Look, bullets, details, paragraph, share, table, text
+from veracity.show.report.markup import (
+    Look,
+    beside,
+    bullets,
+    details,
+    paragraph,
+    share,
+    table,
+    text,
+)
+from veracity.show.report.rightness import vote_is_better, warn_of_vote
 
 __all__ = ["count_contested", "key_numbers", "summary", "thing", "told"]
 
@@ -26,7 +36,8 @@ def summary(found: Findings) -> str:
         f"<div><dt>{text(name)}</dt><dd>{text(number)}</dd></div>"
         for name, number in key_numbers(found)
     )
-    return f'<dl class="key">{numbers}</dl>{bullets(told(found))}{_warnings(found)}'
+    vote = warn_of_vote(found) if vote_is_better(found) else ""
+    return f'<dl class="key">{numbers}</dl>{beside(bullets(told(found)), vote + _warnings(found))}'
 
 
 def key_numbers(found: Findings) -> list[tuple[str, str]]:
@@ -44,6 +55,8 @@ def key_numbers(found: Findings) -> list[tuple[str, str]]:
         numbers.append(("unlike a vote", f"{found.health.against_vote.changed:,}"))
     if found.evaluation is not None and found.evaluation.accuracy is not None:
         numbers.append(("right, where truth is known", f"{found.evaluation.accuracy:.1%}"))
+    if found.vote is not None and found.vote.accuracy is not None:
+        numbers.append(("right, by a majority vote", f"{found.vote.accuracy:.1%}"))
     return numbers
 
 
@@ -171,7 +184,8 @@ def _rightness(found: Findings) -> str:
             f"The estimates of the {judged:,} {what} whose truth is known are off by "
             f"{found.evaluation.mae:.4g} on average."
         )
-    return f"Of {judged:,} {what} whose truth is known, {accuracy:.1%} are judged rightly."
+    vote = "" if found.vote is None else f"; a majority vote is right on {found.vote.accuracy:.1%}"
+    return f"Of {judged:,} {what} whose truth is known, {accuracy:.1%} are judged rightly{vote}."
 
 
 def _warnings(found: Findings) -> str:
