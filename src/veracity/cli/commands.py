@@ -84,9 +84,9 @@ def discover(
 ) -> None:  # fmt: skip
     """Find the truths in the claims at PATH.
 
-    PATH is a CSV, TSV or Parquet file, a folder of them, a quoted glob, or the address of a
-    database, with columns source, entity, attribute (optional) and value; or source, fact and claim
-    for --kind binary.
+    PATH is a CSV, TSV, Parquet, JSON, Arrow or Excel file, a folder of them, a quoted glob, - for
+    standard input, or the address of a database, with columns source, entity, attribute (optional)
+    and value; or source, fact and claim for --kind binary. Wide tables are taken, too.
     """
     use_threads(options["threads"])
     from veracity.cli.showing import check_targets, tell_result
