@@ -343,7 +343,7 @@ BAD_FILES = {
     "no value": (b"source,entity,price\na,x,1\n", "no column 'value' among 'source', 'entity'"),
     "too long": (b"source,entity,value\na,x,1,2\n", "line 2 has 4 fields, the header has 3"),
     "too short": (b"source,entity,value\na,x\n", "line 2 has 2 fields, the header has 3"),
-    "encoding": (b"source,entity,value\na,x,\xe9\n", "byte 0xe9 .* --encoding latin-1"),
+    "encoding": (b"source,entity,value\na,x,\xe4\xe0\n", "byte 0xe4 .* --encoding cp1250"),
     "quote": (b'source,entity,value\na,"x,1\n', "a quote may be missing"),
     "gzip": (b"\x1f\x8b\x08\0\0\0", "damaged or cut off"),
     "parquet": (b"PAR1" + 100 * b"\0", "damaged or cut off"),

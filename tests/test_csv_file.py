@@ -161,13 +161,13 @@ def test_a_file_with_nothing_in_it_is_empty(read, content):
 @pytest.mark.parametrize(
     ("content", "encoding", "complaint"),
     [
-        ((HEADER + "a,x,é\n").encode("latin-1"), "utf-8", "line 2: byte 0xe9 .*--encoding latin-1"),
-        ("é,entity,value\n".encode("latin-1"), "utf-8", "line 1: byte 0xe9 .*--encoding latin-1"),
+        ((HEADER + "a,x,да\n").encode("cp1251"), "utf-8", "line 2: byte 0xe4 .*--encoding cp1250"),
+        ("да,entity,value\n".encode("cp1251"), "utf-8", "line 1: byte 0xe4 .*--encoding cp1250"),
         ((HEADER + "a,x,é\n").encode(), "ascii", "line 2: byte 0xc3 .*--encoding utf-8"),
         (PLAIN.encode("utf-16")[:-1], "utf-8", "line 3: byte 0x0a is no utf-16 text"),
         (PLAIN.encode("utf-16-le"), "utf-8", "byte 0x00 .*--encoding utf-16-le"),
         (PLAIN.encode("utf-16-le"), "utf-16", "no utf-16 text .*BOM"),
-        (packed((HEADER + "a,x,é\n").encode("latin-1")), "utf-8", "line 2: byte 0xe9"),
+        (packed((HEADER + "a,x,да\n").encode("cp1251")), "utf-8", "line 2: byte 0xe4"),
     ],
 )
 def test_a_wrong_encoding_is_named_by_line_byte_and_option(read, content, encoding, complaint):

@@ -456,7 +456,7 @@ def test_a_glob_reaches_into_folders(tmp_path):
     [
         ("nothing.csv", "there is no such file; check the path"),
         ("*.parquet", "no file matches; check the path"),
-        ("empty", "no CSV or Parquet file is in this folder"),
+        ("empty", "no table is in this folder"),
         ("x" * 5000, "File name too long"),
         ("nul\0nul", "there is no such file"),
         ("\udcff.csv", "this name is no Unicode; rename the file"),

@@ -75,9 +75,10 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     Parameters
     ----------
     claims
-        A path (CSV, TSV, Parquet; a folder or a glob of them), a polars or pandas frame, an Arrow
-        table, anything else with an Arrow stream, a Spark frame, the address of a database with a
-        table (``sqlite:///file.db#claims``), or what `read_claims` or `read_database` returned.
+        A path (CSV, TSV, Parquet, JSON, Arrow, Excel; a folder, a glob or a list of them), a polars
+        or pandas frame, an Arrow table, anything else with an Arrow stream, a list of dictionaries,
+        a Spark frame, the address of a database with a table (``sqlite:///file.db#claims``), or
+        what `read_claims` or `read_database` returned.
     algorithm
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -19,18 +18,16 @@ from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.batched import BatchedRows
 from veracity.io.databases import Selection, StreamedRows, column_names, is_address, selection_of
 from veracity.io.files import (
-    TABLE_SUFFIXES,
     Part,
     as_polars,
     batches_of,
     has_null,
     name_of,
-    open_file,
-    paths_of,
-    reading_file,
+    open_files,
     reading_frame,
     reading_part,
 )
+from veracity.io.formats import STANDARD_INPUT
 from veracity.io.frames import FrameKind
 from veracity.naming import rendered
 
@@ -45,9 +42,7 @@ def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
     if not _are_paths(data):
         with reading_frame(name_of(data)):
             return as_polars(data)[0].collect()
-    how = HowToRead(encoding=encoding)
-    paths = [path for origin in _origins(data) for path in paths_of(origin)]
-    parts = [_file(path, how) for path in paths]
+    parts = list(open_files(_origins(data), encoding, []))
     return pl.concat([rows for part in _alike(parts, []) for rows in batches_of(part)])
 
 
@@ -64,8 +59,8 @@ class Opened(NamedTuple):
 
 def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     """Find the wanted columns in each part of what was handed over."""
-    origin, frame_kind, whole = _whole(data, wanted, how)
     notes: list[str] = []
+    origin, frame_kind, whole = _whole(data, wanted, how, notes)
     columns: dict[str, str] = {}
     parts, wide = [], how.wide
     inner = [part for part in wanted if part != "source" or how.source_from is None]
@@ -82,42 +77,23 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
 
 
 def _named_by_place(parts: list[Part], how: HowToRead, notes: list[str]) -> list[Part]:
-    """The parts with the names of their files as the source."""
-    if any(part.path is None for part in parts):
+    """The parts with the names of their files or sheets as the source."""
+    if not all(part.name for part in parts):
         raise ParameterError(
             f"{parts[0].origin}: source_from={how.source_from!r} is for files, and this is none"
         )
-    names = _names_of([part.path for part in parts if part.path is not None])
-    notes.append(f"each file is a source: {listed(names)}")
+    place = "file" if how.source_from == "filename" else "sheet"
+    notes.append(f"each {place} is a source: {listed([part.name for part in parts])}")
     found = []
-    for part, name in zip(parts, names, strict=True):
+    for part in parts:
         columns = map(pl.col, part.rows.collect_schema().names())
-        found.append(part._replace(rows=part.rows.select([pl.lit(name).alias("source"), *columns])))
+        source = pl.lit(part.name).alias("source")
+        found.append(part._replace(rows=part.rows.select([source, *columns])))
     return found
 
 
-def _names_of(paths: Sequence[Path]) -> list[str]:
-    """What files are called, without endings; where two are called the same, with their folders."""
-    names = [_without_endings(path.name) for path in paths]
-    if len(set(names)) == len(names):
-        return names
-    folder = Path(os.path.commonpath([path.parent for path in paths]))
-    found = [path.parent.relative_to(folder) / _without_endings(path.name) for path in paths]
-    return [path.as_posix() for path in found]
-
-
-def _without_endings(name: str) -> str:
-    """The name of a file without those endings that say what it is.
-
-    >>> _without_endings("orbitz.com.csv.gz")
-    'orbitz.com'
-    """
-    name = name.removesuffix(".gz")
-    return Path(name).stem if name.lower().endswith(TABLE_SUFFIXES) else name
-
-
 def _whole(
-    data: object, wanted: Sequence[str], how: HowToRead
+    data: object, wanted: Sequence[str], how: HowToRead, notes: list[str]
 ) -> tuple[str, FrameKind, Iterator[Part]]:
     """Where the data come from, their kind, and their parts with all columns, one by one."""
     selection = _selected(data)
@@ -133,9 +109,9 @@ def _whole(
             frame, frame_kind = as_polars(data)
         return name, frame_kind, iter([Part(frame, name)])
     origins = _origins(data)
-    paths = [path for origin in origins for path in paths_of(origin)]
     more = f" and {len(origins) - 1} more" if len(origins) > 1 else ""
-    return origins[0] + more, "polars", (_file(path, how) for path in paths)
+    origin = ("standard input" if origins[0] == STANDARD_INPUT else origins[0]) + more
+    return origin, "polars", open_files(origins, how.encoding, notes, how.source_from)
 
 
 def _are_paths(data: object) -> bool:
@@ -147,11 +123,6 @@ def _are_paths(data: object) -> bool:
 
 def _origins(data: Any) -> list[str]:  # noqa: ANN401 - a path, or a list of them
     return list(map(os.fspath, data)) if isinstance(data, list | tuple) else [os.fspath(data)]
-
-
-def _file(path: Path, how: HowToRead) -> Part:
-    with reading_file(path):
-        return Part(open_file(path, how.encoding), str(path), path)
 
 
 def _selected(data: object) -> Selection | None:

@@ -79,9 +79,9 @@ SYNTHETIC_FILE = "synthetic.json"
 def discover(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Find the truths in the claims at PATH.
 
-    PATH is a CSV, TSV or Parquet file, a folder of them, a quoted glob, or the address of a
-    database, with columns source, entity, attribute (optional) and value; or source, fact and claim
-    for --kind binary.
+    PATH is a CSV, TSV, Parquet, JSON, Arrow or Excel file, a folder of them, a quoted glob, - for
+    standard input, or the address of a database, with columns source, entity, attribute (optional)
+    and value; or source, fact and claim for --kind binary. Wide tables are taken, too.
     """
     use_threads(options["threads"])
     from veracity.cli.showing import Targets, tell_result

@@ -11,6 +11,7 @@ import contextlib
 import csv
 import gzip
 import io
+import itertools
 import mmap
 import zlib
 from collections import Counter
@@ -28,8 +29,9 @@ from veracity.errors import (
     WrongEncoding,
     first_line,
 )
+from veracity.printing import in_short
 
-__all__ = ["is_longer", "read_csv", "scan_csv"]
+__all__ = ["header_at", "is_longer", "read_csv", "scan_csv"]
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -61,6 +63,12 @@ HIGHEST_RATIO = 1032
 
 LONGEST_FIELD = 1 << 30
 
+LINES_LOOKED_AT = 40
+"""So many lines are looked at to find the header."""
+
+MOST_SIDE_BY_SIDE = 0.3
+"""In western text few letters beyond ASCII stand side by side; in other scripts most do."""
+
 
 @dataclass(frozen=True)
 class CsvFile:
@@ -70,14 +78,36 @@ class CsvFile:
     codec: str
     delimiter: str
     line_end: str
+    preamble: tuple[str, ...] = ()
+    """The lines before the header."""
 
 
-def read_csv(path: Path, encoding: str = "utf-8") -> pl.DataFrame:
+def read_csv(path: Path, encoding: str = "utf-8", notes: list[str] | None = None) -> pl.DataFrame:
     """All columns of a CSV file, as the text they are written in; rows with no text are left out.
 
-    Of columns with the same name, each gets its number: ``value (1)`` and ``value (2)``.
+    Of columns with the same name, each gets its number: ``value (1)`` and ``value (2)``. What had
+    to be found out is noted: another encoding than UTF-8, lines before the header.
     """
-    file = _recognise(path, _codec(path, encoding))
+    notes = [] if notes is None else notes
+    codec = _codec(path, encoding)
+    try:
+        return _read(_recognise(path, codec), notes)
+    except WrongEncoding:
+        other = _western(path) if codec.startswith("utf-8") else None
+        if other is None:
+            raise
+        frame = _read(_recognise(path, other), notes)
+    notes.append(
+        f"{path.name} is no UTF-8 text, and was read as Windows-1252 (Latin-1); if letters are "
+        "wrong, say which encoding it is, e.g. --encoding cp1250"
+    )
+    return frame
+
+
+def _read(file: CsvFile, notes: list[str]) -> pl.DataFrame:
+    path = file.path
+    if file.preamble:
+        notes.append(_preamble_note(file))
     with contextlib.closing(_rows(file)) as rows:
         names = [name.strip() for name in next(rows)]
     frame = None if file.line_end == "\r" else _read_fast(file)
@@ -92,7 +122,15 @@ def read_csv(path: Path, encoding: str = "utf-8") -> pl.DataFrame:
     return frame
 
 
-def scan_csv(path: Path, encoding: str = "utf-8") -> pl.LazyFrame | None:
+def _preamble_note(file: CsvFile) -> str:
+    n_lines, first = len(file.preamble), next(line for line in file.preamble if line.strip())
+    lines = "1 line" if n_lines == 1 else f"{n_lines} lines"
+    return f"{file.path.name}: {lines} before the header passed over: '{in_short(first.strip())}'"
+
+
+def scan_csv(
+    path: Path, encoding: str = "utf-8", notes: list[str] | None = None
+) -> pl.LazyFrame | None:
     """The same as `read_csv`, to be read in portions; None if this file has to be read at once.
 
     Rows that are cut short are not told apart from those that lack values.
@@ -104,7 +142,12 @@ def scan_csv(path: Path, encoding: str = "utf-8") -> pl.LazyFrame | None:
         return None
     with contextlib.closing(_rows(file)) as rows:
         names = _distinct([name.strip() for name in next(rows)])
-    frame = pl.scan_csv(path, separator=file.delimiter, infer_schema=False, glob=False)
+    if file.preamble and notes is not None:
+        notes.append(_preamble_note(file))
+    frame = pl.scan_csv(
+        path, separator=file.delimiter, infer_schema=False, glob=False,
+        skip_lines=len(file.preamble),
+    )  # fmt: skip
     found = frame.collect_schema().names()
     if len(found) != len(names):
         return None
@@ -128,7 +171,8 @@ def is_longer(path: Path, most: int) -> bool:
 def _recognise(path: Path, codec: str) -> CsvFile:
     """Find the delimiter and the line end of a file in its header."""
     with _opened(path, codec) as file:
-        header = next((line for line in file if line.strip()), "")
+        lines = list(itertools.islice(file, LINES_LOOKED_AT))
+        header = next((line for line in itertools.chain(lines, file) if line.strip()), "")
     if not header:
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if "\0" in header:
@@ -136,9 +180,72 @@ def _recognise(path: Path, codec: str) -> CsvFile:
             f"{path}: byte 0x00 in the header: this is no {codec} text; if it is another "
             "encoding, name it, e.g. encoding='utf-16-le' or --encoding utf-16-le"
         )
-    outside_quotes = "".join(header.split('"')[::2])
-    delimiter = max(DELIMITERS, key=outside_quotes.count)
-    return CsvFile(path, codec, delimiter, "\r" if header.endswith("\r") else "\n")
+    delimiter, n_before = _find_header(lines, header)
+    line_end = "\r" if header.endswith("\r") else "\n"
+    return CsvFile(path, codec, delimiter, line_end, tuple(lines[:n_before]))
+
+
+def _find_header(lines: Sequence[str], first: str) -> tuple[str, int]:
+    """The delimiter, and how many lines stand before the header."""
+    outside_quotes = "".join(first.split('"')[::2])
+    usual = max(DELIMITERS, key=outside_quotes.count)
+    found = {}
+    for delimiter in (usual, *DELIMITERS):
+        rows = _first_rows(lines, delimiter)
+        place = header_at([row for row, _ in rows])
+        if place:
+            found[delimiter] = len(rows[place][0]), rows[place][1]
+        elif delimiter == usual and rows and len(rows[0][0]) == _usual_width(rows) > 1:
+            return usual, 0
+    best = max(found, key=lambda delimiter: found[delimiter][0], default=usual)
+    return best, found[best][1] if best in found else 0
+
+
+def _first_rows(lines: Sequence[str], delimiter: str) -> list[tuple[list[str], int]]:
+    """The first rows that are not blank, and how many lines stand before each."""
+    reader, rows, before = csv.reader(lines, delimiter=delimiter), [], 0
+    with contextlib.suppress(csv.Error):
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append((row, before))
+            before = reader.line_num
+    return rows
+
+
+def _usual_width(rows: Sequence[tuple[list[str], int]]) -> int:
+    return Counter(len(row) for row, _ in rows).most_common(1)[0][0]
+
+
+def header_at(rows: Sequence[Sequence[str]]) -> int:
+    """Which row is the header: the first, unless titles and remarks stand above a table.
+
+    Rows above it have few cells that are filled; the header has all of them filled, no two alike
+    and none a number.
+
+    >>> header_at([["Report of May", ""], ["source", "value"], ["a", "1"], ["b", "2"]])
+    1
+    >>> header_at([["source", "value"], ["a", "1"], ["b", "2"]])
+    0
+    """
+    if len(rows) < 3:
+        return 0
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    for place, row in enumerate(rows):
+        cells = [cell.strip() for cell in row if cell.strip()]
+        if len(cells) == len(row) == width and len(set(cells)) == width:
+            is_header = width > 1 and not any(map(_is_number, cells))
+            return place if is_header and len(rows) > place + 1 else 0
+        if len(cells) > max(1, (width - 1) // 2):
+            return 0
+    return 0
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _read_fast(file: CsvFile) -> pl.DataFrame | None:
@@ -148,7 +255,10 @@ def _read_fast(file: CsvFile) -> pl.DataFrame | None:
         with _opened(file.path, file.codec) as text:
             source = text.read().encode()
     try:
-        return pl.read_csv(source, separator=file.delimiter, infer_schema=False, glob=False)
+        return pl.read_csv(
+            source, separator=file.delimiter, infer_schema=False, glob=False,
+            skip_lines=len(file.preamble),
+        )  # fmt: skip
     except pl.exceptions.PolarsError:
         return None
     except OSError as error:
@@ -191,9 +301,12 @@ def _read_slowly(file: CsvFile) -> pl.DataFrame:
 def _rows(file: CsvFile) -> Generator[list[str]]:
     """The rows that are not blank, the header first; one that is too long or short is an error."""
     csv.field_size_limit(LONGEST_FIELD)  # the limit is there for untrusted input, not for claims
+    n_before = len(file.preamble)
     with _opened(file.path, file.codec) as text:
+        for _ in range(n_before):
+            next(text)
         reader = csv.reader(text, delimiter=file.delimiter, strict=True)
-        n_fields, line = 0, 1
+        n_fields, line = 0, n_before + 1
         try:
             for row in reader:
                 n_fields = n_fields or len(row)
@@ -205,7 +318,7 @@ def _rows(file: CsvFile) -> Generator[list[str]]:
                     )
                 if row:
                     yield row
-                line = reader.line_num + 1
+                line = n_before + reader.line_num + 1
         except csv.Error as error:
             raise UnreadableFile(
                 f"{file.path}: the row that begins on line {line} cannot be read ({error}); "
@@ -247,6 +360,31 @@ def _codec(path: Path, encoding: str) -> str:
     return next((codec for mark, codec in MARKS.items() if head.startswith(mark)), named)
 
 
+def _western(path: Path) -> str | None:
+    """Windows-1252, with Latin-1 as its part, if text that is no UTF-8 looks like it.
+
+    It does not if there are bytes that it has no letter for, if most of the text beyond ASCII would
+    be UTF-8, or if such letters stand side by side, as in Cyrillic or Japanese.
+    """
+    n_high = n_beside = n_utf8 = 0
+    with _explained(path, "cp1252"), _unpacked(path) as file:
+        for line in file:
+            if line.isascii():
+                continue
+            try:
+                text = line.decode("cp1252")
+            except UnicodeDecodeError:
+                return None
+            high = [not letter.isascii() for letter in text]
+            n_high += sum(high)
+            n_beside += sum(one and other for one, other in itertools.pairwise(high))
+            with contextlib.suppress(UnicodeDecodeError):
+                line.decode("utf-8")
+                n_utf8 += sum(high)
+    is_western = n_beside <= MOST_SIDE_BY_SIDE * n_high and n_utf8 <= n_high / 2
+    return "cp1252" if is_western else None
+
+
 @contextlib.contextmanager
 def _opened(path: Path, codec: str) -> Iterator[IO[str]]:
     """The text of a file, packed with gzip or not."""
@@ -277,7 +415,7 @@ def _explained(path: Path, codec: str) -> Iterator[None]:
 
 def _wrong_encoding(path: Path, codec: str, error: UnicodeError) -> WrongEncoding:
     """Name the first byte that is no text, and where it stands."""
-    other = OTHER_CODECS.get(codec, "latin-1" if codec.startswith("utf-8") else "utf-8")
+    other = OTHER_CODECS.get(codec, "cp1250" if codec.startswith("utf-8") else "utf-8")
     advice = f"say which encoding it is, e.g. encoding='{other}' or --encoding {other}"
     if not isinstance(error, UnicodeDecodeError):
         return WrongEncoding(f"{path}: no {codec} text ({error}); {advice}")

@@ -4,20 +4,41 @@ from __future__ import annotations
 
 import contextlib
 import glob
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from veracity.errors import InputError, TooLarge, UnreadableFile, VeracityError, first_line
+from veracity.errors import (
+    InputError,
+    NoClaims,
+    ParameterError,
+    TooLarge,
+    UnreadableFile,
+    VeracityError,
+    first_line,
+)
 from veracity.io.batched import BatchedRows
 from veracity.io.csv_file import is_longer, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
+from veracity.io.formats import (
+    JSON_SUFFIXES,
+    OTHER_SUFFIXES,
+    SPOOLED_NAME,
+    STANDARD_INPUT,
+    WORKBOOK_SUFFIXES,
+    is_workbook,
+    open_other,
+    open_workbook,
+    spooled,
+)
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
 from veracity.io.parquet_file import DamagedParquet, check_parquet
+from veracity.printing import in_short
 
 __all__ = [
     "TABLE_SUFFIXES",
@@ -28,8 +49,7 @@ __all__ = [
     "has_null",
     "n_rows_of",
     "name_of",
-    "open_file",
-    "paths_of",
+    "open_files",
     "reading_file",
     "reading_frame",
     "reading_part",
@@ -40,8 +60,10 @@ BYTES_PER_ROW = 200
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-TABLE_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES)
+TABLE_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES, *OTHER_SUFFIXES)
 """How the names of files end that are read in a folder."""
+
+NAME_SUFFIXES = sorted((*TABLE_SUFFIXES, *JSON_SUFFIXES), key=len, reverse=True)
 
 LARGE_TEXT = 2_000_000_000
 """From so many bytes on, text is read in portions, where it is plain enough for that."""
@@ -53,6 +75,8 @@ class Part(NamedTuple):
     rows: pl.LazyFrame | BatchedRows
     origin: str
     path: Path | None = None
+    name: str = ""
+    """What it is called as a source, if its place names it."""
 
 
 def paths_of(origin: str) -> list[Path]:
@@ -66,7 +90,8 @@ def paths_of(origin: str) -> list[Path]:
         if path.is_file():
             return [path]
         if path.is_dir():
-            paths, hint = _tables_in(path), "no CSV or Parquet file is in this folder"
+            _refuse_result(path)
+            paths, hint = _tables_in(path), "no table is in this folder"
         elif glob.has_magic(origin):
             matches = map(Path, glob.glob(origin, recursive=True))  # noqa: PTH207 - Path's are weaker
             paths, hint = [match for match in matches if match.is_file()], "no file matches"
@@ -77,6 +102,22 @@ def paths_of(origin: str) -> list[Path]:
     return sorted(paths)
 
 
+RESULT_FILES = ("run.json", "truths.parquet")
+"""By these the folder of a result is known."""
+
+
+def _is_result(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in RESULT_FILES)
+
+
+def _refuse_result(folder: Path) -> None:
+    if _is_result(folder):
+        raise UnreadableFile(
+            f"{folder}: this is a result that veracity wrote, and no claims; give the claims it "
+            f"was made from, or look at it: veracity report {folder}"
+        )
+
+
 def _tables_in(folder: Path) -> list[Path]:
     """The tables in a folder and below; what begins with a dot or underline is not for readers."""
     return [
@@ -85,11 +126,88 @@ def _tables_in(folder: Path) -> list[Path]:
         if path.name.lower().endswith(TABLE_SUFFIXES)
         and path.is_file()
         and not any(name.startswith((".", "_")) for name in path.relative_to(folder).parts)
+        and not _is_result(path.parent)
     ]
 
 
-def open_file(path: Path, encoding: str) -> pl.LazyFrame:
-    """The rows of a file, lazily if it is Parquet."""
+def open_files(
+    origins: Sequence[str], encoding: str, notes: list[str], source_from: str | None = None
+) -> Iterator[Part]:
+    """The files that paths, folders, globs and standard input stand for, one after the other.
+
+    Each has the name of its place: that of the file, or of the sheet if `source_from` says so.
+    """
+    places = [place for origin in origins for place in _places(origin)]
+    names = _names_of([path for path, _ in places])
+    for (path, sheet), name in zip(places, names, strict=True):
+        with reading_file(path), _from_standard_input(path):
+            if path.is_file() and is_workbook(path):
+                yield from _sheets(path, sheet, notes, name, source_from == "sheet")
+            elif source_from == "sheet":
+                raise ParameterError(f"{path}: source_from='sheet' is for workbooks; this is none")
+            else:
+                yield Part(open_file(path, encoding, notes), str(path), path, name)
+
+
+def _places(origin: str) -> list[tuple[Path, str | None]]:
+    """The files that are meant, and the sheet that is named behind a ``#``."""
+    if origin == STANDARD_INPUT:
+        return [(spooled(), None)]
+    book, _, sheet = origin.rpartition("#")
+    if sheet and book.lower().endswith(WORKBOOK_SUFFIXES) and not Path(origin).exists():
+        return [(path, sheet) for path in paths_of(book)]
+    return [(path, None) for path in paths_of(origin)]
+
+
+def _sheets(
+    path: Path, sheet: str | None, notes: list[str], name: str, each: bool
+) -> Iterator[Part]:
+    """The sheets of a workbook; the first, if not each of them is meant."""
+    sheets = open_workbook(path, sheet, notes)
+    first, *others = sheets
+    if others and not each:
+        notes.append(
+            f"{path.name}: sheet '{in_short(first)}' is read, and {len(others)} more are not; say "
+            f"{path.name}#{in_short(others[0])} for another, or --source-from sheet if each is a "
+            "source"
+        )
+    for own, rows in sheets.items() if each else [(first, sheets[first])]:
+        yield Part(rows.lazy(), f"{path}, sheet {own}", path, own if each else name)
+
+
+@contextlib.contextmanager
+def _from_standard_input(path: Path) -> Iterator[None]:
+    """What is wrong with standard input is told of it, not of the file it was kept in."""
+    try:
+        yield
+    except VeracityError as error:
+        if path.name != SPOOLED_NAME:
+            raise
+        raise type(error)(str(error).replace(str(path), SPOOLED_NAME)) from error
+
+
+def _names_of(paths: Sequence[Path]) -> list[str]:
+    """What files are called, without endings; where two are called the same, with their folders."""
+    names = [_without_endings(path.name) for path in paths]
+    if len(set(names)) == len(names):
+        return names
+    folder = Path(os.path.commonpath([path.parent for path in paths]))
+    found = [path.parent.relative_to(folder) / _without_endings(path.name) for path in paths]
+    return [path.as_posix() for path in found]
+
+
+def _without_endings(name: str) -> str:
+    """The name of a file without those endings that say what it is.
+
+    >>> _without_endings("orbitz.com.csv.gz")
+    'orbitz.com'
+    """
+    ending = next((end for end in NAME_SUFFIXES if name.lower().endswith(end)), "")
+    return name[: len(name) - len(ending)] or name
+
+
+def open_file(path: Path, encoding: str, notes: list[str] | None = None) -> pl.LazyFrame:
+    """The rows of a file, lazily where that is possible; what had to be found out is noted."""
     with path.open("rb") as file:
         head = file.read(4)
     if not head:
@@ -101,11 +219,14 @@ def open_file(path: Path, encoding: str) -> pl.LazyFrame:
         return rows
     if database_file(path) is not None:
         column_names(selection_of(path))  # raises, and tells which tables there are
+    other = open_other(path)
+    if other is not None:
+        return other
     if path.name.lower().endswith(PARQUET_SUFFIXES):
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
     size = path.stat().st_size
     if size > min(LARGE_TEXT, (free_memory() or LARGE_TEXT) // 4):
-        portions = scan_csv(path, encoding)
+        portions = scan_csv(path, encoding, notes)
         if portions is not None:
             return portions
     free = free_memory()
@@ -114,7 +235,7 @@ def open_file(path: Path, encoding: str) -> pl.LazyFrame:
             f"{path}: its rows need more than the {free / 1e9:,.1f} GB of memory that are free; "
             "write it as Parquet or plain UTF-8 text first"
         )
-    return read_csv(path, encoding).lazy()
+    return read_csv(path, encoding, notes).lazy()
 
 
 def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
@@ -129,6 +250,8 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
     if is_spark_frame(data):
         require_room(BYTES_PER_ROW * data.count(), f"{name_of(data)}: its rows, on this machine,")
         return pl.DataFrame(pl.from_arrow(data.toArrow())).lazy(), "spark"
+    if isinstance(data, list | tuple | Mapping):
+        return _from_dicts(data).lazy(), "polars"
     if not hasattr(data, "__arrow_c_stream__"):
         raise InputError(
             f"{name_of(data)} holds no claims that can be read; give a path, a frame, or an object "
@@ -138,6 +261,20 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
     if library == "pandas":
         return _from_pandas(data).lazy(), "pandas"
     return pl.DataFrame(data).lazy(), "pyarrow" if library == "pyarrow" else "polars"
+
+
+def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mapping
+    """A list with a dictionary for each row, or a dictionary with a list for each column."""
+    if isinstance(data, Mapping):
+        return pl.DataFrame(dict(data), strict=False)
+    if not all(isinstance(row, Mapping) for row in data):
+        raise InputError(
+            f"a {type(data).__name__} of {type(data[0]).__name__} holds no claims; give a list of "
+            "dictionaries, such as {'source': 'a', 'entity': 'x', 'value': 1}"
+        )
+    if not data:
+        raise NoClaims("an empty list: no claims in it")
+    return pl.from_dicts([dict(row) for row in data], infer_schema_length=None, strict=False)
 
 
 def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401

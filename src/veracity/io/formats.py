@@ -1,0 +1,171 @@
+"""Files that are neither Parquet nor CSV: JSON, Arrow IPC, workbooks; and standard input."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import logging
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from veracity.errors import InputError, UnreadableFile
+from veracity.io.csv_file import header_at
+from veracity.io.spill import Spill, spilling
+
+__all__ = [
+    "JSON_SUFFIXES",
+    "OTHER_SUFFIXES",
+    "SPOOLED_NAME",
+    "STANDARD_INPUT",
+    "WORKBOOK_SUFFIXES",
+    "is_workbook",
+    "open_other",
+    "open_workbook",
+    "spooled",
+]
+
+JSON_SUFFIXES = (".json", ".json.gz")
+LINES_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls")
+OTHER_SUFFIXES = (*LINES_SUFFIXES, *ARROW_SUFFIXES, *WORKBOOK_SUFFIXES)
+"""How such files end that are read in a folder; a JSON file there may be anything."""
+
+STANDARD_INPUT = "-"
+SPOOLED_NAME = "standard input"
+
+_SPOOLED: list[Spill] = []
+"""What came from standard input is kept until Python ends: it cannot be read again."""
+
+
+def open_other(path: Path) -> pl.LazyFrame | None:
+    """The rows of a JSON or Arrow file, lazily where that is possible; None if it is neither."""
+    with path.open("rb") as file:
+        head = file.read(64)
+    if head.startswith(b"ARROW1"):
+        return pl.scan_ipc(path, glob=False)
+    if head.startswith(b"\xff\xff\xff\xff") and path.name.lower().endswith(ARROW_SUFFIXES):
+        return pl.read_ipc_stream(path).lazy()
+    if head.startswith(b"FEA1"):
+        raise UnreadableFile(f"{path}: Feather of version 1 is not read; write it again as Arrow")
+    if path.name.lower().endswith((*JSON_SUFFIXES, *LINES_SUFFIXES)) or _is_json(head):
+        return _open_json(path)
+    return None
+
+
+def _is_json(head: bytes) -> bool:
+    """Whether a file of another ending begins as JSON does, with an object or an array of them."""
+    begin = b"".join(head.removeprefix(b"\xef\xbb\xbf").split())
+    return begin.startswith((b'[{"', b'{"'))
+
+
+def _open_json(path: Path) -> pl.LazyFrame:
+    """An array of objects, or an object in each line."""
+    with path.open("rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if is_packed else path.open("rb") as file:
+        begin = file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if begin not in (b"[", b"{"):
+        raise UnreadableFile(
+            f"{path}: no JSON: give an array of objects, or an object in each line"
+        )
+    try:
+        if begin == b"{" and not is_packed:
+            rows = pl.scan_ndjson(path, infer_schema_length=None)
+            rows.collect_schema()
+            return rows
+        content = gzip.decompress(path.read_bytes()) if is_packed else path.read_bytes()
+        content = content.removeprefix(b"\xef\xbb\xbf")
+        read = pl.read_json if begin == b"[" else pl.read_ndjson
+        return read(content, infer_schema_length=None).lazy()
+    except (pl.exceptions.PolarsError, EOFError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise UnreadableFile(
+            f"{path}: no JSON that can be read ({reason}); give an array of objects, or an object "
+            "in each line"
+        ) from error
+
+
+# --- workbooks ------------------------------------------------------------------------------------
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether a file is a workbook of Excel, whatever it is called."""
+    with path.open("rb") as file:
+        head = file.read(8)
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        return True
+    if not head.startswith(b"PK\x03\x04"):
+        return False
+    with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        return any(name.startswith("xl/") for name in archive.namelist())
+    return path.name.lower().endswith(WORKBOOK_SUFFIXES)
+
+
+def open_workbook(path: Path, sheet: str | None, notes: list[str]) -> dict[str, pl.DataFrame]:
+    """The sheets of a workbook that have rows, or the one that is named."""
+    with _quiet():
+        try:
+            sheets: dict[str, Any] = pl.read_excel(
+                path, sheet_id=0, has_header=False, infer_schema_length=0,
+                raise_if_empty=False, drop_empty_rows=False,
+            )  # fmt: skip
+        except ModuleNotFoundError as error:
+            raise InputError(
+                f"{path}: reading workbooks needs fastexcel: pip install 'veracity[excel]'"
+            ) from error
+        except Exception as error:  # the reader has errors of its own, and no name for all
+            raise UnreadableFile(f"{path}: this workbook cannot be read ({error})") from error
+        if sheet is not None and sheet not in sheets:
+            there = ", ".join(f"'{name}'" for name in sheets)
+            raise UnreadableFile(f"{path}: there is no sheet '{sheet}'; there are {there}")
+        names = [sheet] if sheet is not None else [n for n, rows in sheets.items() if len(rows) > 1]
+        if not names:
+            raise UnreadableFile(f"{path}: no sheet of this workbook has a header and rows")
+        return {name: _sheet(path, name, sheets[name], notes) for name in names}
+
+
+def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
+    """A sheet with the types of its columns, from its header on."""
+    first = [[cell or "" for cell in row] for row in cells.head(40).rows()]
+    filled = [place for place, row in enumerate(first) if any(row)]
+    header = filled[header_at([first[place] for place in filled])] if filled else 0
+    if header > (filled[0] if filled else 0):
+        notes.append(f"{path}, sheet {name}: what stands above the header is passed over")
+    return pl.read_excel(
+        path, sheet_name=name, read_options={"header_row": header}, infer_schema_length=None,
+        drop_empty_rows=True,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """The reader of workbooks tells which types it falls back to; that is for nobody."""
+    logger = logging.getLogger("fastexcel")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+# --- standard input -------------------------------------------------------------------------------
+
+
+def spooled() -> Path:
+    """What comes from standard input, as a file."""
+    spill = Spill()
+    path = spill.folder / SPOOLED_NAME
+    with spilling(spill.place), path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    if not path.stat().st_size:
+        raise UnreadableFile("standard input: it is empty; give claims with a header")
+    _SPOOLED.append(spill)
+    return path

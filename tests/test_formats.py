@@ -1,0 +1,199 @@
+"""Files as offices and programs write them: other formats, encodings, lines above the header."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from polars.testing import assert_frame_equal
+
+import veracity
+from veracity.cli import main
+from veracity.errors import InputError, NoClaims, UnreadableFile, WrongEncoding
+
+CLAIMS = pl.DataFrame(
+    {"source": ["a", "b", "c"] * 2, "entity": ["x"] * 3 + ["y"] * 3, "value": [1, 2, 2, 5, 5, 7]}
+)
+ROWS = CLAIMS.to_dicts()
+
+
+def vote(claims, **options):
+    return veracity.discover(claims, "majority-vote", **options)
+
+
+def same_answer(result):
+    assert result.truths["value"].cast(pl.Int64).to_list() == [2, 5]
+    assert result.run.input.claims == 6
+    return result
+
+
+def written(folder, name):
+    """The claims in a file whose ending says what it is."""
+    path = folder / name
+    lines = "\n".join(map(json.dumps, ROWS))
+    texts = {"claims.json": json.dumps(ROWS, indent=1), "claims.jsonl": lines, "claims.txt": lines}
+    if name in texts:
+        path.write_text(texts[name])
+    elif name == "claims.ndjson.gz":
+        path.write_bytes(gzip.compress(lines.encode()))
+    elif name == "stream.arrow":
+        CLAIMS.write_ipc_stream(path)
+    elif name == "claims.xlsx":
+        CLAIMS.write_excel(path)
+    else:
+        CLAIMS.write_ipc(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["claims.json", "claims.jsonl", "claims.txt", "claims.ndjson.gz", "claims.arrow",
+     "claims.feather", "stream.arrow", "claims.xlsx"],
+)  # fmt: skip
+def test_the_same_claims_in_other_formats(tmp_path, name):
+    result = same_answer(vote(written(tmp_path, name)))
+    assert result.truths["value"].dtype == pl.Int64
+
+
+@pytest.mark.parametrize("claims", [ROWS, tuple(ROWS), CLAIMS.to_dict(as_series=False)])
+def test_rows_or_columns_as_python_has_them(claims):
+    same_answer(vote(claims))
+
+
+def test_lists_of_anything_else_are_refused():
+    with pytest.raises(InputError, match="a list of int holds no claims; give a list of dict"):
+        vote([1, 2])
+    with pytest.raises(NoClaims, match="an empty list"):
+        vote([])
+
+
+def test_a_list_of_files(tmp_path):
+    for number, part in enumerate(CLAIMS.iter_slices(3)):
+        part.write_csv(tmp_path / f"{number}.csv")
+    same_answer(vote([tmp_path / "0.csv", str(tmp_path / "1.csv")]))
+
+
+def test_mixed_types_in_json_become_text(tmp_path):
+    (tmp_path / "claims.json").write_text(json.dumps([*ROWS, {**ROWS[0], "value": "many"}]))
+    assert vote(tmp_path / "claims.json").truths["value"].to_list() == ["2", "5"]
+
+
+@pytest.mark.parametrize("text", ['{"data": [', '"claims"', "[1, 2"])
+def test_what_is_no_json_is_told(tmp_path, text):
+    (tmp_path / "claims.json").write_text(text)
+    with pytest.raises(UnreadableFile, match="an array of objects, or an object in each line"):
+        vote(tmp_path / "claims.json")
+
+
+# --- workbooks ------------------------------------------------------------------------------------
+
+
+def workbook(path):
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(path) as book:
+        for source, rows in CLAIMS.partition_by("source", as_dict=True).items():
+            sheet = book.add_worksheet(source[0])
+            sheet.write_row(0, 0, ["Export of May"])
+            for place, row in enumerate([["entity", "value"], *rows.drop("source").rows()]):
+                sheet.write_row(place + 2, 0, row)
+    return path
+
+
+def test_each_sheet_is_a_source_and_what_is_above_the_header_is_passed_over(tmp_path):
+    result = same_answer(vote(workbook(tmp_path / "book.xlsx"), source_from="sheet"))
+    assert result.notes[0].endswith("sheet a: what stands above the header is passed over")
+    assert "each sheet is a source: 'a', 'b', 'c'" in result.notes
+
+
+def test_one_sheet_is_read_or_the_one_that_is_named(tmp_path):
+    workbook(tmp_path / "book.xlsx")
+    named = veracity.read_claims(f"{tmp_path / 'book.xlsx'}#b", source_from="filename")
+    assert named.rows["value"].to_list() == [2, 5]
+    first = veracity.read_claims(tmp_path / "book.xlsx", source_from="filename")
+    assert any("sheet 'a' is read, and 2 more are not; say book.xlsx#b" in n for n in first.notes)
+    with pytest.raises(UnreadableFile, match="there is no sheet 'z'; there are 'a', 'b', 'c'"):
+        vote(f"{tmp_path / 'book.xlsx'}#z")
+
+
+# --- text as offices write it ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Claims, exported 2026-05-01\n\nsource;entity;value\n{}",
+        "# made by a program\n# version 2\nsource;entity;value\n{}",
+        "Report of May;;\n;;\nsource;entity;value\n{}",
+    ],
+)
+def test_lines_before_the_header_are_passed_over_and_told(tmp_path, text):
+    rows = "\n".join(f"{row['source']};{row['entity']};{row['value']}" for row in ROWS)
+    (tmp_path / "claims.csv").write_text(text.format(rows))
+    result = same_answer(vote(tmp_path / "claims.csv"))
+    assert "2 lines before the header passed over" in result.notes[0]
+
+
+def test_a_row_too_short_is_told_by_its_line_below_a_preamble(tmp_path):
+    text = "Report\nsource,entity,value\na,x,1\nb,x\nc,x,2\nd,x,2\n"
+    (tmp_path / "claims.csv").write_text(text)
+    with pytest.raises(InputError, match="line 4 has 2 fields, the header has 3"):
+        vote(tmp_path / "claims.csv")
+
+
+def test_a_header_that_lacks_a_name_is_no_preamble(tmp_path):
+    (tmp_path / "claims.csv").write_text("source,entity\na,x,red\nb,x,red\nc,x,blue\n")
+    with pytest.raises(InputError, match="line 2 has 3 fields, the header has 2"):
+        vote(tmp_path / "claims.csv")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_western_encodings_are_found_out_and_told(tmp_path, encoding):
+    text = "source,entity,value\na,Zürich,café\nb,Zürich,café\nc,Zürich,cafe\n"
+    (tmp_path / "claims.csv").write_bytes(text.encode(encoding))
+    result = vote(tmp_path / "claims.csv")
+    assert result.truths.row(0)[:2] == ("Zürich", "café")
+    assert "no UTF-8 text, and was read as Windows-1252" in result.notes[0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "source,entity,value\na,Москва,да\nb,Москва,нет\n".encode("cp1251"),
+        "source,entity,value\na,Zürich,café\nb,Zürich,café\n".encode() + b"c,Z\xfcrich,1\n",
+        b"source,entity,value\na,x,\x81\x8d\n",
+    ],
+    ids=["Cyrillic", "UTF-8 with one wrong byte", "no letters"],
+)
+def test_no_encoding_is_guessed_where_it_would_be_wrong(tmp_path, content):
+    (tmp_path / "claims.csv").write_bytes(content)
+    with pytest.raises(WrongEncoding, match="say which encoding it is"):
+        vote(tmp_path / "claims.csv")
+
+
+# --- what is handed over by mistake, and standard input -------------------------------------------
+
+
+def test_a_result_is_no_claims(tmp_path):
+    vote(CLAIMS).save(tmp_path / "run")
+    with pytest.raises(UnreadableFile, match="a result that veracity wrote, and no claims"):
+        vote(tmp_path / "run")
+    CLAIMS.write_csv(tmp_path / "claims.csv")
+    same_answer(vote(tmp_path))  # what lies beside the claims is not taken for some
+
+
+def test_standard_input():
+    arguments = ["discover", "-", "--algorithm", "majority-vote", "--json"]
+    run = CliRunner().invoke(main, arguments, input=CLAIMS.write_csv())
+    assert json.loads(run.stdout)["input"]["claims"] == 6
+    assert json.loads(run.stdout)["input"]["origin"] == "standard input"
+    run = CliRunner().invoke(main, arguments, input="source,entity,value\na,x\n")
+    assert "standard input: line 2 has 2 fields" in run.output
+    assert "standard input: it is empty" in CliRunner().invoke(main, arguments, input="").output
+
+
+def test_a_table_read_by_hand_is_the_same(tmp_path):
+    assert_frame_equal(veracity.read_claims(written(tmp_path, "claims.json")).rows, CLAIMS)
