@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from veracity.inspect.agreement import Agreement, agreement
     from veracity.inspect.checking import Health, check
     from veracity.inspect.comparison import Comparison, compare
+    from veracity.inspect.difference import Difference, diff
     from veracity.inspect.evaluation import Evaluation, evaluate
     from veracity.inspect.profiling import Profile, profile
     from veracity.result import Result, load
@@ -70,6 +71,7 @@ __all__ = [
     "AverageLog",
     "Comparison",
     "DawidSkene",
+    "Difference",
     "Evaluation",
     "Fitted",
     "Health",
@@ -93,6 +95,7 @@ __all__ = [
     "agreement",
     "check",
     "compare",
+    "diff",
     "discover",
     "errors",
     "evaluate",
@@ -109,7 +112,9 @@ __all__ = [
 _HOME = {
     **public_names(),
     "Agreement": "veracity.inspect.agreement",
+    "Difference": "veracity.inspect.difference",
     "agreement": "veracity.inspect.agreement",
+    "diff": "veracity.inspect.difference",
     "Algorithm": "veracity.algorithms.base",
     "Comparison": "veracity.inspect.comparison",
     "Evaluation": "veracity.inspect.evaluation",

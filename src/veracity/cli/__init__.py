@@ -16,6 +16,7 @@ import click
 from veracity._version import __version__
 from veracity.cli.asking import ask
 from veracity.cli.commands import compare, demo, discover, evaluate, generate
+from veracity.cli.differing import diff
 from veracity.cli.explaining import explain
 from veracity.cli.exporting import export
 from veracity.cli.inspecting import check, profile
@@ -159,6 +160,7 @@ for command in (
     explain,
     evaluate,
     compare,
+    diff,
     profile,
     check,
     plot,
