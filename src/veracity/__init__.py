@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from veracity.inspect.difference import Difference, diff
     from veracity.inspect.evaluation import Evaluation, evaluate
     from veracity.inspect.profiling import Profile, profile
+    from veracity.inspect.tuning import Tuning, tune
     from veracity.result import Result, load
     from veracity.show.report import write_report
 
@@ -89,6 +90,7 @@ __all__ = [
     "Sums",
     "ThreeEstimates",
     "TruthFinder",
+    "Tuning",
     "TwoEstimates",
     "Veracity",
     "__version__",
@@ -106,6 +108,7 @@ __all__ = [
     "study",
     "synthetic",
     "testing",
+    "tune",
     "write_report",
 ]
 
@@ -113,6 +116,7 @@ _HOME = {
     **public_names(),
     "Agreement": "veracity.inspect.agreement",
     "Difference": "veracity.inspect.difference",
+    "Tuning": "veracity.inspect.tuning",
     "agreement": "veracity.inspect.agreement",
     "diff": "veracity.inspect.difference",
     "Algorithm": "veracity.algorithms.base",
@@ -134,6 +138,7 @@ _HOME = {
     "profile": "veracity.inspect.profiling",
     "read_claims": "veracity.claims.read",
     "read_database": "veracity.claims.read",
+    "tune": "veracity.inspect.tuning",
     "write_report": "veracity.show.report",
 }
 """Where each public name lives; it is loaded when first asked for."""

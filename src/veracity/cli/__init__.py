@@ -25,6 +25,7 @@ from veracity.cli.options import example
 from veracity.cli.plotting import plot
 from veracity.cli.reporting import report
 from veracity.cli.study import study
+from veracity.cli.tuning import tune
 from veracity.errors import ParameterError, VeracityError
 from veracity.printing import Filtered, in_short, message
 
@@ -160,6 +161,7 @@ for command in (
     explain,
     evaluate,
     compare,
+    tune,
     diff,
     profile,
     check,

@@ -30,7 +30,9 @@ from veracity.cli.options import (
     normalise_options,
     number_option,
     opened,
+    pairs_of,
     seed_option,
+    set_option,
     spill_option,
     split_names,
     target_options,
@@ -59,6 +61,7 @@ SYNTHETIC_FILE = "synthetic.json"
     help="How truths are found; veracity, or gtm for numbers, by default. There are "
     f"{', '.join(ALGORITHM_NAMES)}.",
 )
+@set_option
 @kind_option
 @columns_option
 @encoding_option
@@ -283,12 +286,14 @@ def _discover(
     from dataclasses import fields, replace
 
     from veracity.algorithms import Prior
+    from veracity.algorithms.settings import with_parameters
     from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
     from veracity.discovery import discover as discover_truths
     from veracity.show.terminal import at_work
 
     engine, name = chosen_engine(options), options.pop("algorithm")
     algorithm = chosen_algorithm(name or USUAL_ALGORITHM[options["kind"]], engine=engine)
+    algorithm = with_parameters(algorithm, pairs_of(options.pop("parameters"), "--set"))
     if prior is not None:
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
