@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -416,3 +417,20 @@ def test_a_fit_whose_algorithm_cannot_be_made_again_is_not_loaded(two_against_on
     result = discover(two_against_one, own)
     assert result.fitted.judge(two_against_one).facts.equals(result.facts)
     assert saved_and_loaded(result, tmp_path / "run").fitted is None
+
+
+# --- a prior takes what a result gives ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["veracity", "ltd-rbm", "mle", "ltm", "accu", "simple-lca"])
+def test_a_prior_takes_whatever_a_result_tells_of_its_sources(algorithm):
+    claims = pl.DataFrame({"source": list("abcab"), "entity": list("xxxyz"), "value": ["1"] * 5})
+    told = veracity.discover(claims, "majority-vote").sources
+    assert told["tpr"].to_list() == [1.0] * 3
+    assert told["fpr"].null_count() == 3
+    silent = told.head(1).with_columns(source=pl.lit("d"), tpr=None)
+    prior = veracity.Prior.from_table(pl.concat([told, silent], how="vertical_relaxed"))
+    assert "d" not in prior.of_source
+    chosen = replace(CATALOGUE[algorithm].make(), prior=prior)
+    found = veracity.discover(claims, chosen)
+    assert found.facts["plausibility"].is_finite().all()

@@ -50,8 +50,10 @@ if TYPE_CHECKING:
     from veracity.inspect.agreement import Agreement, agreement
     from veracity.inspect.checking import Health, check
     from veracity.inspect.comparison import Comparison, compare
+    from veracity.inspect.difference import Difference, diff
     from veracity.inspect.evaluation import Evaluation, evaluate
     from veracity.inspect.profiling import Profile, profile
+    from veracity.inspect.tuning import Tuning, tune
     from veracity.result import Result, load
     from veracity.show.report import write_report
 
@@ -70,6 +72,7 @@ __all__ = [
     "AverageLog",
     "Comparison",
     "DawidSkene",
+    "Difference",
     "Evaluation",
     "Fitted",
     "Health",
@@ -87,12 +90,14 @@ __all__ = [
     "Sums",
     "ThreeEstimates",
     "TruthFinder",
+    "Tuning",
     "TwoEstimates",
     "Veracity",
     "__version__",
     "agreement",
     "check",
     "compare",
+    "diff",
     "discover",
     "errors",
     "evaluate",
@@ -104,13 +109,17 @@ __all__ = [
     "synthetic",
     "tables",
     "testing",
+    "tune",
     "write_report",
 ]
 
 _HOME = {
     **public_names(),
     "Agreement": "veracity.inspect.agreement",
+    "Difference": "veracity.inspect.difference",
+    "Tuning": "veracity.inspect.tuning",
     "agreement": "veracity.inspect.agreement",
+    "diff": "veracity.inspect.difference",
     "Algorithm": "veracity.algorithms.base",
     "Comparison": "veracity.inspect.comparison",
     "Evaluation": "veracity.inspect.evaluation",
@@ -130,6 +139,7 @@ _HOME = {
     "profile": "veracity.inspect.profiling",
     "read_claims": "veracity.claims.read",
     "read_database": "veracity.claims.read",
+    "tune": "veracity.inspect.tuning",
     "write_report": "veracity.show.report",
 }
 """Where each public name lives; it is loaded when first asked for."""

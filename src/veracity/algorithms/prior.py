@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.checks import require_probability
+from veracity.algorithms.checks import require_probability, require_share
 from veracity.claims.block import FloatArray
 from veracity.claims.checking import TRUE_WORDS
 from veracity.claims.columns import read_table
@@ -34,15 +34,22 @@ CountBySource = Annotated[FloatArray, "source", 0.0]
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """What is known of a source, or of a kind of source; `fixed` means learning leaves it alone."""
+    """What is known of a source, or of a kind of source; `fixed` means learning leaves it alone.
+
+    Rates of exactly 0 or 1, as a result may tell them, count as all but that: nothing could be
+    learned from certainty.
+    """
 
     tpr: float = 0.8
     fpr: float = 0.2
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        require_probability(self, tpr=self.tpr, fpr=self.fpr)
+        require_share(self, tpr=self.tpr, fpr=self.fpr)
 
+
+CERTAIN = 1e-6
+"""No prior rate counts as closer to zero or one than this."""
 
 UNLEARNED = 10.0
 """How many known facts weigh as much as all that was learned without them."""
@@ -105,7 +112,7 @@ class Prior:
     def __post_init__(self) -> None:
         require_probability(self, tpr=self.tpr, fpr=self.fpr)
         if self.prevalence is not None:
-            require_probability(self, prevalence=self.prevalence)
+            require_share(self, prevalence=self.prevalence)
         unknown = set(self.kind_of_source.values()) - set(self.of_kind)
         if unknown:
             raise ParameterError(
@@ -117,12 +124,15 @@ class Prior:
         """Read a prior from a table with columns source, kind, tpr, fpr and fixed.
 
         A row with a source and rates speaks of that source; one with a kind and rates, of that
-        kind; one with a source and a kind, but no rates, says of which kind the source is.
+        kind; one with a source and a kind, but no rates, says of which kind the source is. So
+        `Result.sources` can be given: sources of which it tells no rates are left out.
         """
         of_kind: dict[str, Rate] = {}
         kind_of_source: dict[object, str] = {}
         of_source: dict[object, Rate] = {}
-        for number, row in enumerate(read_table(data).iter_rows(named=True), start=1):
+        table = read_table(data)
+        is_told = {"tpr", "fpr"} <= set(table.columns) and "kind" not in table.columns
+        for number, row in enumerate(table.iter_rows(named=True), start=1):
             source, kind = row.get("source"), row.get("kind")
             try:
                 rate = _rate_in(row)
@@ -132,6 +142,8 @@ class Prior:
                     kind_of_source[source] = kind
                 elif kind is not None and rate is not None:
                     of_kind[kind] = rate
+                elif source is not None and is_told:
+                    continue  # nothing was seen that could tell
                 else:
                     raise BadValue("neither the rates of a source or a kind, nor a source's kind")
             except (VeracityError, ValueError) as error:
@@ -169,7 +181,11 @@ class Prior:
                 if rate is not None:
                     tpr[i], fpr[i], is_fixed[i] = rate.tpr, rate.fpr, rate.fixed
         known = np.zeros((len(sources), 4)) if known is None else known
-        return PriorRates(tpr, fpr, is_fixed, known, self.prevalence)
+        tpr, fpr = (np.clip(rate, CERTAIN, 1.0 - CERTAIN) for rate in (tpr, fpr))
+        prevalence = self.prevalence
+        if prevalence is not None:
+            prevalence = min(max(prevalence, CERTAIN), 1.0 - CERTAIN)
+        return PriorRates(tpr, fpr, is_fixed, known, prevalence)
 
     def unknown(self, sources: Sequence[object]) -> list[str]:
         """The sources this prior speaks of that make no claim."""

@@ -16,6 +16,7 @@ import click
 from veracity._version import __version__
 from veracity.cli.asking import ask
 from veracity.cli.commands import compare, demo, discover, evaluate, generate
+from veracity.cli.differing import diff
 from veracity.cli.explaining import explain
 from veracity.cli.exporting import export
 from veracity.cli.inspecting import check, profile
@@ -24,6 +25,7 @@ from veracity.cli.options import example
 from veracity.cli.plotting import plot
 from veracity.cli.reporting import report
 from veracity.cli.study import study
+from veracity.cli.tuning import tune
 from veracity.errors import ParameterError, VeracityError
 from veracity.printing import Filtered, in_short, message
 
@@ -159,6 +161,8 @@ for command in (
     explain,
     evaluate,
     compare,
+    tune,
+    diff,
     profile,
     check,
     plot,

@@ -30,7 +30,9 @@ from veracity.cli.options import (
     min_plausibility_option,
     normalise_options,
     number_option,
+    pairs_of,
     seed_option,
+    set_option,
     spill_option,
     split_names,
     table_options,
@@ -60,6 +62,7 @@ SYNTHETIC_FILE = "synthetic.json"
     help="How truths are found; veracity, or gtm for numbers, by default. There are "
     f"{', '.join(ALGORITHM_NAMES)}.",
 )
+@set_option
 @kind_option
 @table_options
 @known_option
@@ -287,6 +290,7 @@ def _discover(
     from dataclasses import fields, replace
 
     from veracity.algorithms import Prior
+    from veracity.algorithms.settings import with_parameters
     from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
     from veracity.discovery import discover as discover_truths
     from veracity.opening import opened
@@ -294,6 +298,7 @@ def _discover(
 
     engine, name = chosen_engine(options), options.pop("algorithm")
     algorithm = chosen_algorithm(name or USUAL_ALGORITHM[options["kind"]], engine=engine)
+    algorithm = with_parameters(algorithm, pairs_of(options.pop("parameters"), "--set"))
     if prior is not None:
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")

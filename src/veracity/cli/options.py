@@ -6,7 +6,7 @@ import csv
 import importlib
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,9 @@ __all__ = [
     "min_plausibility_option",
     "normalise_options",
     "number_option",
+    "pairs_of",
     "seed_option",
+    "set_option",
     "spill_option",
     "split_names",
     "table_options",
@@ -92,6 +94,19 @@ def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -
             there_are = ", ".join(ALGORITHM_NAMES)
             raise click.BadParameter(f"no algorithm {name!r}; there are {there_are}", ctx, param)
     return names
+
+
+def pairs_of(given: Sequence[str], option: str) -> dict[str, str]:
+    """Pairs such as ``strength=2``, of an option that may be given several times."""
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise click.UsageError(f"{option}: {text!r} is not of the form strength=2")
+        if name.strip() in pairs:
+            raise click.UsageError(f"{option} names {name.strip()} twice")
+        pairs[name.strip()] = value
+    return pairs
 
 
 def example(command: str) -> str:
@@ -235,6 +250,13 @@ def target_options(command: Any) -> Any:  # noqa: ANN401 - a function or a comma
     return command
 
 
+set_option = click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the algorithm, e.g. strength=2; may be given several times.",
+)
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Where randomness starts."
 )

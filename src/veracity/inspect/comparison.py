@@ -24,7 +24,7 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "answer_quietly", "compare"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def compare(
     for number, (name, algorithm) in enumerate(chosen.items()):
         tell(name, number, len(chosen))
         try:
-            results[name] = _answer_quietly(prepared, algorithm, engine)
+            results[name] = answer_quietly(prepared, algorithm, engine)
         except Exception as error:
             rows.append({"algorithm": name, "failed": f"{type(error).__name__}: {error}"})
             continue
@@ -147,9 +147,10 @@ def _chosen(
     return chosen
 
 
-def _answer_quietly(prepared: Prepared, algorithm: Algorithm[Any], engine: Engine | None) -> Result:
+def answer_quietly(prepared: Prepared, algorithm: Algorithm[Any], engine: Engine | None) -> Result:
+    """Let one algorithm answer; that it did not converge is told elsewhere."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConverged)  # the table says it
+        warnings.simplefilter("ignore", NotConverged)
         return answer(prepared, algorithm, engine)
 
 

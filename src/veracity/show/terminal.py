@@ -22,6 +22,7 @@ from veracity.errors import NotConverged
 from veracity.explain import Why, without_keys
 from veracity.inspect.checking import Health
 from veracity.inspect.comparison import Comparison
+from veracity.inspect.difference import Difference
 from veracity.inspect.evaluation import Evaluation
 from veracity.inspect.profiling import Profile
 from veracity.naming import as_text, name_text
@@ -34,6 +35,7 @@ __all__ = [
     "at_work",
     "print_json",
     "show_comparison",
+    "show_difference",
     "show_evaluation",
     "show_health",
     "show_profile",
@@ -158,6 +160,19 @@ def show_comparison(comparison: Comparison) -> None:
         show_table("where they agree least", pairs.head(12), len(pairs))
     for note in comparison.notes:
         click.echo(f"note: {note}")
+
+
+def show_difference(difference: Difference) -> None:
+    """Print the items that changed, and the sources that moved most."""
+    click.echo(repr(difference))
+    items, sources = pl.DataFrame(difference.items), pl.DataFrame(difference.sources)
+    changed = items.filter(pl.col("change") == "changed")
+    if len(changed):
+        show_table("items that changed", changed.drop("change").head(20), len(changed))
+    others = items.filter(pl.col("change") != "changed")
+    if len(others):
+        show_table("new and gone items", others.drop("reason").head(8), len(others))
+    show_table("sources, those that moved most first", sources.head(12), len(sources))
 
 
 def show_table(title: str, table: pl.DataFrame, n_rows: int) -> None:

@@ -1,0 +1,99 @@
+"""The command that tries settings of an algorithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from veracity.cli.options import (
+    ALGORITHM_NAMES,
+    chosen_claims,
+    chosen_engine,
+    chosen_reading,
+    database_options,
+    example,
+    json_option,
+    kind_option,
+    memory_option,
+    normalise_options,
+    pairs_of,
+    seed_option,
+    spill_option,
+    table_options,
+    threads_option,
+)
+
+__all__ = ["tune"]
+
+
+@click.command(epilog=example("veracity tune claims.csv --truth truth.csv --grid strength=2,8,32"))
+@click.argument("path")
+@database_options
+@click.option("--truth", metavar="TRUTH", help="Known truths; without them, claims are hidden.")
+@click.option(
+    "--grid",
+    multiple=True,
+    required=True,
+    metavar="NAME=VALUE,...",
+    help="Values to try for a parameter; of several, all combinations are tried.",
+)
+@click.option(
+    "--algorithm",
+    type=click.Choice(ALGORITHM_NAMES),
+    metavar="NAME",
+    help="What is tuned; veracity, or gtm for numbers, by default.",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="In how many parts truths or claims are cut.",
+)
+@kind_option
+@table_options
+@normalise_options
+@seed_option
+@threads_option
+@memory_option
+@spill_option
+@json_option
+def tune(path: str, grid: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Try settings of an algorithm, and tell which is best.
+
+    PATH is what discover takes. With known truths, some of them are kept back in turn to measure
+    on; without, some claims are hidden, and it is measured how well they are foreseen.
+    """
+    from veracity.algorithms.settings import parsed
+    from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
+    from veracity.inspect.tuning import tune as tune_settings
+    from veracity.opening import opened
+    from veracity.show.terminal import at_work, print_json, show_table
+
+    engine, given = chosen_engine(options), chosen_claims(path, options)
+    algorithm = chosen_algorithm(options.pop("algorithm") or USUAL_ALGORITHM[options["kind"]])
+    texts = pairs_of(grid, "--grid")
+    tried = {k: [parsed(algorithm, k, one) for one in v.split(",")] for k, v in texts.items()}
+    truth, how = options.pop("truth"), chosen_reading(options)
+    with at_work() as progress:
+        claims = opened(given, how, engine)
+        found = tune_settings(
+            claims, truth, grid=tried, algorithm=algorithm, engine=engine, progress=progress,
+            **options,
+        )  # fmt: skip
+    best = " ".join(f"--set {name}={_spelt(value)}" for name, value in found.best.items())
+    if as_json:
+        table = found.rows.to_dicts()
+        print_json({"best": found.best, "measure": found.measure, "settings": table,
+                    "notes": found.notes})  # fmt: skip
+        return
+    show_table(f"settings, by {found.measure.replace('_', ' ')}", found.rows, len(found.rows))
+    for note in found.notes:
+        click.echo(f"note: {note}")
+    click.echo(f"best: {best}")
+
+
+def _spelt(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)

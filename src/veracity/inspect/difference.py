@@ -1,0 +1,309 @@
+"""What has changed from one run to the next, and why: `diff`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.encode import Part
+from veracity.claims.schema import keys_of
+from veracity.errors import ParameterError
+from veracity.inspect.evaluation import usual_tolerance
+from veracity.io.frames import FrameKind, hand_back
+from veracity.naming import as_text
+from veracity.printing import counted, printable
+from veracity.result import Result
+
+__all__ = ["Difference", "diff"]
+
+SHOWN = 2
+"""So many claims or sources are named in a reason."""
+
+LEAST_MOVE = 0.005
+"""A source that moved by less explains nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """What has changed from one run to another. Tables come in the kind of frame of the other.
+
+    Attributes
+    ----------
+    items
+        One row per item whose value has changed, is new or is gone (`change`), with its value and
+        plausibility `before` and `after`, and the `reason`.
+    sources
+        One row per source, those that moved most first: its accuracy, or for numbers its deviation,
+        `before` and `after`, and whether it moved `beyond` the interval it had before.
+    same
+        How many items have the same value in both.
+    notes
+        How the runs themselves differ: algorithm, parameters, normalising.
+    """
+
+    items: Any
+    sources: Any
+    same: int
+    notes: list[str]
+    frame_kind: FrameKind = "polars"
+
+    def __repr__(self) -> str:
+        """Sum up in a few lines."""
+        changes = pl.DataFrame(self.items)["change"].value_counts()
+        n_of = dict(changes.iter_rows())
+        moved = int(pl.DataFrame(self.sources)["beyond"].sum())
+        lines = [
+            f"{counted(n_of.get('changed', 0), 'item')} changed, {n_of.get('new', 0):,} new, "
+            f"{n_of.get('gone', 0):,} gone; {counted(self.same, 'item')} as before",
+            f"{counted(moved, 'source')} moved beyond the interval of before",
+        ]
+        return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
+
+
+def diff(result: Result, other: Result) -> Difference:
+    """Tell what has changed from one result to another: items with the reason, and sources.
+
+    Parameters
+    ----------
+    result
+        What was found before.
+    other
+        What was found later: of more claims, with known truths, or by another algorithm.
+
+    Examples
+    --------
+    >>> import veracity
+    >>> rows = {"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": ["1", "2", "2"]}
+    >>> claims = pl.DataFrame(rows)
+    >>> before, after = (veracity.discover(some) for some in (claims.head(1), claims))
+    >>> diff(before, after).items["reason"].to_list()
+    ['2 new claims: b says 2, c says 2']
+    """
+    if result.kind != other.kind:
+        raise ParameterError(f"diff: one run is of {result.kind} claims, one of {other.kind} ones")
+    before, after = _Run.of(result), _Run.of(other)
+    if before.keys != after.keys:
+        named = " and ".join(", ".join(run.keys) for run in (before, after))
+        raise ParameterError(f"diff: items are named by {named}; the runs cannot be compared")
+    both = before.truths.join(
+        after.truths, on=before.keys, how="full", coalesce=True, nulls_equal=True,
+        maintain_order="left_right", suffix="_after",
+    ).rename({"value": "before", "value_after": "after"})  # fmt: skip
+    both = both.with_columns(change=_change(result.kind == "numeric"))
+    moved = _moves(result, other)
+    changed = both.filter(pl.col("change") != "same")
+    reasons = _reasons(changed.filter(pl.col("change") == "changed"), before, after, moved)
+    told = changed.join(
+        reasons, on=before.keys, how="left", nulls_equal=True, maintain_order="left"
+    )
+    sure = [name for name in told.columns if name.startswith("plausibility")]
+    items = told.with_columns(_default_reason(_settings(result, other))).select(
+        *before.keys, "change", "before", "after", *sure, "reason"
+    )
+    kind = other.frame_kind if other.frame_kind != "spark" else "polars"
+    return Difference(
+        items=hand_back(items, kind),
+        sources=hand_back(moved, kind),
+        same=len(both) - len(changed),
+        notes=_settings(result, other),
+        frame_kind=kind,
+    )
+
+
+class _Run(NamedTuple):
+    """What is compared of a result: names and values are text, so that runs can be matched."""
+
+    keys: list[str]
+    truths: pl.DataFrame
+    result: Result
+
+    @classmethod
+    def of(cls, result: Result) -> _Run:
+        """One row per item: its value, and how plausible it is."""
+        here = result.here()
+        truths = here.tables.truths
+        keys = keys_of(truths)
+        told = [name for name in ("plausibility", "uncertainty") if name in truths.columns]
+        truths = _in_text(truths.select(*keys, "value", *told), keys, here.kind == "numeric")
+        if here.kind == "multiple":
+            several = pl.col("value").drop_nulls().sort().str.join(" | ")
+            truths = truths.group_by(keys, maintain_order=True).agg(
+                several, pl.col("plausibility").max()
+            )
+        if here.kind == "numeric":
+            truths = truths.with_columns(allowed=usual_tolerance(keys))
+        return cls(keys, truths, here)
+
+    def claims_on(self, items: pl.DataFrame) -> pl.DataFrame:
+        """Who says what of these items; and whether the truth of the item is known."""
+        encoded = self.result.encoded
+        if encoded is None:
+            raise ParameterError("diff: a run was saved without its claims; discover it again")
+        found = [self._of_part(part, items) for part in encoded.parts]
+        return pl.concat(found)
+
+    def _of_part(self, part: Part, items: pl.DataFrame) -> pl.DataFrame:
+        assert self.result.encoded is not None
+        names = _in_text(part.items, self.keys)
+        meant = items.select(self.keys).with_columns(is_meant=pl.lit(value=True))
+        is_meant = names.join(
+            meant, on=self.keys, how="left", maintain_order="left", nulls_equal=True
+        )["is_meant"].fill_null(value=False)
+        chosen = part.select(is_meant.to_numpy())
+        block, sources = chosen.block, as_text(self.result.encoded.names.sources)
+        facts = chosen.facts.with_columns(known=np.repeat(block.is_known, block.n_facts_of_item))
+        said = facts[block.fact_of_support].with_columns(
+            source=sources.gather(block.source_of_support)
+        )
+        if "value" not in facts.columns:
+            n_voices = block.n_voices_of_item
+            voices = facts[np.repeat(np.arange(block.n_items), n_voices)].with_columns(
+                source=sources.gather(block.source_of_voice), value=pl.lit(value=False)
+            )
+            said = said.with_columns(value=pl.lit(value=True))
+            denied = voices.join(said, on=[*self.keys, "source"], how="anti", nulls_equal=True)
+            said = pl.concat([said, denied.select(said.columns)])
+        is_number = self.result.kind == "numeric"
+        if is_number:
+            said = said.drop("value").with_columns(
+                value=pl.Series(block.number_of_fact[block.fact_of_support])
+            )
+        return _in_text(said, self.keys, is_number).select(*self.keys, "value", "source", "known")
+
+
+def _in_text(table: pl.DataFrame, keys: list[str], is_number: bool = False) -> pl.DataFrame:
+    names = [*keys, *([] if is_number or "value" not in table.columns else ["value"])]
+    return table.with_columns(as_text(table[name]) for name in names)
+
+
+def _change(is_number: bool) -> pl.Expr:
+    """Whether an item is new, gone, changed or the same; by whether it has a row in both runs."""
+    measure = "uncertainty" if is_number else "plausibility"
+    was, now = pl.col("before"), pl.col("after")
+    is_same = was.eq_missing(now)
+    if is_number:
+        is_same = (was - now).abs() <= pl.max_horizontal("allowed", "allowed_after")
+        is_same = is_same | (was.is_null() & now.is_null())
+    is_new = pl.col("allowed" if is_number else measure).is_null()
+    is_gone = pl.col(f"{'allowed' if is_number else measure}_after").is_null()
+    return (
+        pl.when(is_new).then(pl.lit("new")).when(is_gone).then(pl.lit("gone"))
+        .when(is_same).then(pl.lit("same")).otherwise(pl.lit("changed"))
+    )  # fmt: skip
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+def _moves(result: Result, other: Result) -> pl.DataFrame:
+    """How far each source moved, those that did most first."""
+    measure = "deviation" if result.kind == "numeric" else "accuracy"
+    sources = [one.tables.sources for one in (result, other)]
+    sources = [table.with_columns(as_text(table["source"])) for table in sources]
+    ends = [name for name in (f"{measure}_low", f"{measure}_high") if name in sources[0].columns]
+    was = sources[0].select("source", *ends, before=measure, claims_before="claims")
+    now = sources[1].select("source", after=measure, claims_after="claims")
+    both = was.join(now, on="source", how="full", coalesce=True)
+    beyond = pl.lit(value=False)
+    if ends:
+        low, high = ends
+        beyond = ~pl.col("after").is_between(pl.col(low), pl.col(high)).fill_null(value=True)
+    moved = both.with_columns(change=pl.col("after") - pl.col("before"), beyond=beyond).drop(ends)
+    order = pl.col("change").abs().fill_null(np.inf).round(9)
+    return moved.sort(order, "source", descending=[True, False])
+
+
+# --- why ------------------------------------------------------------------------------------------
+
+
+def _reasons(changed: pl.DataFrame, before: _Run, after: _Run, moved: pl.DataFrame) -> pl.DataFrame:
+    """Why each item has changed, as far as it can be told: a known truth, claims, or sources."""
+    keys = before.keys
+    was, now = before.claims_on(changed), after.claims_on(changed)
+    known = [said.group_by(keys).agg(pl.col("known").any()) for said in (was, now)]
+    on: dict[str, Any] = {"on": keys, "how": "left", "nulls_equal": True}
+    table = changed.join(known[0], **on).join(known[1], suffix="_after", **on)
+    come, gone = _without(now, was, keys), _without(was, now, keys)
+    table = table.join(_listed(come, keys, ("new claim", "new claims"), "says"), **on)
+    gone = _listed(gone, keys, ("claim gone", "claims gone"), "said")
+    table = table.join(gone, suffix="_gone", **on)
+    table = table.join(_risen(changed, now, keys, moved), suffix="_moved", **on)
+    is_known, was_known = (pl.col(name).fill_null(value=False) for name in ("known_after", "known"))
+    claims = pl.concat_str("told", "told_gone", separator="; ", ignore_nulls=True)
+    reason = (
+        pl.when(is_known & ~was_known).then(pl.lit("its truth is known now"))
+        .when(was_known & ~is_known).then(pl.lit("its truth is no longer known"))
+        .when(claims != "").then(claims)
+        .otherwise("told_moved")
+    )  # fmt: skip
+    return table.select(*keys, reason=reason)
+
+
+def _without(claims: pl.DataFrame, others: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    return claims.join(others, on=[*keys, "value", "source"], how="anti", nulls_equal=True)
+
+
+def _listed(
+    claims: pl.DataFrame, keys: list[str], what: tuple[str, str], verb: str
+) -> pl.DataFrame:
+    """The claims on each item in words, e.g. ``2 new claims: tower says D3, orbit says D3``."""
+    ordered = claims.sort("source", "value").with_columns(pl.col("value").cast(pl.String))
+    one = pl.format(f"{{}} {verb} {{}}", "source", "value")
+    listed = ordered.group_by(keys).agg(
+        n=pl.len(), some=one.head(SHOWN).str.join(", "), more=pl.len() > SHOWN
+    )
+    many = pl.when(pl.col("n") == 1).then(pl.lit(what[0])).otherwise(pl.lit(what[1]))
+    dots = pl.when("more").then(pl.lit(", ...")).otherwise(pl.lit(""))
+    return listed.select(*keys, told=pl.format("{} {}: {}{}", "n", many, "some", dots))
+
+
+def _risen(
+    changed: pl.DataFrame, now: pl.DataFrame, keys: list[str], moved: pl.DataFrame
+) -> pl.DataFrame:
+    """Who moved so that the item changed: rose and says what is told now, or fell and does not.
+
+    Of numbers, what falls is how far a source deviates; there, all that moved are named.
+    """
+    moves = moved.filter(pl.col("change").abs() >= LEAST_MOVE)
+    said = now.join(moves.rename({"before": "was", "after": "is"}), on="source")
+    said = said.join(changed.select(*keys, "before", "after"), on=keys, nulls_equal=True)
+    if said["value"].dtype == pl.String:
+        is_new, is_old = pl.col("value") == pl.col("after"), pl.col("value") == pl.col("before")
+        rise = pl.col("change") > 0
+        said = said.filter((is_new & rise) | (is_old & ~rise))
+    one = pl.format(
+        "{} {} from {} to {}", "source",
+        pl.when(pl.col("change") > 0).then(pl.lit("rose")).otherwise(pl.lit("fell")),
+        pl.col("was").round(2), pl.col("is").round(2),
+    )  # fmt: skip
+    ordered = said.sort(-pl.col("change").abs().round(9), "source")
+    return ordered.group_by(keys).agg(told=one.head(SHOWN).str.join(", "))
+
+
+def _default_reason(settings: list[str]) -> pl.Expr:
+    """What is said of items for which nothing else was found."""
+    close = "a close call: little has changed in what is thought of its sources"
+    rest = "the runs differ in their settings" if settings else close
+    is_changed = pl.col("change") == "changed"
+    told = pl.when(is_changed).then(pl.coalesce("reason", pl.lit(rest)))
+    return told.otherwise(pl.lit(None)).alias("reason")
+
+
+def _settings(result: Result, other: Result) -> list[str]:
+    """How the runs themselves differ."""
+    one, two = result.run, other.run
+    if one.algorithm != two.algorithm:
+        return [f"the algorithm was {one.algorithm}, and is {two.algorithm}"]
+    notes = [
+        f"the parameter {name} was {one.parameters.get(name)}, and is {two.parameters.get(name)}"
+        for name in sorted(set(one.parameters) | set(two.parameters))
+        if one.parameters.get(name) != two.parameters.get(name) and name != "prior"
+    ]
+    if one.parameters.get("prior") != two.parameters.get("prior"):
+        notes.append("the prior is another one")
+    if (one.normalisation is None) != (two.normalisation is None):
+        notes.append(f"values are {'no longer ' * (two.normalisation is None)}normalised")
+    return notes
