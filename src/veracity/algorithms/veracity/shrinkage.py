@@ -93,7 +93,9 @@ def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterabl
     def log_likelihood(strength: float) -> float:
         start = strength * plain
         of_cells = (log_gamma(counts + start) - log_gamma(start)).sum()
-        return float(of_cells - (log_gamma(of_row + strength) - log_gamma(np.array(strength))).sum())
+        return float(
+            of_cells - (log_gamma(of_row + strength) - log_gamma(np.array(strength))).sum()
+        )
 
     return float(max(strengths, key=log_likelihood))
 
