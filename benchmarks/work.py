@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-WARM = 12_000
+WARM = 60_000
 """Claims that are enough for the compiled kernels to be loaded."""
 
 VOTE = """

@@ -176,7 +176,9 @@ def test_few_claims_are_no_reason_to_load_numba():
     assert told.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize(("n_facts", "runs"), [(loading.FEW, reference), (20_000, compiled)])
+@pytest.mark.parametrize(
+    ("n_facts", "runs"), [(loading.FEW, reference), (loading.FEW + 2, compiled)]
+)
 def test_the_size_of_the_claims_decides_which_twin_runs(monkeypatch, n_facts, runs):
     monkeypatch.setattr(runs, "normalise_log", lambda score, first, unclaimed: "this one")
     arguments = np.zeros(n_facts), np.array([0, n_facts]), np.array([-np.inf])
@@ -226,7 +228,6 @@ try:
 except OSError:
     print("cannot be tried"); raise SystemExit
 claims = veracity.synthetic.Synthetic(sources=9, items=3000, accuracy=0.8).draw(seed=1).claims
-assert len(claims) > 10_000
 print(len(veracity.discover(claims, "ltm").truths))
 """
 

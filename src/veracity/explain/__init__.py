@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from rapidfuzz import process
 
 from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.claims.encode import Part
@@ -199,6 +198,8 @@ def _name_in(values: pl.DataFrame, key: str) -> str:
 
 
 def _not_there(key: str, name: str, column: pl.Series) -> str:
+    from rapidfuzz import process  # noqa: PLC0415 - needed only where a name is not found
+
     there_are = column.drop_nulls().unique().sort().to_list()
     close = [match[0] for match in process.extract(name, there_are, limit=3, score_cutoff=60)]
     if close:

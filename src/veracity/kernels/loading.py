@@ -19,8 +19,9 @@ from veracity.kernels import reference
 
 __all__ = ["FEW", "kernels", "kernels_for"]
 
-FEW = 10_000
-"""Claims up to which loading Numba, and compiling on the first run, takes longer than the work."""
+FEW = 50_000
+"""Claims up to which loading Numba and what it compiled before takes longer than the work itself
+in NumPy, whatever the claims are like; compiling on the first run takes ten times as long."""
 
 ALWAYS_COMPILED = ("climb", "gibbs")
 """Their reference goes from fact to fact, round after round: too slow even for few claims."""

@@ -7,7 +7,6 @@ the item that does not support the fact opposes it.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +37,8 @@ __all__ = [
     "sum_votes",
     "weigh_claims",
 ]
+
+LOW = np.uint64(0xFFFFFFFF)
 
 
 def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:
@@ -154,15 +155,16 @@ def count_pairs(
 
     Sources without a slot (-1) are left out; facts count as much as they weigh.
     """
-    n_slots, n_items = int(slot_of_source.max()) + 1, len(block.first_fact_of_item) - 1
-    n_voices, n_supports = np.diff(block.first_voice_of_item), np.diff(block.first_support_of_fact)
-    if not n_slots:
-        return np.zeros((0, 0)), np.zeros((0, 0))
-    speaks = _table(n_voices, slot_of_source[block.source_of_voice], n_slots)
-    supports = _table(n_supports, slot_of_source[block.source_of_support], n_slots)
-    is_meant = np.bincount(items, minlength=n_items) > 0
+    n_slots = int(slot_of_source.max()) + 1
+    is_meant = np.bincount(items, minlength=len(block.first_fact_of_item) - 1) > 0
     weight = weight_of_fact * is_meant[block.item_of_fact]
-    return _pairs(speaks, is_meant.astype(np.float64)), _pairs(supports, weight)
+    voices, supports = block.source_of_voice, block.source_of_support
+    return (
+        _count_meetings(
+            is_meant.astype(np.float64), block.first_voice_of_item, slot_of_source[voices], n_slots
+        ),
+        _count_meetings(weight, block.first_support_of_fact, slot_of_source[supports], n_slots),
+    )
 
 
 def count_false_pairs(
@@ -173,36 +175,62 @@ def count_false_pairs(
     How far, is one less their share of the item's softmax, with each source weighing as its slot
     says (nothing without one), and both of the pair left out.
     """
-    n_slots, first = len(weight_of_slot), block.first_support_of_fact
-    false = np.zeros((n_slots, n_slots))
+    n_slots, first_fact = len(weight_of_slot), block.first_fact_of_item
     weight = np.append(weight_of_slot, 0.0)  # the last: who has no slot
     slot_of_support = slot_of_source[block.source_of_support]
-    score = _sum_by(weight[slot_of_support], first)
-    for item in items:
-        facts = np.arange(block.first_fact_of_item[item], block.first_fact_of_item[item + 1])
-        for fact in facts[len(facts) < 2 :]:
-            slots = slot_of_support[first[fact] : first[fact + 1]]
-            slots = slots[slots >= 0]
-            rest = np.logaddexp.reduce(score[facts[facts != fact]])
-            own = score[fact] - weight[slots][:, None] - weight[slots]
-            np.add.at(false, (slots[:, None], slots), _sigmoid(rest - own))
-    np.fill_diagonal(false, 0.0)
-    return false
+    score = _sum_by(weight[slot_of_support], block.first_support_of_fact)
+    is_meant = (np.bincount(items, minlength=len(first_fact) - 1) > 0) & (np.diff(first_fact) > 1)
+    n_supports = np.diff(block.first_support_of_fact)
+    is_counted = np.repeat(is_meant[block.item_of_fact], n_supports) & (slot_of_support >= 0)
+    fact = np.repeat(np.arange(len(score)), n_supports)[is_counted]
+    slot = slot_of_support[is_counted]
+    one, other = _pairs_within(fact)
+    own = score[fact[one]] - weight[slot[one]] - weight[slot[other]]
+    seems_false = _sigmoid(_log_rest(score, first_fact)[fact[one]] - own)
+    return _both_ways(slot[one], slot[other], seems_false, n_slots)
 
 
-def _table(n_of_row: IntArray, slots: IntArray, n_slots: int) -> FloatArray:
-    """Rows of ones and zeros: which slots stand in each row; -1 is none."""
-    row = np.repeat(np.arange(len(n_of_row)), n_of_row)
-    table = np.zeros((len(n_of_row), n_slots))
-    table[row[slots >= 0], slots[slots >= 0]] = 1.0
-    return table
+def _log_rest(score: FloatArray, first_fact_of_item: IntArray) -> FloatArray:
+    """Of each fact, log Σ exp of the scores of all others of its item."""
+    n_facts, first = np.diff(first_fact_of_item), first_fact_of_item[:-1]
+    best = np.lexsort((-score, np.repeat(np.arange(len(n_facts)), n_facts)))[first]
+    others = score.copy()
+    others[best] = -np.inf
+    second = np.maximum(np.maximum.reduceat(others, first), np.finfo(float).min)
+    total = np.add.reduceat(np.exp(others - np.repeat(second, n_facts)), first)
+    highest = np.repeat(score[best], n_facts)
+    all_less_own = np.repeat(np.add.reduceat(np.exp(score - highest), first), n_facts)
+    all_less_own -= np.exp(score - highest)
+    with np.errstate(divide="ignore"):  # the best one's is replaced, and alone it has no rest
+        rest = highest + np.log(all_less_own)
+        rest[best] = second + np.log(total)
+    return np.asarray(rest)
 
 
-def _pairs(table: FloatArray, weight: FloatArray) -> FloatArray:
-    """For each two slots, the weight of the rows both stand in; none for a slot with itself."""
-    weighed = weight[:, None] * table
-    pairs = np.array([weighed[column > 0.0].sum(axis=0) for column in table.T])
-    return np.asarray(pairs * (1.0 - np.eye(len(pairs))))
+def _count_meetings(
+    weight_of_row: FloatArray, first_of_row: IntArray, slots: IntArray, n_slots: int
+) -> FloatArray:
+    """For each two slots, the weight of the rows both stand in; -1 is no slot."""
+    row = np.repeat(np.arange(len(weight_of_row)), np.diff(first_of_row))
+    is_counted = (slots >= 0) & (weight_of_row[row] != 0.0)
+    row, slots = row[is_counted], slots[is_counted]
+    one, other = _pairs_within(row)
+    return _both_ways(slots[one], slots[other], weight_of_row[row[one]], n_slots)
+
+
+def _pairs_within(group: IntArray) -> tuple[IntArray, IntArray]:
+    """All pairs of places in the same group, each once; those of a group stand side by side."""
+    place, first = np.arange(len(group)), np.searchsorted(group, group)
+    n_before = place - first
+    one = np.repeat(place, n_before)
+    other = np.arange(len(one)) - np.repeat(np.cumsum(n_before) - n_before - first, n_before)
+    return one, other
+
+
+def _both_ways(one: IntArray, other: IntArray, weight: FloatArray, n: int) -> FloatArray:
+    """Sums of the weights of pairs, as a table that is the same both ways."""
+    sums = np.bincount(one * n + other, weight, n * n).astype(np.float64).reshape(n, n)
+    return np.asarray(sums + sums.T)
 
 
 def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
@@ -210,11 +238,14 @@ def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> Fl
 
     1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters).
     """
-    slot = slot_of_source[block.source_of_support]
-    of_others = np.pad(copied.T * (1.0 - np.eye(len(copied))), (0, 1))  # the last: who has no slot
-    of_fact = _sum_by(of_others[slot], block.first_support_of_fact)
-    fact = np.repeat(np.arange(len(of_fact)), np.diff(block.first_support_of_fact))
-    return np.asarray(1.0 / (1.0 + of_fact[fact, slot]))
+    slot, n = slot_of_source[block.source_of_support], len(block.source_of_support)
+    place = np.flatnonzero(slot >= 0)
+    fact = np.repeat(np.arange(len(block.first_support_of_fact) - 1),
+                     np.diff(block.first_support_of_fact))  # fmt: skip
+    one, other = (place[of_pair] for of_pair in _pairs_within(fact[place]))
+    others = np.bincount(one, copied[slot[one], slot[other]], n)
+    others += np.bincount(other, copied[slot[other], slot[one]], n)
+    return np.asarray(1.0 / (1.0 + others))
 
 
 def count_named(block: Block, n_sources: int) -> IntArray:
@@ -471,28 +502,36 @@ def number_names(
     Returns the slots, of which there are always more than names, the number of each row, and the
     rows that brought a new name.
     """
-    number_of_name = {
-        (first, mark >> 32): (mark & 0xFFFFFFFF) - 1 for first, mark in slots.tolist() if mark
-    }
-    number_of_row, new_row = [], []
-    for row, (first, second) in enumerate(
-        zip(first_hash.tolist(), second_hash.tolist(), strict=True)
-    ):
-        name = (first, second >> 32)
-        if name not in number_of_name:
-            number_of_name[name] = len(number_of_name)
-            new_row.append(row)
-        number_of_row.append(number_of_name[name])
-    n_slots = len(slots)
-    while 3 * len(number_of_name) > 2 * n_slots:
+    known = slots[slots[:, 1] != 0]
+    known = known[np.argsort(known[:, 1] & LOW)]
+    first = np.append(known[:, 0], first_hash)
+    mark = np.append(known[:, 1], second_hash) & ~LOW
+    order = np.lexsort((mark, first))  # stable: of equal names the one that was met first is first
+    is_other = np.append(True, np.diff(first[order]) != 0) | np.append(
+        True, np.diff(mark[order]) != 0
+    )
+    row_of_name = np.sort(order[is_other])
+    number_of_row = np.empty(len(order), np.int32)
+    number_of_row[order] = np.searchsorted(row_of_name, order[is_other])[np.cumsum(is_other) - 1]
+    number = np.arange(1, len(row_of_name) + 1, dtype=np.uint64)
+    names = np.stack([first[row_of_name], mark[row_of_name] | number], axis=1)
+    new_row = row_of_name[n_names:] - n_names
+    return _in_slots(names, len(slots)), number_of_row[n_names:], new_row.astype(np.int32)
+
+
+def _in_slots(names: IntArray, n_slots: int) -> IntArray:
+    """Names in slots, one after the other, of which there are half as many more at least."""
+    while 3 * len(names) > 2 * n_slots:
         n_slots *= 2
-    filled = np.zeros((n_slots, 2), dtype=np.uint64)
-    for (first, mark), number in number_of_name.items():
-        slot = first % n_slots
-        while filled[slot, 1]:
-            slot = (slot + 1) % n_slots
-        filled[slot] = first, (mark << 32) | (number + 1)
-    return filled, np.array(number_of_row, np.int32), np.array(new_row, np.int32)
+    is_taken, slot_of_name = bytearray(n_slots), []
+    for slot in (names[:, 0] % np.uint64(n_slots)).tolist():
+        while is_taken[slot]:
+            slot = (slot + 1) % n_slots  # noqa: PLW2901 - the next one, until one is free
+        is_taken[slot] = True
+        slot_of_name.append(slot)
+    slots = np.zeros((n_slots, 2), dtype=np.uint64)
+    slots[np.array(slot_of_name, np.int64)] = names
+    return slots
 
 
 def part_claims(
@@ -526,21 +565,17 @@ def lay_out(
     """
     spelling = (key_of_claim >> np.uint64(32)).astype(np.int64)
     source = (key_of_claim & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    facts, fact_of_claim = np.unique(
-        np.stack([item_of_claim, value_of_spelling[spelling]]), axis=1, return_inverse=True
-    )
-    supports = np.unique(np.stack([fact_of_claim.ravel(), source]), axis=1)
-    spelt, n_claims = np.unique(
-        np.stack([fact_of_claim.ravel(), spelling]), axis=1, return_counts=True
-    )
-    usual_first = np.lexsort((spelt[1], -n_claims, spelt[0]))
-    _, first = np.unique(spelt[0][usual_first], return_index=True)
-    n_facts = facts.shape[1]
+    value = value_of_spelling[spelling]
+    item_of_fact, _, fact_of_claim = _pairs_of(item_of_claim, value)
+    fact_of_support, source_of_support, _ = _pairs_of(fact_of_claim, source)
+    fact_of_spelt, spelt, place = _pairs_of(fact_of_claim, spelling)
+    usual_first = np.lexsort((spelt, -np.bincount(place), fact_of_spelt))
+    _, first = np.unique(fact_of_spelt[usual_first], return_index=True)
     return (
-        np.searchsorted(facts[0], np.arange(n_items + 1)),
-        np.searchsorted(supports[0], np.arange(n_facts + 1)),
-        supports[1].astype(np.int32),
-        spelt[1][usual_first][first].astype(np.int32),
+        np.searchsorted(item_of_fact, np.arange(n_items + 1)),
+        np.searchsorted(fact_of_support, np.arange(len(item_of_fact) + 1)),
+        source_of_support.astype(np.int32),
+        spelt[usual_first][first].astype(np.int32),
     )
 
 
@@ -550,7 +585,16 @@ def find_voices(
     source_of_support: IntArray,
 ) -> tuple[IntArray, IntArray]:
     """The sources that speak of each item, each once, in ascending order."""
-    first = first_support_of_fact[first_fact_of_item]
-    voices = [np.unique(source_of_support[a:b]) for a, b in pairwise(first)]
-    n_voices = [len(own) for own in voices]
-    return np.append(0, np.cumsum(n_voices)), np.concatenate(voices).astype(np.int32)
+    n_items = len(first_fact_of_item) - 1
+    n_supports_of_item = np.diff(first_support_of_fact[first_fact_of_item])
+    item_of_support = np.repeat(np.arange(n_items), n_supports_of_item)
+    item_of_voice, source_of_voice, _ = _pairs_of(item_of_support, source_of_support)
+    first_voice_of_item = np.searchsorted(item_of_voice, np.arange(n_items + 1))
+    return first_voice_of_item, source_of_voice.astype(np.int32)
+
+
+def _pairs_of(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The different pairs of two columns of numbers, sorted, and which of them each row has."""
+    n = int(other.max(initial=0)) + 1
+    pairs, pair_of_row = np.unique(one.astype(np.int64) * n + other, return_inverse=True)
+    return pairs // n, pairs % n, pair_of_row

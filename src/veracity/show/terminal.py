@@ -8,7 +8,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import polars as pl
@@ -20,16 +20,18 @@ from rich.text import Text
 
 from veracity.errors import NotConverged
 from veracity.explain import Why, without_keys
-from veracity.inspect.checking import Health
-from veracity.inspect.comparison import Comparison
-from veracity.inspect.difference import Difference
-from veracity.inspect.evaluation import Evaluation
-from veracity.inspect.profiling import Profile
 from veracity.naming import as_text, name_text
 from veracity.printing import in_short, unfiltered
 from veracity.progress import Progress
 from veracity.result import Result
 from veracity.result.intervals import LEVEL
+
+if TYPE_CHECKING:  # a command loads what it shows itself, and nothing that others show
+    from veracity.inspect.checking import Health
+    from veracity.inspect.comparison import Comparison
+    from veracity.inspect.difference import Difference
+    from veracity.inspect.evaluation import Evaluation
+    from veracity.inspect.profiling import Profile
 
 __all__ = [
     "at_work",
