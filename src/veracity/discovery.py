@@ -29,7 +29,7 @@ from veracity.fit.loop import Kept, Learned, learn, prior_rates, survey_of
 from veracity.fit.readings import MOST_CLAIMS, Reading, decided, find_readings
 from veracity.io.frames import is_spark_frame
 from veracity.printing import counted
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
 from veracity.result.readings import with_readings
 from veracity.result.run import Input, Run, describe_parameters
@@ -56,6 +56,7 @@ USUAL_ALGORITHM: dict[Kind, str] = {
 """What answers where no algorithm is named."""
 
 
+@shows_progress
 def discover(
     claims: object,
     algorithm: Algorithm[Any] | str | None = None,
