@@ -29,7 +29,7 @@ from veracity.fit.loop import Kept, Learned, prior_rates, survey_of
 from veracity.fit.readings import decided
 from veracity.opening import Claims, engine_for, opened
 from veracity.printing import counted
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
 from veracity.result.readings import with_readings
 from veracity.result.run import Input, Run, describe_parameters
@@ -55,6 +55,7 @@ USUAL_ALGORITHM: dict[Kind, str] = {
 """What answers where no algorithm is named."""
 
 
+@shows_progress
 def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     claims: object,
     algorithm: Algorithm[Any] | str | None = None,

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-__all__ = ["Progress", "say_nothing"]
+__all__ = ["Progress", "in_notebook", "say_nothing", "shows_progress"]
 
 Progress = Callable[[str, int, int], None]
 """Told of each step: the phase, how much of it is done, and of how much."""
 
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
+
+is_at_work = ContextVar("is_at_work", default=False)
+"""Whether a bar is shown already: work within work has none of its own."""
+
 
 def say_nothing(phase: str, done: int, total: int) -> None:
     """Progress nobody asked for."""
+
+
+def in_notebook() -> bool:
+    """Whether this runs in the kernel of a notebook, which can show HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return hasattr(shell, "kernel")
+
+
+def shows_progress(work: Callable[Given, Made]) -> Callable[Given, Made]:
+    """Let a function that takes `progress` show a bar in a notebook, unless one is given."""
+
+    @wraps(work)
+    def watched(*args: Given.args, **kwargs: Given.kwargs) -> Made:
+        if kwargs.get("progress") is not None or is_at_work.get() or not in_notebook():
+            return work(*args, **kwargs)
+        mark = is_at_work.set(True)
+        try:
+            with importlib.import_module("veracity.show.notebook").bar() as shown:
+                kwargs["progress"] = shown
+                return work(*args, **kwargs)
+        finally:
+            is_at_work.reset(mark)
+
+    return watched

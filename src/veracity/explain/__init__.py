@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,11 @@ class Why:
         A row without a source sums up the claims that weigh less; `claims` is how many.
         """
         return hand_back(self.tables[1], self.frame_kind)
+
+    def _repr_html_(self) -> str:
+        """The words, and the tables below, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").why_html(self)
+        return html
 
     def __repr__(self) -> str:
         """The words, and the tables below."""

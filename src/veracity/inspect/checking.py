@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.printing import counted, printable
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.questions import questions_of
 from veracity.result import Result
 from veracity.result.warnings import DataWarning, some
@@ -95,6 +96,11 @@ class Health:
             lines.append(f"to look up first: {self._asked()}")
         return printable("\n".join(lines), lines=True)
 
+    def _repr_html_(self) -> str:
+        """The warnings, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").health_html(self)
+        return html
+
     def _asked(self) -> str:
         """The first items to look up, in one line."""
         table = pl.DataFrame(self.questions)
@@ -105,6 +111,7 @@ class Health:
 Told = TypeVar("Told", DataWarning, AgainstVote)
 
 
+@shows_progress
 def check(
     claims: object,
     result: Result | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from veracity.engines import Engine
 from veracity.errors import NotConverged
 from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
 
 __all__ = ["Comparison", "answer_quietly", "compare"]
@@ -38,6 +39,11 @@ class Comparison:
     rows: pl.DataFrame
     frame_kind: FrameKind
     notes: list[str]
+
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").comparison_html(self)
+        return html
 
     @property
     def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
@@ -60,6 +66,7 @@ class Comparison:
         return pl.DataFrame(pairs, schema=schema)
 
 
+@shows_progress
 def compare(
     claims: object,
     truth: object | None = None,

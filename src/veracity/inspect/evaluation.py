@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -69,6 +70,11 @@ class Evaluation:
     within: float | None = None
     by_attribute: Any = None
     notes: list[str] = field(default_factory=list)
+
+    def _repr_html_(self) -> str:
+        """The measures, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").evaluation_html(self)
+        return html
 
     def measures(self) -> dict[str, float]:
         """The measures that apply, by name."""

@@ -1,24 +1,48 @@
-"""What a notebook shows of a result: a compact summary as HTML."""
+"""What a notebook shows: results, reasons, checks and measures as HTML, and how far work is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import importlib
+import time
+from collections.abc import Iterable, Iterator
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from veracity.claims.block import SAME
+from veracity.explain import Why, without_keys
+from veracity.inspect.checking import Health
+from veracity.inspect.comparison import Comparison
+from veracity.inspect.evaluation import Evaluation
+from veracity.printing import counted, in_short
+from veracity.progress import Progress
 from veracity.result.intervals import LEVEL
+from veracity.result.warnings import DataWarning
 
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["summary_html"]
+__all__ = [
+    "bar",
+    "comparison_html",
+    "evaluation_html",
+    "health_html",
+    "summary_html",
+    "why_html",
+]
 
 MOST_TRUTHS = 5
 MOST_SOURCES = 8
+MOST_ROWS = 40
 """Rows that are shown."""
+
+PATIENCE = 1.0
+"""Seconds of work before a bar is shown; what is done sooner needs none."""
+
+PAUSE = 0.2
+"""Seconds between two looks of the bar."""
 
 LONGEST = 60
 """Letters of a name or value that are shown."""
@@ -35,7 +59,100 @@ def summary_html(result: Result) -> str:
     parts.append(_table(_closest(tables.truths), "truths, the closest calls first", tables.truths))
     most = tables.sources.sort("claims", descending=True, maintain_order=True).head(MOST_SOURCES)
     parts.append(_table(_sure(most), "sources, those with most claims first", tables.sources))
-    return f'<div class="veracity-result">{"".join(parts)}</div>'
+    return _shown(*parts)
+
+
+def why_html(why: Why) -> str:
+    """The reasons in words, the values, and the claims that weigh most."""
+    values, rows = (without_keys(table) for table in why.tables)
+    words = "".join(f"<p>{_text(line)}</p>" for line in why.words.splitlines())
+    scale = why.scale or "no weights"
+    return _shown(
+        words,
+        _table(values.head(MOST_ROWS), "values", values),
+        _table(rows.head(MOST_ROWS), f"claims, and what they weigh ({scale})", rows),
+    )
+
+
+def evaluation_html(evaluation: Evaluation) -> str:
+    """The measures, on the whole and for each attribute, and what was left out."""
+    rows: list[dict[str, Any]] = [{"attribute": "all", **evaluation.measures()}]
+    if evaluation.by_attribute is not None and len(evaluation.by_attribute) > 1:
+        rows += pl.DataFrame(evaluation.by_attribute).to_dicts()
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    shown = table.head(MOST_ROWS)
+    if len(rows) == 1:
+        shown = shown.drop("attribute")
+    return _shown(_table(shown, "against known truths", table), _notes(evaluation.notes))
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """The algorithms, the best first where truths are known; else where they agree least."""
+    rows = comparison.rows
+    best = next((name for name in ("accuracy", "f1", "mae") if name in rows.columns), None)
+    if best is None:
+        pairs = comparison.pairs.sort("agreement", maintain_order=True)
+        agreement = _table(pairs.head(MOST_ROWS), "where they agree least", pairs)
+        return _shown(_table(rows, "algorithms", rows), agreement, _notes(comparison.notes))
+    rows = rows.sort(best, descending=best != "mae", nulls_last=True, maintain_order=True)
+    return _shown(_table(rows, "algorithms", rows), _notes(comparison.notes))
+
+
+def health_html(health: Health) -> str:
+    """The warnings, each with what it means, what would help, and its evidence."""
+    n = len(health.warnings)
+    parts = [f"<p><strong>{_text(health.given)}</strong></p>"]
+    parts.append(f"<p>{counted(n, 'warning') if n else 'no warning'}</p>")
+    for warning in health.warnings:
+        name, seen = _text(f"{warning.severity}: {warning.name}"), _text(warning.seen)
+        parts.append(
+            f"<details><summary><strong>{name}</strong>: {seen}</summary>"
+            f"<p>this means: {_text(warning.means)}</p><p>would help: {_text(warning.help)}</p>"
+            f"{_evidence(warning)}</details>"
+        )
+    against = [] if health.against_vote is None else [str(health.against_vote)]
+    questions = pl.DataFrame(health.questions)
+    shown = questions.drop("gain", strict=False)
+    return _shown(*parts, _notes(against), _table(shown, "to look up first", questions))
+
+
+def _evidence(warning: DataWarning) -> str:
+    if warning.evidence is None or not len(warning.evidence):
+        return ""
+    evidence = pl.DataFrame(warning.evidence)
+    return _table(evidence.head(MOST_TRUTHS), "evidence", evidence)
+
+
+@contextlib.contextmanager
+def bar() -> Iterator[Progress]:
+    """A bar for work that takes its time; it is gone when the work is done."""
+    display = importlib.import_module("IPython.display")
+    started, shown = time.monotonic(), 0.0
+    handle: Any = None
+
+    def tell(phase: str, done: int, total: int) -> None:
+        nonlocal shown, handle
+        now = time.monotonic()
+        if now - started < PATIENCE or now - shown < PAUSE:
+            return
+        shown = now
+        look = display.HTML(_bar(phase, done, total))
+        if handle is None:
+            handle = display.display(look, display_id=True)
+        else:
+            handle.update(look)
+
+    try:
+        yield tell
+    finally:
+        if handle is not None:
+            handle.update(display.HTML(""))
+
+
+def _bar(phase: str, done: int, total: int) -> str:
+    """How far it is; without an end in sight, that something is done."""
+    far = f' value="{done}" max="{total}"' if total else ""
+    return f"<p><progress{far}></progress> {_text(in_short(phase))}</p>"
 
 
 def _closest(truths: pl.DataFrame) -> pl.DataFrame:
@@ -57,6 +174,14 @@ def _sure(sources: pl.DataFrame) -> pl.DataFrame:
     return sources.select("source", "tpr", "fpr", "accuracy", interval.alias(name), "claims")
 
 
+def _shown(*parts: str) -> str:
+    return f'<div class="veracity-result">{"".join(parts)}</div>'
+
+
+def _notes(notes: Iterable[str]) -> str:
+    return "".join(f"<p>{_text(note)}</p>" for note in notes)
+
+
 def _table(shown: pl.DataFrame, title: str, of: pl.DataFrame) -> str:
     count = "" if len(shown) == len(of) else f" ({len(shown)} of {len(of):,})"
     head = _row("th", (name.replace("_", " ") for name in shown.columns))
@@ -72,9 +197,13 @@ def _row(tag: str, cells: Iterable[str]) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
     if isinstance(value, float):
         return f"{value:.3f}"
-    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    if isinstance(value, list):
+        value = " | ".join(map(str, value))
+    text = f"{value:,}" if isinstance(value, int) else str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import io
 import json
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -124,7 +126,28 @@ def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:  # noqa: 
         text=alt.MarkConfig(color=look.ink),
         rule=alt.MarkConfig(color=look.muted),
     )
-    return chart.properties(title=alt.Title(**heading), config=config)
+    return _offline(chart.properties(title=alt.Title(**heading), config=config))
+
+
+def _offline(chart: Any) -> Any:  # noqa: ANN401 - any chart
+    """The chart, which a notebook shows as SVG; as Altair shows it, it needs the network."""
+    kind: Any = type(chart)
+    object.__setattr__(chart, "__class__", _drawn_here(kind))  # its own takes it for a parameter
+    return chart
+
+
+@cache
+def _drawn_here(kind: Any) -> Any:  # noqa: ANN401 - a class of Altair's
+    """The kind of chart, with a picture of itself for notebooks."""
+
+    def picture(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as IPython calls it
+        if importlib.util.find_spec("vl_convert") is None:
+            return kind._repr_mimebundle_(self, *args, **kwargs)
+        file = io.StringIO()
+        self.save(file, format="svg")
+        return {"image/svg+xml": file.getvalue(), "text/plain": f"a figure: {kind.__name__}"}
+
+    return type(kind.__name__, (kind,), {"_repr_mimebundle_": picture})
 
 
 def _lines(note: str, width: int = 76) -> list[str]:

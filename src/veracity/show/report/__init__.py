@@ -12,7 +12,7 @@ from pathlib import Path
 
 from veracity.errors import OutputError
 from veracity.io.folders import finished_file
-from veracity.progress import Progress
+from veracity.progress import Progress, shows_progress
 from veracity.result import Result
 from veracity.show.report.contents import sections_of
 from veracity.show.report.gather import gather
@@ -21,6 +21,7 @@ from veracity.show.report.page import put_together
 __all__ = ["write_report"]
 
 
+@shows_progress
 def write_report(
     result: Result,
     path: str | os.PathLike[str],

@@ -1,0 +1,90 @@
+"""What a notebook shows, and that it needs no network for it."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import veracity
+from veracity.progress import in_notebook
+from veracity.show import notebook
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Shown:
+    """A stand-in for what IPython displays: every look of one place."""
+
+    def __init__(self) -> None:
+        self.looks: list[str] = []
+
+    def display(self, look, display_id):
+        self.looks.append(look)
+        return SimpleNamespace(update=self.looks.append)
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """A kernel that displays, and a bar without patience."""
+    shown, shell = Shown(), SimpleNamespace(kernel="python3")
+    display = SimpleNamespace(HTML=str, display=shown.display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr(notebook, "PATIENCE", 0.0)
+    monkeypatch.setattr(notebook, "PAUSE", 0.0)
+    return shown
+
+
+@pytest.fixture(scope="module")
+def result(flights):
+    return veracity.discover(flights.claims)
+
+
+def test_results_of_all_sorts_show_themselves_as_tables(result, flights):
+    names = ["majority-vote", "mle"]
+    views = {
+        "against known truths": veracity.evaluate(result, flights.truth),
+        "algorithms": veracity.compare(flights.claims, flights.truth, algorithms=names),
+        "where they agree least": veracity.compare(flights.claims, algorithms=names),
+        "claims, and what they weigh": result.why("VC-176", "gate"),
+        "to look up first": veracity.check(result),
+    }
+    for caption, view in views.items():
+        assert f"<caption>{caption}" in view._repr_html_()
+
+
+def test_no_name_becomes_markup(two_against_one):
+    claims = two_against_one.with_columns(source=EVIL + two_against_one["source"])
+    result = veracity.discover(claims)
+    entity = claims["entity"][0]
+    for view in (result.why(entity), veracity.check(result)):
+        assert "<script" not in view._repr_html_()
+    assert "&lt;script&gt;" in result.why(entity)._repr_html_()
+
+
+def test_a_figure_is_a_picture_that_needs_no_network(result):
+    figure = result.plot.sources()
+    for shown in (figure, figure.properties(width=300)):
+        bundle = shown._repr_mimebundle_()
+        assert bundle["image/svg+xml"].startswith("<svg")
+        assert "<script" not in bundle["image/svg+xml"]
+
+
+def test_work_shows_a_bar_that_goes_away(shown, flights):
+    assert in_notebook()
+    veracity.discover(flights.claims)
+    assert any("<progress" in look for look in shown.looks)
+    assert shown.looks[-1] == ""
+
+
+def test_who_gives_progress_gets_no_bar(shown, flights):
+    told = []
+    veracity.discover(flights.claims, progress=lambda *step: told.append(step))
+    assert told
+    assert not shown.looks
+
+
+def test_outside_of_a_notebook_nothing_is_shown():
+    assert not in_notebook()
