@@ -64,7 +64,9 @@ def test_rows_or_columns_as_python_has_them(claims):
 
 
 def test_lists_of_anything_else_are_refused():
-    with pytest.raises(InputError, match="a list of int holds no claims; give a list of dict"):
+    with pytest.raises(
+        InputError, match="the list: the row at 0 is of type int; give a list of dict"
+    ):
         vote([1, 2])
     with pytest.raises(NoClaims, match="an empty list"):
         vote([])
@@ -81,11 +83,27 @@ def test_mixed_types_in_json_become_text(tmp_path):
     assert vote(tmp_path / "claims.json").truths["value"].to_list() == ["2", "5"]
 
 
-@pytest.mark.parametrize("text", ['{"data": [', '"claims"', "[1, 2"])
-def test_what_is_no_json_is_told(tmp_path, text):
-    (tmp_path / "claims.json").write_text(text)
+@pytest.mark.parametrize(
+    "content",
+    [b'{"data": [', b'"claims"', b"[1, 2", gzip.compress(b'[{"source": "a"}]')[:20]],
+    ids=["cut off", "text", "numbers", "cut off and packed"],
+)
+def test_what_is_no_json_is_told(tmp_path, content):
+    (tmp_path / "claims.json").write_bytes(content)
     with pytest.raises(UnreadableFile, match="an array of objects, or an object in each line"):
         vote(tmp_path / "claims.json")
+
+
+def test_rows_within_an_object_are_asked_for(tmp_path):
+    (tmp_path / "claims.json").write_text(json.dumps({"claims": ROWS}))
+    with pytest.raises(UnreadableFile, match="whose 'claims' may have the rows"):
+        vote(tmp_path / "claims.json")
+
+
+def test_a_mark_before_json_lines_is_no_part_of_them(tmp_path):
+    lines = "\ufeff" + "\n".join(map(json.dumps, ROWS))
+    (tmp_path / "claims.jsonl").write_text(lines, encoding="utf-8")
+    same_answer(vote(tmp_path / "claims.jsonl"))
 
 
 # --- workbooks ------------------------------------------------------------------------------------
@@ -117,6 +135,17 @@ def test_one_sheet_is_read_or_the_one_that_is_named(tmp_path):
     assert any("sheet 'a' is read, and 2 more are not; say book.xlsx#b" in n for n in first.notes)
     with pytest.raises(UnreadableFile, match="there is no sheet 'z'; there are 'a', 'b', 'c'"):
         vote(f"{tmp_path / 'book.xlsx'}#z")
+
+
+def test_two_columns_of_one_name_are_told_apart(tmp_path):
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(tmp_path / "book.xlsx") as book:
+        sheet = book.add_worksheet()
+        for place, row in enumerate([["source", "entity", "value", "value"], ["a", "x", 1, 2]]):
+            sheet.write_row(place, 0, row)
+    with pytest.raises(InputError, match=r"'value \(1\)', 'value \(2\)'"):
+        vote(tmp_path / "book.xlsx")
 
 
 # --- text as offices write it ---------------------------------------------------------------------

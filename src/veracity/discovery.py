@@ -16,6 +16,7 @@ from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import ClaimsTable, Kind
+from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.survey import Survey
 from veracity.claims.truths import read_truths_beside
 from veracity.doubts import with_doubts
@@ -66,6 +67,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     normalise: Normalise = False,
     wide: Wide | None = None,
     source_from: SourceFrom | None = None,
+    samples: bool = False,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -83,7 +85,9 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     algorithm
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
-        Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell.
+        Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell. The
+        part "time" lets the newest word of a source on an item count, "weight" the one with most
+        weight.
     kind
         "categorical" (one value of an item is true, the default), "multiple" (several may be),
         "binary" (rows say of a fact that it is true or false), or "numeric" (values are numbers,
@@ -100,6 +104,9 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         attribute; "sources" if there is a column for each source. Found out where it is plain.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one.
+    samples
+        Whether rows of one source about one item are samples, as of a model that was asked several
+        times: what it says most often counts.
     min_plausibility
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -131,6 +138,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         normalise=normalise,
         wide=wide,
         source_from=source_from,
+        samples=samples,
         tell=tell,
         engine=engine,
     )
@@ -178,15 +186,34 @@ def prepare(
         "read": round(table.seconds, 4),
         "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
     }
-    notes = (*table.notes, *encoded.notes, *known_notes)
+    notes = (*table.notes, *encoded.notes, *_said_again(table, encoded), *known_notes)
     return Prepared(table, encoded, notes, clock.laps, engine)
+
+
+def _said_again(table: Claims, encoded: Encoded) -> list[str]:
+    """What a source says more than once, of one item: the same, or something else."""
+    if isinstance(table, SparkClaims) or encoded.kind == "binary":
+        return []
+    notes = []
+    n_same = table.rows_kept - encoded.n_claims
+    if n_same > 0:
+        rows = "1 row says" if n_same == 1 else f"{n_same:,} rows say"
+        notes.append(f"{rows} what the same source says in another: it counts once")
+    n_other = encoded.n_claims - sum(len(block.source_of_voice) for block in encoded.blocks)
+    if n_other and encoded.kind != "multiple":
+        more = "1 more value is" if n_other == 1 else f"{n_other:,} more values are"
+        notes.append(
+            f"{more} named by a source that names another of the same item: each counts; "
+            "--samples counts what it says most often, --columns time=NAME what is newest"
+        )
+    return notes
 
 
 def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
     given = {name: value for name, value in how.items() if value is not None}
     if not isinstance(claims, Claims):
         return opened(claims, HowToRead(**given), engine)
-    if given.pop("kind", claims.kind) != claims.kind or given.pop("normalise", False) or given:
+    if given.pop("kind", claims.kind) != claims.kind or any(given.values()):
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims
 

@@ -40,6 +40,9 @@ class HowToRead:
         long, or where that can be found out.
     source_from
         What names the source, where no column does: the file, or the sheet.
+    samples
+        Whether what a source says of an item in several rows are samples: what it says most often
+        counts.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -49,6 +52,7 @@ class HowToRead:
     normalise: Normalise = False
     wide: Wide | None = None
     source_from: SourceFrom | None = None
+    samples: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -68,6 +72,10 @@ class HowToRead:
             if value is not None and value not in get_args(allowed):
                 words = " or ".join(map(repr, get_args(allowed)))
                 raise ParameterError(f"{name} must be {words}, got {value!r}")
+        if self.kind == "multiple" and (self.samples or "weight" in self.columns):
+            raise ParameterError(
+                "samples and weights are not for multiple claims: several values of a source count"
+            )
         if self.source_from is not None and "source" in self.columns:
             raise ParameterError("the source is named by a column and by source_from; say one")
         if self.source_from is not None and self.wide == "sources":
@@ -77,6 +85,16 @@ class HowToRead:
     def parts(self) -> tuple[str, ...]:
         """The columns of a table of such claims."""
         return CLAIM_COLUMNS[self.kind]
+
+    @property
+    def carrying(self) -> tuple[str, ...]:
+        """The columns that were named to say which of a source's words counts."""
+        return tuple(part for part in ("time", "weight") if part in self.columns)
+
+    @property
+    def wants_one_word(self) -> bool:
+        """Whether one of the things that a source says of an item counts, and not all."""
+        return self.samples or bool(self.carrying)
 
     @property
     def kinds_of_values(self) -> Mapping[str, ValueKind]:

@@ -22,8 +22,9 @@ from veracity.claims.columns import open_parts
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
+from veracity.claims.one_word import with_one_word
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.errors import NoClaims
+from veracity.errors import NoClaims, TooLarge
 from veracity.io.databases import selection_of
 from veracity.io.files import batches_of, n_rows_of
 from veracity.io.memory import fits
@@ -59,7 +60,9 @@ class ClaimsStream:
         self.rows_read = 0
         self._what = what
         self._n_lacking: Counter[str] = Counter()
-        wanted = how.parts if what == "claims" else how.parts[1:]
+        self._n_nameless = 0
+        self.rows_kept = 0
+        wanted = (*how.parts, *how.carrying) if what == "claims" else how.parts[1:]
         opened = open_parts(data, wanted, how)
         self.origin, self.frame_kind, self.columns = (
             opened.origin,
@@ -76,7 +79,11 @@ class ClaimsStream:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was noticed on the way."""
-        return (*dict.fromkeys(self._notes), *lacking_notes(self._n_lacking))
+        notes = (*dict.fromkeys(self._notes), *lacking_notes(self._n_lacking))
+        if 0 < self._n_nameless < self.rows_kept:
+            rows = "1 row names" if self._n_nameless == 1 else f"{self._n_nameless:,} rows name"
+            notes = (*notes, f"{rows} no attribute, and are taken as one without a name")
+        return notes
 
     @cached_property
     def n_rows(self) -> int:
@@ -85,16 +92,16 @@ class ClaimsStream:
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, some at a time."""
-        n_kept = 0
+        self.rows_kept = self._n_nameless = 0
         for part in self._parts:
             n_before = self.rows_read
             for batch in self._timed(batches_of(part)):
                 row = self.rows_read - n_before
                 self.rows_read += len(batch)
                 rows = self._checked(batch, part.origin, row)
-                n_kept += len(rows)
+                self.rows_kept += len(rows)
                 yield rows
-        if not n_kept:
+        if not self.rows_kept:
             reason = "; ".join(self.notes) if self.rows_read else "it has no rows"
             raise NoClaims(
                 f"{self.origin}: no {self._what} in it ({reason}); check the data and --columns"
@@ -110,6 +117,8 @@ class ClaimsStream:
         check_calendar(rows, origin, first_row)
         rows, n_lacking = complete(rows)
         self._n_lacking += n_lacking
+        if "attribute" in rows.columns and rows["attribute"].dtype == pl.String:
+            self._n_nameless += int((rows["attribute"] == "").sum())
         return with_numbers(rows, self.origin) if self._are_numbers else rows
 
     def _timed(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -172,10 +181,12 @@ def open_claims(
     """
     began = time.perf_counter()
     stream = ClaimsStream(data, how)
-    if how.normalise is False:
+    if how.normalise is False and not how.wants_one_word:
         return stream
     if fits(stream.n_rows, memory):
         return _read(stream, how, began)
+    if how.wants_one_word:
+        raise _too_large(stream)
     look = partial(detect, kinds=how.kinds_of_values, claims_kind=how.kind)
     return NormalisedStream(stream, how.kind, look)
 
@@ -189,6 +200,7 @@ def read_claims(
     normalise: Normalise = False,
     wide: Wide | None = None,
     source_from: SourceFrom | None = None,
+    samples: bool = False,
 ) -> ClaimsTable:
     """Read claims from a path, a frame or anything with an Arrow stream.
 
@@ -199,7 +211,8 @@ def read_claims(
     data
         What `veracity.discover` takes.
     columns
-        Which column plays which part, e.g. ``{"source": "website"}``.
+        Which column plays which part, e.g. ``{"source": "website"}``. The part "time" lets the
+        newest word of a source on an item count, "weight" the one with most weight.
     kind
         The kind of claims.
     encoding
@@ -212,6 +225,8 @@ def read_claims(
         attribute; "sources" if there is a column for each source. Found out where it is plain.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one.
+    samples
+        Whether rows of one source about one item are samples: what it says most often counts.
     """
     how = HowToRead(
         columns=columns or {},
@@ -220,18 +235,28 @@ def read_claims(
         normalise=normalise,
         wide=wide,
         source_from=source_from,
+        samples=samples,
     )
     began = time.perf_counter()
     return _read(ClaimsStream(data, how), how, began)
+
+
+def _too_large(stream: ClaimsStream) -> TooLarge:
+    return TooLarge(
+        f"{stream.origin}: to know which word of a source counts, all {stream.n_rows:,} rows have "
+        "to be in memory, and there is no room; leave out time, weight and samples, or let "
+        "a database or Polars choose the rows that count"
+    )
 
 
 def _read(stream: ClaimsStream, how: HowToRead, began: float) -> ClaimsTable:
     """All claims of a stream, normalised if they are to be."""
     rows = stream.collect()
     if how.normalise is False:
-        return replace(_table(stream, how.kind, rows), seconds=time.perf_counter() - began)
+        table = _one_word(_table(stream, how.kind, rows), how)
+        return replace(table, seconds=time.perf_counter() - began)
     found, normalised = normalise_values(rows, how.kinds_of_values, claims_kind=how.kind)
-    table = _table(stream, how.kind, normalised.rows)
+    table = _one_word(_table(stream, how.kind, normalised.rows), how)
     return replace(
         table,
         notes=(*table.notes, *normalised.notes),
@@ -297,17 +322,19 @@ def open_claims_like(
 ) -> ClaimsTable | ClaimsStream:
     """Find claims whose values are normalised as others were, and spelt `like` them."""
     if normalisation is None:
-        return open_claims(data, how)
+        return open_claims(data, how, memory=memory)
     began, kind = time.perf_counter(), how.kind
     stream = ClaimsStream(data, replace(how, normalise=True))
     known = Normalisation.from_json(normalisation)
     if not fits(stream.n_rows, memory):
+        if how.wants_one_word:
+            raise _too_large(stream)
         return NormalisedStream(stream, kind, lambda seen: known, like)
     rows = stream.collect()
     normalised = known.apply(rows, like=like)
     if normalised.rows.is_empty():
         raise NoClaims(f"{stream.origin}: no claim names a value")
-    table = _table(stream, kind, normalised.rows)
+    table = _one_word(_table(stream, kind, normalised.rows), how)
     return replace(
         table,
         notes=(*table.notes, *normalised.notes),
@@ -315,6 +342,10 @@ def open_claims_like(
         normalisation=normalisation,
         changes=normalised.changes,
     )
+
+
+def _one_word(table: ClaimsTable, how: HowToRead) -> ClaimsTable:
+    return with_one_word(table, how) if how.wants_one_word else table
 
 
 def _table(stream: ClaimsStream, kind: Kind, rows: pl.DataFrame) -> ClaimsTable:

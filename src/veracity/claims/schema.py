@@ -16,7 +16,9 @@ from veracity.printing import in_short
 
 __all__ = [
     "CLAIM_COLUMNS",
+    "KEYS",
     "KINDS",
+    "USUAL_NAMES",
     "ClaimsTable",
     "Kind",
     "comparable",
@@ -82,6 +84,11 @@ class ClaimsTable:
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
+        return len(self.rows)
+
+    @property
+    def rows_kept(self) -> int:
+        """How many rows have all that a claim needs."""
         return len(self.rows)
 
     def batches(self) -> Iterator[pl.DataFrame]:

@@ -127,6 +127,11 @@ def _chosen(
     """The wanted columns, under the names we give them; which have other names; and notes."""
     if how.source_from is not None:
         raise ParameterError(f"{origin}: source_from is not for Spark; add a column for the source")
+    if how.wants_one_word:
+        raise ParameterError(
+            f"{origin}: time, weight and samples are not for Spark; let it choose the rows that "
+            "count, e.g. by a window over source and entity"
+        )
     types = {own.name: own.dataType for own in frame.schema.fields}
     notes: list[str] = []
     table = Seen(origin, list(types), wanted, lambda: _sample(frame))

@@ -9,6 +9,7 @@ neither is plain, the user is asked.
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import polars as pl
 
 from veracity.claims.checking import plain
 from veracity.claims.how import HowToRead
-from veracity.claims.schema import lacking_parts, listed, missing_column, recognised
+from veracity.claims.schema import USUAL_NAMES, lacking_parts, listed, missing_column, recognised
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.batched import BatchedRows
 from veracity.io.files import Part, batches_of, n_rows_of
@@ -111,6 +112,7 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
         shape = _by_attributes(table, how) if how.wide == "attributes" else _by_sources(table, how)
         if shape is None:
             raise MissingColumn(_asked_for_keys(table, how))
+        _note_like(shape, notes)
         return shape
     if not lacking:
         _note_left(table, how, long, notes)
@@ -119,6 +121,7 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     if shape is None:
         raise MissingColumn(_unclear(table, long, lacking))
     notes.append(_told(shape, table))
+    _note_like(shape, notes)
     return shape
 
 
@@ -163,7 +166,8 @@ def _entity_among(rows: pl.DataFrame, names: Sequence[str], keys: Mapping[str, s
 
 def _are_attributes(table: Seen, shape: Shape, how: HowToRead) -> bool:
     """Whether it is plain that columns are attributes: several, of entities that sources share."""
-    if "attribute" in (name.strip().lower() for name in table.found):
+    bare = {re.sub(r" \(\d+\)$", "", name).strip().lower() for name in table.found}
+    if bare & {"attribute", "value", *USUAL_NAMES["value"]}:  # of two columns, one has the values
         return False
     plain_ones = [name for name in shape.spread if column_like(name) is None]
     has_source = "source" in shape.keys
@@ -183,7 +187,7 @@ def _by_sources(table: Seen, how: HowToRead) -> Shape | None:
     entity = "fact" if "fact" in table.wanted else "entity"
     if "source" not in table.wanted:
         return None
-    parts = [part for part in table.wanted if part in (entity, "attribute")]
+    parts = [part for part in table.wanted if part not in ("source", "value", "claim")]
     keys = table.parts(parts, how)
     if entity not in keys:
         found = _entity_among(table.sample(), table.others(keys), keys)
@@ -191,7 +195,8 @@ def _by_sources(table: Seen, how: HowToRead) -> Shape | None:
             return None
         keys = {entity: found, **keys}
     spread = [name for name in table.others(keys) if name.strip().lower() not in TRUTH_NAMES]
-    return Shape(keys, tuple(spread), "source", table.wanted[-1]) if spread else None
+    cells = "claim" if "claim" in table.wanted else "value"
+    return Shape(keys, tuple(spread), "source", cells) if spread else None
 
 
 def _are_sources(rows: pl.DataFrame, shape: Shape) -> bool:
@@ -271,14 +276,26 @@ def _note_left(table: Seen, how: HowToRead, keys: Mapping[str, str], notes: list
         )
 
 
-def like_note(name: str, part: str) -> str:
+def _note_like(shape: Shape, notes: list[str]) -> None:
+    """Tell of columns of a wide table that may be something else."""
+    for name in shape.spread:
+        part = column_like(name)
+        if part is not None:
+            notes.append(like_note(name, part, f"is taken as {_a(shape.of_names)}"))
+
+
+def _a(word: str) -> str:
+    return f"an {word}" if word == "attribute" else f"a {word}"
+
+
+def like_note(name: str, part: str, taken: str = "is not read") -> str:
     """That a column looks as if it carried weight, and how to say that it does."""
     option = shlex.quote(f"{part}={name}")
     means = {
         "time": "the newest word of a source on an item counts",
         "weight": "what a source says with most weight counts",
     }[part]
-    return f"column '{in_short(name)}' is not read; with --columns {option}, {means}"
+    return f"column '{in_short(name)}' {taken}; with --columns {option}, {means}"
 
 
 def _asked_for_keys(table: Seen, how: HowToRead) -> str:

@@ -159,7 +159,8 @@ columns_option = click.option(
     "--columns",
     callback=_split_columns,
     metavar="PART=COLUMN,...",
-    help="Which column plays which part, e.g. source=website,value=price.",
+    help="Which column plays which part, e.g. source=website,value=price; time=COLUMN lets the "
+    "newest word of a source count, weight=COLUMN the weightiest.",
 )
 encoding_option = click.option(
     "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
@@ -176,6 +177,11 @@ _source_from_option = click.option(
     type=click.Choice(["filename", "sheet"]),
     metavar="PLACE",
     help="What names the source where no column does: filename, or sheet.",
+)
+_samples_option = click.option(
+    "--samples",
+    is_flag=True,
+    help="Rows of one source about one item are samples: what it says most often counts.",
 )
 _table_option = click.option(
     "--table", metavar="TABLE", help="Of a database: the table or view that has the claims."
@@ -214,7 +220,13 @@ def chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch
 
 def table_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     """What the columns of a table are, and how its text is written."""
-    for option in (encoding_option, _source_from_option, _wide_option, columns_option):
+    for option in (
+        encoding_option,
+        _samples_option,
+        _source_from_option,
+        _wide_option,
+        columns_option,
+    ):
         command = option(command)
     return command
 
@@ -330,7 +342,7 @@ def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded whe
     """How the options say that claims are to be read."""
     from veracity.claims.how import HowToRead
 
-    names = ("kind", "encoding", "wide", "source_from")
+    names = ("kind", "encoding", "wide", "source_from", "samples")
     given: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
     if "normalise" in options:
         given["normalise"] = chosen_normalise(options)

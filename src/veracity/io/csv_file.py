@@ -31,7 +31,7 @@ from veracity.errors import (
 )
 from veracity.printing import in_short
 
-__all__ = ["header_at", "is_longer", "read_csv", "scan_csv"]
+__all__ = ["distinct", "header_at", "is_longer", "read_csv", "scan_csv"]
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -116,7 +116,7 @@ def _read(file: CsvFile, notes: list[str]) -> pl.DataFrame:
     elif _is_doubtful(frame, path):
         for _ in _rows(file):  # raises where a row is wrong
             pass
-    frame.columns = _distinct(names)
+    frame.columns = distinct(names)
     if all(column.null_count() for column in frame):  # else no row is without text
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return frame
@@ -141,7 +141,7 @@ def scan_csv(
     if is_packed or file.line_end == "\r" or not file.codec.startswith("utf-8"):
         return None
     with contextlib.closing(_rows(file)) as rows:
-        names = _distinct([name.strip() for name in next(rows)])
+        names = distinct([name.strip() for name in next(rows)])
     if file.preamble and notes is not None:
         notes.append(_preamble_note(file))
     frame = pl.scan_csv(
@@ -326,10 +326,10 @@ def _rows(file: CsvFile) -> Generator[list[str]]:
             ) from error
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
+def distinct(names: Sequence[str]) -> list[str]:
     """Number the names that occur more than once.
 
-    >>> _distinct(["value", "note", "value"])
+    >>> distinct(["value", "note", "value"])
     ['value (1)', 'note', 'value (2)']
     """
     times, seen = Counter(names), Counter[str]()

@@ -267,10 +267,11 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
     """A list with a dictionary for each row, or a dictionary with a list for each column."""
     if isinstance(data, Mapping):
         return pl.DataFrame(dict(data), strict=False)
-    if not all(isinstance(row, Mapping) for row in data):
+    other = next((place for place, row in enumerate(data) if not isinstance(row, Mapping)), None)
+    if other is not None:
         raise InputError(
-            f"a {type(data).__name__} of {type(data[0]).__name__} holds no claims; give a list of "
-            "dictionaries, such as {'source': 'a', 'entity': 'x', 'value': 1}"
+            f"{name_of(data)}: the row at {other} is of type {type(data[other]).__name__}; give a "
+            "list of dictionaries, such as {'source': 'a', 'entity': 'x', 'value': 1}"
         )
     if not data:
         raise NoClaims("an empty list: no claims in it")
@@ -304,7 +305,8 @@ def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
 
 def name_of(data: object) -> str:
     """What to call a frame in messages."""
-    return f"the {type(data).__module__.split('.')[0]} {type(data).__name__}"
+    library = type(data).__module__.split(".")[0]
+    return f"the {'' if library == 'builtins' else f'{library} '}{type(data).__name__}"
 
 
 def batches_of(part: Part) -> Iterator[pl.DataFrame]:

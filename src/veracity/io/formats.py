@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
 import logging
 import shutil
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from veracity.errors import InputError, UnreadableFile
-from veracity.io.csv_file import header_at
+from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
+from veracity.io.csv_file import distinct, header_at, is_longer
+from veracity.io.memory import free_memory
 from veracity.io.spill import Spill, spilling
+from veracity.printing import in_short
 
 __all__ = [
     "JSON_SUFFIXES",
@@ -39,6 +43,10 @@ OTHER_SUFFIXES = (*LINES_SUFFIXES, *ARROW_SUFFIXES, *WORKBOOK_SUFFIXES)
 
 STANDARD_INPUT = "-"
 SPOOLED_NAME = "standard input"
+
+JSON_FORMS = "give an array of objects, or an object in each line"
+JSON_GROWS = 4
+"""So many bytes of memory a byte of JSON takes, about."""
 
 _SPOOLED: list[Spill] = []
 """What came from standard input is kept until Python ends: it cannot be read again."""
@@ -67,29 +75,47 @@ def _is_json(head: bytes) -> bool:
 
 def _open_json(path: Path) -> pl.LazyFrame:
     """An array of objects, or an object in each line."""
-    with path.open("rb") as file:
-        is_packed = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if is_packed else path.open("rb") as file:
-        begin = file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if begin not in (b"[", b"{"):
-        raise UnreadableFile(
-            f"{path}: no JSON: give an array of objects, or an object in each line"
-        )
     try:
-        if begin == b"{" and not is_packed:
+        with path.open("rb") as file:
+            is_packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if is_packed else path.open("rb") as text:
+            head = text.read(1024)
+        begin = head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+        if begin == b"{" and not is_packed and not head.startswith(codecs.BOM_UTF8):
             rows = pl.scan_ndjson(path, infer_schema_length=None)
-            rows.collect_schema()
+            _refuse_nested(path, rows.collect_schema())
             return rows
-        content = gzip.decompress(path.read_bytes()) if is_packed else path.read_bytes()
-        content = content.removeprefix(b"\xef\xbb\xbf")
-        read = pl.read_json if begin == b"[" else pl.read_ndjson
-        return read(content, infer_schema_length=None).lazy()
-    except (pl.exceptions.PolarsError, EOFError, OSError) as error:
-        reason = str(error).splitlines()[0]
+        if begin not in (b"[", b"{"):
+            raise UnreadableFile(f"{path}: no JSON: {JSON_FORMS}")
+        return _read_json(path, is_packed=is_packed, is_array=begin == b"[")
+    except (pl.exceptions.PolarsError, EOFError, OSError, zlib.error) as error:
         raise UnreadableFile(
-            f"{path}: no JSON that can be read ({reason}); give an array of objects, or an object "
-            "in each line"
+            f"{path}: no JSON that can be read ({first_line(error)}); {JSON_FORMS}"
         ) from error
+
+
+def _read_json(path: Path, *, is_packed: bool, is_array: bool) -> pl.LazyFrame:
+    free = free_memory()
+    if free is not None and is_longer(path, free // JSON_GROWS):
+        raise TooLarge(
+            f"{path}: its rows need more than the {free / 1e9:,.1f} GB of memory that are free; "
+            "write it as Parquet, or as an object in each line that is not packed"
+        )
+    content = gzip.decompress(path.read_bytes()) if is_packed else path.read_bytes()
+    read = pl.read_json if is_array else pl.read_ndjson
+    rows = read(content.removeprefix(codecs.BOM_UTF8), infer_schema_length=None)
+    _refuse_nested(path, rows.schema)
+    return rows.lazy()
+
+
+def _refuse_nested(path: Path, schema: pl.Schema) -> None:
+    """Refuse one object that has the rows in it: of two arrays, it would not be known which."""
+    nested = [name for name, dtype in schema.items() if isinstance(dtype, pl.List)]
+    if len(schema) == 1 and nested:
+        raise UnreadableFile(
+            f"{path}: an object whose '{in_short(nested[0])}' may have the rows; give that array "
+            "by itself"
+        )
 
 
 # --- workbooks ------------------------------------------------------------------------------------
@@ -121,7 +147,8 @@ def open_workbook(path: Path, sheet: str | None, notes: list[str]) -> dict[str, 
                 f"{path}: reading workbooks needs fastexcel: pip install 'veracity[excel]'"
             ) from error
         except Exception as error:  # the reader has errors of its own, and no name for all
-            raise UnreadableFile(f"{path}: this workbook cannot be read ({error})") from error
+            reason = first_line(error)
+            raise UnreadableFile(f"{path}: this workbook cannot be read ({reason})") from error
         if sheet is not None and sheet not in sheets:
             there = ", ".join(f"'{name}'" for name in sheets)
             raise UnreadableFile(f"{path}: there is no sheet '{sheet}'; there are {there}")
@@ -138,10 +165,14 @@ def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: list[str]) -> pl.D
     header = filled[header_at([first[place] for place in filled])] if filled else 0
     if header > (filled[0] if filled else 0):
         notes.append(f"{path}, sheet {name}: what stands above the header is passed over")
-    return pl.read_excel(
+    rows: pl.DataFrame = pl.read_excel(
         path, sheet_name=name, read_options={"header_row": header}, infer_schema_length=None,
         drop_empty_rows=True,
     )  # fmt: skip
+    names = [cell.strip() for cell in first[header]] if first else []
+    if len(names) == rows.width:
+        rows.columns = distinct(names)
+    return rows
 
 
 @contextlib.contextmanager

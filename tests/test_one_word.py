@@ -1,0 +1,156 @@
+"""What a source says more than once: the newest, the weightiest, or what it says most often."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import veracity
+from veracity.cli import main
+from veracity.errors import BadValue, ParameterError, TooLarge
+
+ROWS = pl.DataFrame(
+    {
+        "source": ["a", "a", "a", "b"],
+        "entity": ["x"] * 4,
+        "value": ["old", "new", "old", "new"],
+        "weight": [0.2, 0.9, 0.3, 1.0],
+        "time": [1, 3, 2, 1],
+    }
+)
+
+
+def read(rows=ROWS, *parts, **options):
+    """The claims that count, and the notes."""
+    table = veracity.read_claims(rows, columns={part: part for part in parts}, **options)
+    return sorted(table.rows.rows()), table.notes
+
+
+def told(notes, words):
+    return [note for note in notes if words in note]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [1, 3, 2, 1],
+        ["1", "10", "9", "1"],
+        [date(2026, 1, 1), date(2026, 1, 3), date(2026, 1, 2), date(2026, 1, 1)],
+        ["2026-01-01", "2026-01-02 10:00:00", "2026-01-02T09:00:00Z", "2026-01-01"],
+        ["01.02.2026", "31.03.2026", "02.03.2026 7:05 PM", "01.02.2026"],
+        [
+            "2026-01-01 12:00+00:00",
+            "2026-01-01 12:00-02:00",
+            "2026-01-01 13:30+00:00",
+            "2026-01-01",
+        ],
+    ],
+)
+def test_the_newest_word_of_a_source_counts(times):
+    rows, notes = read(ROWS.with_columns(time=pl.Series(times)), "time")
+    assert rows == [("a", "x", "new"), ("b", "x", "new")]
+    assert told(notes, "2 claims are left out: the same source said something newer")
+
+
+def test_at_the_same_time_both_count():
+    rows, _ = read(ROWS.with_columns(time=pl.lit(1)), "time")
+    assert len(rows) == 4
+
+
+@pytest.mark.parametrize("times", [["01/02/2026"] * 4, ["now", "1", "2", "3"]])
+def test_times_that_are_not_plain_are_refused(times):
+    with pytest.raises(BadValue, match="it is not plain which time '"):
+        read(ROWS.with_columns(time=pl.Series(times)), "time")
+
+
+def test_what_weighs_most_counts():
+    rows, notes = read(ROWS, "weight")
+    assert rows == [("a", "x", "new"), ("b", "x", "new")]
+    assert told(notes, "1 value is left out: the same source named another with more weight")
+    with pytest.raises(BadValue, match=r"'-1\.0' is no weight"):
+        read(ROWS.with_columns(weight=pl.lit(-1.0)), "weight")
+
+
+def test_of_samples_the_most_frequent_counts():
+    rows, notes = read(samples=True)
+    assert rows == [("a", "x", "old"), ("b", "x", "new")]
+    assert told(notes, "1 value is left out")
+    rows, notes = read(ROWS[[0, 1, 3]], samples=True)
+    assert len(rows) == 3
+    assert told(notes, "1 value weighs as much as another")
+
+
+def test_the_order_of_rows_is_of_no_account():
+    many = pl.concat([ROWS.with_columns(weight=pl.lit(w)) for w in (0.1, 0.2, 0.3, 0.7)])
+    assert read(many, "weight") == read(many.reverse(), "weight")
+
+
+def test_of_numbers_the_weighted_mean_counts():
+    rows = ROWS.with_columns(value=pl.Series([1.0, 4.0, 1.0, 2.0]), weight=pl.Series([1, 2, 1, 1]))
+    found, notes = read(rows, "weight", kind="numeric")
+    assert found == [("a", "x", 2.5), ("b", "x", 2.0)]
+    assert told(notes, "2 more samples of a source on an item: their weighted mean counts")
+
+
+def test_values_are_normalised_before_they_are_counted():
+    rows = ROWS.with_columns(value=pl.Series(["7:05 PM", "19:06", "19:05", "19:06"]))
+    found, _ = read(rows, samples=True, normalise=True)
+    assert found[0] == ("a", "x", "19:05")
+
+
+def test_rows_of_wide_tables_have_a_time():
+    wide = pl.DataFrame(
+        {"site": ["a", "a", "b"], "flight": ["x"] * 3, "gate": ["1", "2", "2"],
+         "departs": ["7", None, "8"], "seen": [1, 2, 1]}
+    )  # fmt: skip
+    table = veracity.read_claims(wide, columns={"entity": "flight", "time": "seen"})
+    assert ("a", "x", "gate", "1") not in table.rows.rows()
+    assert ("a", "x", "departs", "7") in table.rows.rows()
+
+
+def test_several_true_values_have_no_one_word():
+    with pytest.raises(ParameterError, match="not for multiple claims"):
+        read(samples=True, kind="multiple")
+
+
+def test_too_many_rows_are_refused(monkeypatch):
+    monkeypatch.setattr("veracity.claims.read.fits", lambda rows, memory: False)
+    with pytest.raises(TooLarge, match="all 4 rows have to be in memory"):
+        veracity.discover(ROWS, samples=True)
+
+
+# --- never in silence -----------------------------------------------------------------------------
+
+
+def test_columns_that_may_carry_weight_are_told():
+    rows = ROWS.rename({"weight": "confidence", "time": "Created at"})
+    notes = veracity.discover(rows, "majority-vote").notes
+    assert told(notes, "column 'confidence' is not read; with --columns weight=confidence")
+    assert told(notes, "column 'Created at' is not read; with --columns 'time=Created at'")
+
+
+def test_what_a_source_says_twice_is_told():
+    notes = veracity.discover(ROWS, "majority-vote").notes
+    assert told(notes, "1 row says what the same source says in another: it counts once")
+    assert told(notes, "1 more value is named by a source that names another of the same item")
+    notes = veracity.discover(ROWS, "majority-vote", kind="multiple").notes
+    assert not told(notes, "more value")
+
+
+def test_empty_attributes_are_told(tmp_path):
+    text = "source,entity,attribute,value\na,x,gate,1\na,x,,2\nb,x,gate,1\n"
+    (tmp_path / "claims.csv").write_text(text)
+    notes = veracity.discover(tmp_path / "claims.csv", "majority-vote").notes
+    assert told(notes, "1 row names no attribute")
+
+
+def test_the_command_line_says_the_same(tmp_path):
+    ROWS.write_csv(tmp_path / "claims.csv")
+    arguments = ["discover", str(tmp_path / "claims.csv"), "--algorithm", "majority-vote", "--json"]
+    run = CliRunner().invoke(main, [*arguments, "--columns", "time=time"])
+    assert '"claims": 2' in run.stdout
+    run = CliRunner().invoke(main, [*arguments, "--samples"])
+    assert '"claims": 2' in run.stdout
