@@ -65,7 +65,10 @@ READERS = {
 @pytest.mark.parametrize("ending", READERS)
 def test_out_writes_the_truths_as_its_ending_says_in_the_users_own_columns(ending):
     file = f"truths.{ending}"
-    assert f"written to {file}: the truths" in run("discover", "labels.csv", "--out", file)
+    output = run("discover", "labels.csv", "--out", file)
+    assert f"written to {file}: the truths" in output
+    assert "┃ task ┃ label ┃ plausibility" in output
+    assert "┃ worker ┃" in output
     table = READERS[ending](file)
     assert table.columns[:3] == ["task", "label", "plausibility"]
     assert table.select("task", "label").rows() == [("t1", "=1+1"), ("t2", "-5")]
@@ -96,7 +99,10 @@ def test_existing_files_stay_unless_forced_and_what_is_read_always_stays(folder)
     assert (folder / "mine.csv").read_text().startswith("task,label")
     for option in ("--out", "--records"):
         output = run("discover", "labels.csv", option, "labels.csv", "--force", code=1)
-        assert "is what is read, and stays" in output
+        assert "among what is read; choose another place" in output
+    for read in (".", "*.csv"):
+        arguments = ["--out", "labels.csv", "--force"]
+        assert "among what is read" in run("discover", read, *arguments, code=1)
     assert (folder / "labels.csv").read_text() == LABELS
 
 

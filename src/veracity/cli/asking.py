@@ -34,9 +34,11 @@ def ask(run: Path, budget: int, as_json: bool) -> None:
     from veracity.result import load
     from veracity.show.terminal import print_json, show_table
 
-    questions = questions_of(load(run), budget)
+    result = load(run)
+    questions = questions_of(result, budget)
     if as_json:
         print_json({"questions": questions.to_dicts()})
         return
     shown = questions.drop("gain").with_columns(pl.col("values").list.join(" | "))
-    show_table("questions, those first whose answer helps most", shown, len(shown))
+    title = "questions, those first whose answer helps most"
+    show_table(title, shown, len(shown), result.run)

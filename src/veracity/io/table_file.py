@@ -6,6 +6,7 @@ written so that it does not: see `guarded`.
 
 from __future__ import annotations
 
+import glob
 import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -65,8 +66,8 @@ def check_table_file(target: Path, *, force: bool, inputs: Iterable[object] = ()
         raise OutputError(f"{target}: its ending is none of {', '.join(ENDINGS)}")
     if target.is_dir():
         raise OutputError(f"{target} is a folder; name a file in it, or another one")
-    if target.exists() and any(_is_same(target, given) for given in inputs):
-        raise OutputError(f"{target} is what is read, and stays; choose another name")
+    if any(_is_read(target, given) for given in inputs):
+        raise OutputError(f"{target} is, or would be, among what is read; choose another place")
     if target.exists() and not force:
         raise OutputError(f"{target} exists; choose another name, or --force to replace it")
     if not target.absolute().parent.is_dir():
@@ -75,10 +76,17 @@ def check_table_file(target: Path, *, force: bool, inputs: Iterable[object] = ()
         _excel()
 
 
-def _is_same(target: Path, given: object) -> bool:
+def _is_read(target: Path, given: object) -> bool:
+    """Whether a file is among those that are read: the file itself, or one in a folder or glob."""
+    if not isinstance(given, str | Path):
+        return False
     try:
-        return isinstance(given, str | Path) and target.samefile(given)
-    except (OSError, ValueError):  # an address of a database, a glob
+        if Path(given).is_dir():
+            return target.resolve().is_relative_to(Path(given).resolve())
+        is_glob = glob.has_magic(str(given))
+        files = glob.glob(str(given)) if is_glob else [given]  # noqa: PTH207 - may be absolute
+        return target.exists() and any(target.samefile(file) for file in files)
+    except (OSError, ValueError):  # an address of a database
         return False
 
 

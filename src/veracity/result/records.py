@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,7 +15,7 @@ from veracity.naming import as_text
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["in_own_names", "records_of"]
+__all__ = ["in_own_names", "own_names", "records_of"]
 
 MOST_ATTRIBUTES = 10_000
 """A table with more columns than these serves nobody."""
@@ -24,23 +24,28 @@ MOST_ATTRIBUTES = 10_000
 def in_own_names(table: pl.DataFrame, columns: Mapping[str, str], kind: Kind) -> pl.DataFrame:
     """A table with the columns of the claims as the user calls them.
 
-    A column of ours that has the name of one of the user's gets a number.
-
     >>> truths = pl.DataFrame({"entity": ["x"], "value": ["1"], "claims": [3]})
     >>> in_own_names(truths, {"entity": "task", "value": "claims"}, "categorical").columns
     ['task', 'claims', 'claims_2']
     """
+    return table.rename(own_names(table.columns, columns, kind))
+
+
+def own_names(names: Sequence[str], columns: Mapping[str, str], kind: Kind) -> dict[str, str]:
+    """What the user calls each of some columns.
+
+    A column of ours that has the name of one of the user's gets a number.
+    """
     own = dict(columns)
     if kind == "binary" and "claim" in own:
         own["value"] = own.pop("claim")  # what is claimed of a fact is its value
-    named = [name for name in table.columns if name in own]
-    taken = {own[name] for name in named}
-    names = {name: own[name] for name in named}
-    for name in table.columns:
-        if name not in names:
-            names[name] = _free(name, taken)
-            taken.add(names[name])
-    return table.rename(names)
+    called = {name: own[name] for name in names if name in own}
+    taken = set(called.values())
+    for name in names:
+        if name not in called:
+            called[name] = _free(name, taken)
+            taken.add(called[name])
+    return called
 
 
 def _free(name: str, taken: Iterable[str]) -> str:

@@ -25,6 +25,8 @@ from veracity.printing import in_short, unfiltered
 from veracity.progress import Progress
 from veracity.result import Result
 from veracity.result.intervals import LEVEL
+from veracity.result.records import own_names
+from veracity.result.run import Run
 
 if TYPE_CHECKING:  # a command loads what it shows itself, and nothing that others show
     from veracity.inspect.checking import Health
@@ -78,9 +80,10 @@ def show_result(result: Result) -> None:
     click.echo(repr(result))
     short, sources = result.in_short, result.tables.sources
     title = "truths, the closest calls first" if "margin" in short.closest.columns else "truths"
-    show_table(title, short.closest, short.n_truths)
+    show_table(title, short.closest, short.n_truths, result.run)
     most = sources.sort("claims", descending=True, maintain_order=True)
-    show_table("sources, those with most claims first", _with_interval(most.head(12)), len(sources))
+    title = "sources, those with most claims first"
+    show_table(title, _with_interval(most.head(12)), len(sources), result.run)
     if result.tables.changes is not None:
         _show_changes(result.tables.changes)
 
@@ -177,11 +180,14 @@ def show_difference(difference: Difference) -> None:
     show_table("sources, those that moved most first", sources.head(12), len(sources))
 
 
-def show_table(title: str, table: pl.DataFrame, n_rows: int) -> None:
-    """Print some rows of a table, and of how many they are."""
+def show_table(title: str, table: pl.DataFrame, n_rows: int, run: Run | None = None) -> None:
+    """Print some rows of a table, and of how many they are; columns are called as in the claims."""
     shown = Table(title=title if n_rows == len(table) else f"{title} ({len(table)} of {n_rows:,})")
+    called = {} if run is None else own_names(table.columns, run.input.columns, run.kind)
     for name, dtype in table.schema.items():
-        shown.add_column(name.replace("_", " "), justify="right" if dtype.is_numeric() else "left")
+        own = called.get(name, name)
+        header = name.replace("_", " ") if own == name else Text(in_short(own))
+        shown.add_column(header, justify="right" if dtype.is_numeric() else "left")
     for row in _with_text(table).iter_rows(named=True):
         cells = (_named(cell) if name in NAMES else _measured(cell) for name, cell in row.items())
         shown.add_row(*map(Text, cells))
