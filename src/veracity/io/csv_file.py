@@ -288,7 +288,7 @@ def _wrong_encoding(path: Path, codec: str, error: UnicodeError) -> WrongEncodin
 def _line_of_wrong_byte(path: Path, codec: str) -> int:
     decoder = codecs.getincrementaldecoder(codec)()
     line = 1
-    failures = (UnicodeDecodeError, EOFError, OSError, zlib.error)  # it may be damaged, too
+    failures = (UnicodeError, EOFError, OSError, zlib.error)  # it may be damaged, too
     with contextlib.suppress(*failures), _unpacked(path) as file:
         for raw in file:
             line += decoder.decode(raw).count("\n")
