@@ -167,7 +167,7 @@ def test_a_file_with_nothing_in_it_is_empty(read, content):
         (PLAIN.encode("utf-16")[:-1], "utf-8", "line 3: byte 0x0a is no utf-16 text"),
         (PLAIN.encode("utf-16-le"), "utf-8", "byte 0x00 .*--encoding utf-16-le"),
         (PLAIN.encode("utf-16-le"), "utf-16", "no utf-16 text .*BOM"),
-        (b"source,entity,value\n" + b"\xdc" * 40_000, "utf-16", "--encoding utf-16-le"),
+        (b"a,\n" + bytes(1) + b"\x00\xdc" * 2, "utf-16", "line 1: byte 0x00 is no utf-16 text"),
         (packed((HEADER + "a,x,да\n").encode("cp1251")), "utf-8", "line 2: byte 0xe4"),
     ],
 )

@@ -68,6 +68,12 @@ class Copying(NamedTuple):
     different: FloatArray
     shared_true: FloatArray
 
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, counts that are not of the pairs."""
+        shape = self.pairs.source.shape
+        if any(of.shape != shape for of in (self.n_shared, self.different, self.shared_true)):
+            raise ValueError("what was learned of pairs is not of the pairs")
+
 
 @dataclass(frozen=True, kw_only=True)
 class AccuCopy(Algorithm[Copying]):

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_rows", "from_arrays", "grown", "to_arrays"]
+__all__ = ["check_state", "from_arrays", "grown", "to_arrays"]
 
 State = TypeVar("State")
 
@@ -37,15 +37,32 @@ def grown(state: State, n_sources: int) -> State:
     return type(state)(**fields)
 
 
-def check_rows(state: object, n_sources: int) -> None:
-    """Refuse, with a `ValueError`, a state of another number of sources."""
+def check_state(state: object, at_start: object, n_sources: int) -> None:
+    """Refuse, with a `ValueError`, a state that cannot be one to which `at_start` became."""
     if not _is_named_tuple(type(state)):
         return
     for name, hint in _hints(type(state)).items():  # type: ignore[arg-type]
         value, marks = getattr(state, name), getattr(hint, "__metadata__", ())
+        like = getattr(at_start, name) if type(at_start) is type(state) else None
+        if isinstance(value, np.ndarray):
+            _check_array(name, value, like)
+        elif isinstance(value, float) and np.isnan(value):
+            raise ValueError(f"'{name}' of what was learned is no number")
         if marks and marks[0] == "source" and len(value) != n_sources:
             raise ValueError(f"what was learned is of {len(value):,} sources, not {n_sources:,}")
-        check_rows(value, n_sources)
+        check_state(value, like, n_sources)
+    if hasattr(state, "check"):
+        state.check(n_sources)
+
+
+def _check_array(name: str, array: NDArray[Any], like: object) -> None:
+    """Refuse an array of another sort than the one it came from, or with what is no number."""
+    if array.dtype.kind not in "fiub" or np.isnan(array).any():
+        raise ValueError(f"'{name}' of what was learned has what is no number")
+    if not isinstance(like, np.ndarray) or not like.size:  # what was empty may have been filled
+        return
+    if (array.shape, array.dtype) != (like.shape, like.dtype):
+        raise ValueError(f"'{name}' of what was learned has another shape")
 
 
 def _with_rows(array: NDArray[Any], n_rows: int, fill: float | None) -> NDArray[Any]:

@@ -123,6 +123,15 @@ class Dependence(NamedTuple):
             n_values=2.0,
         )
 
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, slots that are not those of the tables."""
+        n_slots = len(self.accuracy)
+        tables = (self.copied, self.both, self.same, self.same_true, self.coverage, self.excess)
+        is_sound = self.stride >= 1 and int(self.slot_of_source.max(initial=-1)) < n_slots
+        is_sound &= bool((self.slot_of_source >= -1.0).all())
+        if not is_sound or any(table.shape != (n_slots, n_slots) for table in tables):
+            raise ValueError("what was learned of pairs is not of the sources")
+
     @property
     def slots(self) -> IntArray:
         """The slot of each source, as kernels want it."""

@@ -73,6 +73,12 @@ class Pairs(NamedTuple):
     source: IntArray
     other: IntArray
 
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, pairs of sources that are not there."""
+        both = np.stack([self.source, self.other]) if len(self.source) == len(self.other) else None
+        if both is None or (both.size and (both.min() < 0 or both.max() >= n_sources)):
+            raise ValueError("what was learned of pairs is not of the sources")
+
 
 class Links(NamedTuple):
     """The claims of a block in which both of a pair name the same value.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["merged", "padded"]
+__all__ = ["can_merge", "merged", "padded"]
 
 
 def merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - a tally: numbers, arrays, tuples of them
@@ -28,6 +28,21 @@ def merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - a tally: numbers, arr
         shape = tuple(map(max, one.shape, other.shape))
         return padded(one, shape) + padded(other, shape)
     return one + other
+
+
+def can_merge(kept: Any, total: Any) -> bool:  # noqa: ANN401 - tallies
+    """Whether a tally that was kept can be one of what this one is of, or of a part of it."""
+    if kept is None or total is None:
+        return True
+    if isinstance(total, tuple):
+        is_tuple = isinstance(kept, tuple) and len(kept) == len(total)
+        if not is_tuple or type(total).__add__ is not tuple.__add__:
+            return is_tuple
+        return all(map(can_merge, kept, total))
+    if isinstance(total, np.ndarray):
+        is_array = isinstance(kept, np.ndarray) and kept.ndim == total.ndim
+        return is_array and all(map(int.__le__, kept.shape, total.shape))
+    return isinstance(kept, int | float)
 
 
 def padded(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -12,11 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
-from veracity.algorithms.state import check_rows, from_arrays, to_arrays
+from veracity.algorithms.state import check_state, from_arrays, to_arrays
 from veracity.claims.block import Names
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Counted
-from veracity.fit.loop import Kept, Totals
+from veracity.claims.survey import Counted, Largest, Survey
+from veracity.fit.loop import Kept, Totals, prior_rates
 from veracity.printing import counted
 
 if TYPE_CHECKING:
@@ -153,16 +153,18 @@ class Fitted:
             if name.startswith("state/")
         }
         state = from_arrays(algorithm.state_type, of_state, labels=names.labels)
-        check_rows(state, names.n_sources)
+        counted = _counted(_restored("counted", arrays), names.n_sources)
+        survey = Survey(kind, names, counted)
+        check_state(state, algorithm.start(survey, prior_rates(algorithm, survey)), names.n_sources)
         phases = {name.split("/")[1] for name in arrays if name.startswith("totals/")}
         return cls(
             algorithm=algorithm,
             state=state,
             names=names,
             kind=kind,
-            counted=_restored("counted", arrays),
+            counted=counted,
             totals={phase: _restored(f"totals/{phase}", arrays) for phase in sorted(phases)},
-            rounds=int(arrays["rounds"]),
+            rounds=_count(arrays["rounds"]),
             normalisation=normalisation,
         )
 
@@ -177,9 +179,40 @@ def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:  #
         arrays[path] = np.asarray(value)
 
 
+def _count(value: Any) -> int:  # noqa: ANN401 - whatever was in a file
+    if not np.issubdtype(np.asarray(value).dtype, np.integer) or np.ndim(value) or value < 0:
+        raise ValueError("what was learned counts what cannot be counted")
+    return int(value)
+
+
+def _counted(told: Any, n_sources: int) -> Counted:  # noqa: ANN401 - whatever was in a file
+    """What was counted; a `ValueError` if it cannot be of so many sources."""
+    if not isinstance(told, tuple) or len(told) != len(Counted._fields):
+        raise ValueError("what was learned lacks what was counted")
+    own: dict[str, Any] = dict(zip(Counted._fields, told, strict=True))
+    for name, value in own.items():
+        if name == "largest_item":
+            own[name] = Largest(value)
+        elif name.endswith("_of_source"):
+            _check_counts(value, (n_sources, 4) if name.startswith("known") else (n_sources,))
+        else:
+            own[name] = _count(value)
+    return Counted(**own)
+
+
+def _check_counts(value: Any, shape: tuple[int, ...]) -> None:  # noqa: ANN401 - as above
+    is_sound = isinstance(value, np.ndarray) and value.shape == shape and value.dtype.kind == "f"
+    if not is_sound or not np.isfinite(value).all():
+        raise ValueError("what was counted is not of the sources")
+
+
 def _restored(path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:  # noqa: ANN401
     if f"{path}/n" in arrays:
-        n = int(arrays[f"{path}/n"])
+        n = _count(arrays[f"{path}/n"])
+        if n > len(arrays):
+            raise ValueError(f"what was learned lacks parts of '{path}'")
         return tuple(_restored(f"{path}/{number}", arrays) for number in range(n))
     array = arrays.get(path)
+    if array is not None and (array.dtype.kind not in "fiub" or np.isnan(array).any()):
+        raise ValueError(f"'{path}' of what was learned has what is no number")
     return array.item() if array is not None and array.ndim == 0 else array

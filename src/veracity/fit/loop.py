@@ -15,8 +15,8 @@ from veracity.algorithms.prior import PriorRates
 from veracity.claims.block import Block, Names
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Survey, counted
-from veracity.engines import Held, merged
-from veracity.errors import NotConverged
+from veracity.engines import Held, can_merge, merged
+from veracity.errors import InputError, NotConverged
 from veracity.naming import as_text
 from veracity.progress import Progress, say_nothing
 
@@ -134,7 +134,7 @@ class _Run:
         return state
 
     def _steps(self, phase: Phase[Any], state: Any, turn: Turn) -> Any:  # noqa: ANN401
-        kept = self.kept_totals.get(phase.name, ())
+        kept = self.kept_totals.get(phase.name) or ()
         totals: list[Any] = []
         for number, step in enumerate(phase.steps):
             if isinstance(step, Walk):
@@ -143,7 +143,7 @@ class _Run:
                 totals.append(None)
                 continue
             before = kept[number] if number < len(kept) else None
-            total = merged(self.held.sweep(step.look, state, turn), before)
+            total = _together(self.held.sweep(step.look, state, turn), before)
             totals.append(total)
             state = step.learn(state, total)
         self.totals[phase.name] = tuple(totals)
@@ -154,6 +154,15 @@ class _Run:
         self.trace.append(
             {"round": len(self.trace) + 1, "change": told, "seconds": round(seconds, 6)}
         )
+
+
+def _together(total: Any, kept: Any) -> Any:  # noqa: ANN401 - tallies
+    """A tally with what was kept of earlier claims, which may come from a file."""
+    if can_merge(kept, total):
+        return merged(total, kept)
+    raise InputError(
+        "what was kept of earlier claims does not fit the algorithm; discover them again"
+    )
 
 
 def not_converged(algorithm: Algorithm[Any], trace: list[dict[str, float | None]]) -> str:

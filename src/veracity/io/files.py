@@ -65,6 +65,9 @@ TABLE_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES, *OTHER_SUFFIXES)
 
 NAME_SUFFIXES = sorted((*TABLE_SUFFIXES, *JSON_SUFFIXES), key=len, reverse=True)
 
+COPIES_OF_TEXT = 3
+"""How often the text of a file is in memory while it is read at once: unpacked, cut, as a table."""
+
 LARGE_TEXT = 2_000_000_000
 """From so many bytes on, text is read in portions, where it is plain enough for that."""
 
@@ -230,7 +233,7 @@ def open_file(path: Path, encoding: str, notes: list[str] | None = None) -> pl.L
         if portions is not None:
             return portions
     free = free_memory()
-    if free is not None and is_longer(path, free):
+    if free is not None and is_longer(path, free // COPIES_OF_TEXT):
         raise TooLarge(
             f"{path}: its rows need more than the {free / 1e9:,.1f} GB of memory that are free; "
             "write it as Parquet or plain UTF-8 text first"

@@ -95,8 +95,8 @@ def check_tables(tables: Tables, kind: Kind) -> None:
         _check_columns("copies", tables.copies, COPIES)
         for name in ("source", "original"):
             _require(name in tables.copies.columns, f"copies.parquet lacks '{name}'")
-            own = tables.copies[name]
-            is_known = own.dtype == sources["source"].dtype and own.is_in(sources["source"]).all()
+            own, named = tables.copies[name], sources["source"]
+            is_known = own.dtype == named.dtype and own.is_in(named.implode()).all()
             _require(bool(is_known), "copies.parquet tells of sources that are not there")
     if tables.changes is not None:
         wanted = {"before": pl.String, "after": pl.String, "claims": None}

@@ -345,6 +345,11 @@ def _as_json(reading: Reading) -> dict[str, Any]:
 
 def _from_json(told: Mapping[str, Any]) -> Reading:
     near = told.get("near")
+    for name, value in told.items():
+        if not isinstance(value, bool if READING_SCHEMA[name] == pl.Boolean else str | None):
+            raise ValueError(f"'{name}' of how values are read is {value!r}")
+    if told["kind"] not in VALUE_KINDS or told.get("decimal_sign", ".") not in (".", ","):
+        raise ValueError(f"there are no values of the kind {told['kind']!r}")
     return Reading(**{**told, "near": None if near is None else date.fromisoformat(near)})
 
 
