@@ -68,8 +68,8 @@ SKIPPED = ("dawid-skene",)
 """A confusion matrix for ten thousand labels fits no memory."""
 
 
-def crowd_kit(path: str) -> dict[str, float]:
-    """Seconds and accuracy from a frame in memory: crowd-kit's OneCoinDawidSkene, and LTD-RBM."""
+def crowd_kit(path: str) -> dict[str, dict]:
+    """Seconds and accuracy from a frame in memory: crowd-kit's OneCoinDawidSkene, and ours."""
     import polars as pl
     from crowdkit.aggregation import OneCoinDawidSkene
 
@@ -79,9 +79,7 @@ def crowd_kit(path: str) -> dict[str, float]:
     claims = claims.select("source", entity=pl.concat_str("entity", "attribute"), value="value")
     truth = pl.read_parquet(Path(path).with_suffix(".truth"))
     truth = truth.select(entity=pl.concat_str("entity", "attribute"), true="value")
-    veracity.discover(claims.head(WARM), "ltd-rbm")  # loads what is compiled
     frame = claims.rename({"source": "worker", "entity": "task", "value": "label"}).to_pandas()
-    ours, seconds = timed(lambda: veracity.discover(claims, "ltd-rbm"))
     theirs, their_seconds = timed(lambda: OneCoinDawidSkene(n_iter=10).fit_predict(frame))
     their_truths = pl.DataFrame({"entity": list(theirs.index), "value": list(theirs)})
 
@@ -92,23 +90,26 @@ def crowd_kit(path: str) -> dict[str, float]:
             .item()
         )
 
-    return {
-        "ours": seconds,
-        "theirs": their_seconds,
-        "our_accuracy": accuracy(ours.truths),
-        "their_accuracy": accuracy(their_truths),
-    }
+    found = {}
+    for name, algorithm in (("LTD-RBM", "ltd-rbm"), ("the default", None)):
+        veracity.discover(claims.head(WARM), algorithm)  # loads what is compiled
+        ours, seconds = timed(lambda a=algorithm: veracity.discover(claims, a))
+        found[name] = {"cpu": seconds, "accuracy": accuracy(ours.truths)}
+    return {"ours": found, "theirs": {"cpu": their_seconds, "accuracy": accuracy(their_truths)}}
 
 
 def in_memory(path: str) -> dict[str, float]:
-    """Seconds of LTD-RBM from a frame in memory."""
+    """Seconds from a frame in memory, by algorithm."""
     import polars as pl
 
     import veracity
 
-    claims = pl.read_csv(path, infer_schema=False)
-    veracity.discover(claims.head(WARM), "ltd-rbm")  # loads what is compiled
-    return {"ours": timed(lambda: veracity.discover(claims, "ltd-rbm"))[1]}
+    claims, found = pl.read_csv(path, infer_schema=False), {}
+    algorithms = {"LTD-RBM": "ltd-rbm", "TruthFinder": "truth-finder", "the default": None}
+    for name, algorithm in algorithms.items():
+        veracity.discover(claims.head(WARM), algorithm)  # loads what is compiled
+        found[name] = timed(lambda a=algorithm: veracity.discover(claims, a))[1]
+    return found
 
 
 def truthdiscovery(path: str) -> dict[str, float]:
