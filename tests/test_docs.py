@@ -104,10 +104,19 @@ def test_page_does_what_it_shows(page, tmp_path, monkeypatch):
                 run_console(block)
 
 
+def places_of(page: Path) -> set[str]:
+    """What the headings of a page are linked by."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_of_page_lead_to_files(page):
     for link in LINK.findall(page.read_text(encoding="utf-8")):
-        assert (page.parent / link).is_file(), link
+        name, _, place = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.is_file(), link
+        assert not place or place in places_of(target), link
 
 
 @pytest.mark.parametrize("name", veracity.__all__)
