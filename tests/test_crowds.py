@@ -80,7 +80,8 @@ def test_where_nobody_can_differ_there_is_no_alpha():
         veracity.agreement(labels({"a": "12"}), kind="numeric")
 
 
-def test_a_profile_tells_alpha():
+def test_a_profile_and_a_check_tell_alpha():
+    assert veracity.check(labels()).alpha == veracity.agreement(labels()).alpha
     assert veracity.profile(labels()).alpha == veracity.agreement(labels()).alpha
     assert ", alpha 0." in repr(veracity.profile(labels()))
 

@@ -75,8 +75,8 @@ def _needed(result: Result, *, plausibility: bool) -> pl.DataFrame:
     wanted = ["entity", "attribute", "fact", "value", *([sureness] if plausibility else [])]
     schema = table.schema
     needed = [name for name in wanted if name in schema]
-    if isinstance(table, PieceTable):
-        return table.changed(lambda piece: piece.select(needed)).collect()
+    if isinstance(table, PieceTable):  # its pieces are in the order of hashes
+        return table.changed(lambda piece: piece.select(needed)).collect().sort(needed[0])
     return table.select(needed)  # type: ignore[no-any-return]
 
 
