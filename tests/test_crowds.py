@@ -143,6 +143,15 @@ def test_probabilities_have_one_row_per_item_and_one_column_per_label():
     assert of_numbers.columns == ["task", "1", "2", "3"]
 
 
+def test_labels_may_have_the_names_of_columns():
+    said = {"a": ["task", "value", "entity"], "b": ["task", "value", "value"]}
+    rows = [(w, f"t{i}", x) for w, line in said.items() for i, x in enumerate(line)]
+    claims = pl.DataFrame(rows, schema=NAMES, orient="row")
+    table = veracity.discover(claims, "majority-vote").probabilities
+    assert table.columns == ["task", "entity", "task_2", "value"]
+    assert table.row(2) == ("t2", 0.5, 0.0, 0.5)
+
+
 def test_the_hardest_items_come_first():
     hardest = veracity.discover(labels(), "majority-vote").difficulty
     assert hardest["entity"].to_list()[:2] == ["t3", "t0"]
