@@ -80,7 +80,8 @@ def test_where_nobody_can_differ_there_is_no_alpha():
         veracity.agreement(labels({"a": "12"}), kind="numeric")
 
 
-def test_a_profile_tells_alpha():
+def test_a_profile_and_a_check_tell_alpha():
+    assert veracity.check(labels()).alpha == veracity.agreement(labels()).alpha
     assert veracity.profile(labels()).alpha == veracity.agreement(labels()).alpha
     assert ", alpha 0." in repr(veracity.profile(labels()))
 
@@ -140,6 +141,15 @@ def test_probabilities_have_one_row_per_item_and_one_column_per_label():
     numbers = labels().with_columns(label=pl.col("label").replace_strict({"a": 1, "b": 2, "c": 3}))
     of_numbers = veracity.discover(numbers, "majority-vote").probabilities
     assert of_numbers.columns == ["task", "1", "2", "3"]
+
+
+def test_labels_may_have_the_names_of_columns():
+    said = {"a": ["task", "value", "entity"], "b": ["task", "value", "value"]}
+    rows = [(w, f"t{i}", x) for w, line in said.items() for i, x in enumerate(line)]
+    claims = pl.DataFrame(rows, schema=NAMES, orient="row")
+    table = veracity.discover(claims, "majority-vote").probabilities
+    assert table.columns == ["task", "entity", "task_2", "value"]
+    assert table.row(2) == ("t2", 0.5, 0.0, 0.5)
 
 
 def test_the_hardest_items_come_first():

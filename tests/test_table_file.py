@@ -157,6 +157,14 @@ def test_records_have_one_row_per_entity_and_one_column_per_attribute():
     ]  # fmt: skip
 
 
+def test_attributes_may_have_any_name():
+    rows = [("s", "x", name, "1") for name in ("entity", "value", "number", "flight", "")]
+    claims = pl.DataFrame(rows, schema=["source", "flight", "attribute", "value"], orient="row")
+    records = veracity.discover(claims, columns={"entity": "flight"}).records()
+    assert records.columns == ["flight", "value", "entity_2", "flight_2", "number", "value_2"]
+    assert records.rows() == [("x", *"11111")]
+
+
 def test_records_of_claims_without_attributes_can_be_joined_with_the_users_own_table():
     labels = pl.read_csv("labels.csv").to_pandas()
     records = veracity.discover(labels).records()

@@ -79,6 +79,7 @@ def check(path: str, known: str | None, as_json: bool, **options: Any) -> None: 
     if as_json:
         differs = health.against_vote
         told = None if differs is None else differs.to_dict()
-        print_json({"warnings": health.to_dicts(), "against_vote": told})
+        warnings = health.to_dicts()
+        print_json({"warnings": warnings, "against_vote": told, "alpha": health.alpha})
         return
     show_health(health)

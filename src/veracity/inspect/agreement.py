@@ -20,7 +20,7 @@ from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
 from veracity.result import Result
 
-__all__ = ["Agreement", "agreement", "agreement_of"]
+__all__ = ["Agreement", "agreement", "agreement_of", "alpha_of"]
 
 MOST_CELLS = 100_000_000
 """Different values, times attributes, beyond which they are not counted."""
@@ -106,7 +106,7 @@ def agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:  # 
         raise ParameterError(f"agreement is of labels, not for {encoded.kind} claims")
     n_attributes = max(len(encoded.names.attributes), 1)
     n_labels = 2 if encoded.kind == "binary" else len(encoded.names.labels)
-    if encoded.names.n_open or n_labels * n_attributes > MOST_CELLS:
+    if _are_too_many(encoded):
         raise ParameterError("agreement: there are too many different values to be compared")
     looks = (_Counts.of(block, encoded.kind, (n_attributes, n_labels)) for block in encoded.blocks)
     counts = functools.reduce(operator.add, looks)
@@ -118,6 +118,18 @@ def agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:  # 
         table = names.hstack(pl.DataFrame([_measured([row]) for row in rows]))
         table = hand_back(table.filter(pl.col("items") > 0).sort("attribute"), frame_kind)
     return Agreement(**whole, by_attribute=table)
+
+
+def alpha_of(encoded: Encoded) -> float | None:
+    """Krippendorff's alpha, where values can be compared."""
+    if encoded.kind not in ("categorical", "binary") or _are_too_many(encoded):
+        return None
+    return agreement_of(encoded).alpha
+
+
+def _are_too_many(encoded: Encoded) -> bool:
+    names = encoded.names
+    return bool(names.n_open) or len(names.labels) * max(len(names.attributes), 1) > MOST_CELLS
 
 
 class _Counts(NamedTuple):

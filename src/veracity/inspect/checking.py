@@ -19,6 +19,7 @@ from veracity.doubts import AgainstVote, Effort, find_doubts
 from veracity.engines import Local
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
+from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.printing import counted, printable
 from veracity.progress import Progress, say_nothing, shows_progress
@@ -49,6 +50,8 @@ class Health:
         The ten items to look up first, as `Result.questions` names them.
     claims, sources, items
         How many there are.
+    alpha
+        Krippendorff's alpha: how far sources agree beyond chance. See `agreement`.
     """
 
     warnings: tuple[DataWarning, ...]
@@ -58,6 +61,7 @@ class Health:
     sources: int
     items: int
     frame_kind: FrameKind = "polars"
+    alpha: float | None = None
 
     @property
     def is_healthy(self) -> bool:
@@ -183,6 +187,7 @@ def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
         sources=encoded.names.n_sources,
         items=encoded.n_items,
         frame_kind=frame_kind,
+        alpha=alpha_of(encoded),
     )
 
 

@@ -226,7 +226,12 @@ def _reasons(changed: pl.DataFrame, before: _Run, after: _Run, moved: pl.DataFra
     known = [said.group_by(keys).agg(pl.col("known").any()) for said in (was, now)]
     on: dict[str, Any] = {"on": keys, "how": "left", "nulls_equal": True}
     table = changed.join(known[0], **on).join(known[1], suffix="_after", **on)
-    come, gone = _without(now, was, keys), _without(was, now, keys)
+    come, gone = (
+        _without(some, others, keys).join(
+            changed.select(*keys, wanted=pl.col(told).cast(pl.String)), **on
+        )
+        for some, others, told in ((now, was, "after"), (was, now, "before"))
+    )
     table = table.join(_listed(come, keys, ("new claim", "new claims"), "says"), **on)
     gone = _listed(gone, keys, ("claim gone", "claims gone"), "said")
     table = table.join(gone, suffix="_gone", **on)
@@ -250,7 +255,9 @@ def _listed(
     claims: pl.DataFrame, keys: list[str], what: tuple[str, str], verb: str
 ) -> pl.DataFrame:
     """The claims on each item in words, e.g. ``2 new claims: tower says D3, orbit says D3``."""
-    ordered = claims.sort("source", "value").with_columns(pl.col("value").cast(pl.String))
+    text = claims.with_columns(pl.col("value").cast(pl.String))
+    is_other = pl.col("value").ne_missing(pl.col("wanted"))  # those that decided come first
+    ordered = text.sort(is_other, "source", "value")
     one = pl.format(f"{{}} {verb} {{}}", "source", "value")
     listed = ordered.group_by(keys).agg(
         n=pl.len(), some=one.head(SHOWN).str.join(", "), more=pl.len() > SHOWN

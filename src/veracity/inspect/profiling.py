@@ -24,7 +24,7 @@ from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.discovery import prepare
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.errors import ParameterError
-from veracity.inspect.agreement import agreement_of
+from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.printing import counted, printable
 from veracity.progress import Progress, say_nothing
@@ -205,20 +205,13 @@ def profile(
         claims_per_item=Spread.of(items["claims"].to_numpy()),
         claims_per_source=Spread.of(sources["claims"].to_numpy()),
         **_shares(items, sources, has_truth=has_truth),
-        alpha=_alpha(encoded),
+        alpha=alpha_of(encoded),
         torn=sum(len(block.source_of_support) - len(block.source_of_voice) for block in named),
         by_attribute=None if attributes is None else hand_back(attributes, frame_kind),
         by_source=hand_back(sources, frame_kind),
         pairs=hand_back(suspicious, frame_kind),
         notes=given.notes,
     )
-
-
-def _alpha(encoded: Encoded) -> float | None:
-    """How far sources agree beyond chance, where values can be compared."""
-    if encoded.kind not in ("categorical", "binary") or encoded.names.n_open:
-        return None
-    return agreement_of(encoded).alpha
 
 
 class _Given(NamedTuple):

@@ -11,11 +11,11 @@ import polars as pl
 from veracity.algorithms.labels import spread_labels
 from veracity.claims.block import SAME, Block, FloatArray
 from veracity.claims.encode import Encoded
-from veracity.claims.schema import Kind
+from veracity.claims.schema import Kind, keys_of
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
 from veracity.naming import as_text
-from veracity.result.records import in_own_names
+from veracity.result.records import free_names, in_own_names, own_names
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -125,15 +125,16 @@ def probabilities_of(result: Result) -> pl.DataFrame:
             f"probabilities: {len(labels):,} different values are more columns than a table should "
             f"have ({MOST_COLUMNS:,}); take result.facts, which has one row for each"
         )
-    keys = [name for name in ("entity", "attribute") if name in facts.columns]
-    names = dict(zip(labels, as_text(labels), strict=True))
-    wide = facts.select(*keys, "value", "plausibility").pivot(
-        "value", on_columns=labels, index=keys, values="plausibility", maintain_order=True
+    keys = keys_of(facts)
+    called = own_names(keys, columns, result.kind)
+    names = free_names(as_text(labels), taken=called.values())
+    numbered = labels.to_frame("value").with_columns(number=pl.Series(range(len(labels))))
+    told = facts.select(*keys, "value", "plausibility").join(
+        numbered.with_columns(pl.col("number").cast(pl.String)), on="value", maintain_order="left"
     )
-    wide = wide.rename({str(old): new for old, new in zip(wide.columns[len(keys) :], names.values(),
-                                                          strict=True)})  # fmt: skip
-    others = wide.columns[len(keys) :]
-    return in_own_names(wide.with_columns(pl.col(others).fill_null(0.0)), columns, result.kind)
+    wide = told.pivot("number", index=keys, values="plausibility", maintain_order=True)
+    shares = [pl.col(str(i)).fill_null(0.0).alias(name) for i, name in enumerate(names)]
+    return wide.select(*(pl.col(key).alias(called[key]) for key in keys), *shares)
 
 
 # --- which items are hard -------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from veracity.naming import as_text
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["in_own_names", "own_names", "records_of"]
+__all__ = ["free_names", "in_own_names", "own_names", "records_of"]
 
 MOST_ATTRIBUTES = 10_000
 """A table with more columns than these serves nobody."""
@@ -40,12 +40,8 @@ def own_names(names: Sequence[str], columns: Mapping[str, str], kind: Kind) -> d
     if kind == "binary" and "claim" in own:
         own["value"] = own.pop("claim")  # what is claimed of a fact is its value
     called = {name: own[name] for name in names if name in own}
-    taken = set(called.values())
-    for name in names:
-        if name not in called:
-            called[name] = _free(name, taken)
-            taken.add(called[name])
-    return called
+    others = [name for name in names if name not in called]
+    return called | dict(zip(others, free_names(others, called.values()), strict=True))
 
 
 def _free(name: str, taken: Iterable[str]) -> str:
@@ -54,6 +50,15 @@ def _free(name: str, taken: Iterable[str]) -> str:
     while found in taken:
         number += 1
         found = f"{name}_{number}"
+    return found
+
+
+def free_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """The names, with a number behind those that are taken."""
+    found, all_taken = list[str](), set(taken)
+    for name in names:
+        found.append(_free(name, all_taken))
+        all_taken.add(found[-1])
     return found
 
 
@@ -75,8 +80,8 @@ def _needed(result: Result, *, plausibility: bool) -> pl.DataFrame:
     wanted = ["entity", "attribute", "fact", "value", *([sureness] if plausibility else [])]
     schema = table.schema
     needed = [name for name in wanted if name in schema]
-    if isinstance(table, PieceTable):
-        return table.changed(lambda piece: piece.select(needed)).collect()
+    if isinstance(table, PieceTable):  # its pieces are in the order of hashes
+        return table.changed(lambda piece: piece.select(needed)).collect().sort(needed[0])
     return table.select(needed)  # type: ignore[no-any-return]
 
 
@@ -99,12 +104,10 @@ def _wide(truths: pl.DataFrame, own_entity: str) -> pl.DataFrame:
             f"({MOST_ATTRIBUTES:,}); take result.truths, which has one row for each"
         )
     told = [name for name in truths.columns if name not in ("entity", "attribute")]
-    taken, columns = {own_entity}, []
-    for text in as_text(attributes).fill_null("value"):
-        columns.append(
-            [_free(text if part == "value" else f"{text}_{part}", taken) for part in told]
-        )
-        taken.update(columns[-1])
+    texts = [text or "value" for text in as_text(attributes)]
+    wanted = [text if part == "value" else f"{text}_{part}" for text in texts for part in told]
+    free = free_names(wanted, [own_entity, "entity"])  # under which they are joined below
+    columns = [free[i : i + len(told)] for i in range(0, len(free), len(told))]
     numbers = attributes.to_frame("attribute").with_row_index("number")
     truths = truths.join(numbers, on="attribute", nulls_equal=True).drop("attribute")
     wide = truths.select("entity").unique()

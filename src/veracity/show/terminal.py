@@ -129,8 +129,10 @@ def show_profile(profile: Profile) -> None:
 
 
 def show_health(health: Health) -> None:
-    """Print the warnings of a check, each with its evidence."""
+    """Print the warnings of a check, each with its evidence, and how far sources agree."""
     click.echo(repr(health))
+    if health.alpha is not None:
+        click.echo(f"sources agree beyond chance: alpha {health.alpha:.3f} (1 is always)")
     for warning in health.warnings:
         if warning.evidence is not None:
             evidence = pl.DataFrame(warning.evidence)
