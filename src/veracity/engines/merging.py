@@ -42,7 +42,7 @@ def can_merge(kept: Any, total: Any) -> bool:  # noqa: ANN401 - tallies
     if isinstance(total, np.ndarray):
         is_array = isinstance(kept, np.ndarray) and kept.ndim == total.ndim
         return is_array and all(map(int.__le__, kept.shape, total.shape))
-    return isinstance(kept, int | float)
+    return isinstance(kept, int | float | np.number)
 
 
 def padded(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
