@@ -21,7 +21,7 @@ def battery():
         yield Battery(workshop, Findings(), time.monotonic() + 3_600.0)
 
 
-N_CASES = {"files": 40, "frames": 40, "runs": 25, "parameters": 40, "shapes": 5}
+N_CASES = {"files": 40, "frames": 40, "runs": 25, "parameters": 40, "shapes": 5, "databases": 30}
 
 
 @pytest.mark.parametrize("part", N_CASES)

@@ -272,6 +272,15 @@ def test_labels_stay_distinct():
     assert chart_of(labels.to_frame()).data["name"].to_list() == labels.to_list()
 
 
+@pytest.mark.parametrize("name", ["a\x1b[31m", '\\"+datum.weight+"', "back\\slash\\"])
+def test_no_name_becomes_a_part_of_a_program_in_a_decision(name, tmp_path):
+    claims = pl.DataFrame({"source": list("abc"), "entity": ["x"] * 3, "value": [name, name, "c"]})
+    veracity.discover(claims).plot.decision("x").save(tmp_path / "figure.svg")
+    drawing = ElementTree.parse(tmp_path / "figure.svg")
+    told = {mark.get("aria-label", "") for mark in drawing.iter()}
+    assert any(printable(name) in label for label in told)
+
+
 def test_labels_of_a_decision_are_on_one_line():
     result = veracity.discover(claims_named("a\u2028b", "c\u2029d", "e\x0bf"))
     spec = result.plot.decision("a\u2028b").to_json(ensure_ascii=False)

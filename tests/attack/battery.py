@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from attack import cases
 from attack.case import Case
+from attack.databases import databases
 from attack.findings import Findings
 from attack.verdict import wrongs
 from attack.workshop import Workshop
@@ -44,6 +45,7 @@ class Battery:
             "runs": cases.tampered_runs(self.runs),
             "parameters": cases.parameters(self.runs),
             "shapes": cases.shapes(),
+            "databases": databases(cases.damaged),
         }
 
     def _sound_runs(self) -> Iterator[tuple[str, dict[str, bytes]]]:

@@ -105,13 +105,30 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-def test_every_command_takes_every_type_of_name(given, words):
-    assert ran(given, *words)
+SORTS = ("integer", "huge", "float", "boolean", "date", "nanoseconds", "elsewhere", "time",
+         "duration", "decimal", "hash", "enum", "control")  # fmt: skip
+"""One type of each sort of column: those that are not here are read and named as one of them."""
+
+TURNS = [
+    (sort, command)
+    for place, command in enumerate(COMMANDS)
+    for sort in SORTS[place % 3 :: 3]
+]  # fmt: skip
+"""Every command with every third sort, the next with the next: all of them share one rendering."""
 
 
-@pytest.mark.parametrize("file", ["truth.csv", "truth.parquet"])
-def test_truths_are_found_whatever_they_are_written_in(given, file):
+def of_sorts(*sorts: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("given", sorts, indirect=True)
+
+
+@pytest.mark.parametrize(("given", "command"), TURNS, indirect=["given"])
+def test_every_command_takes_every_sort_of_name(given, command):
+    assert ran(given, *COMMANDS[command])
+
+
+def test_truths_are_found_whatever_they_are_written_in(given, request):
+    name = request.node.callspec.params["given"]
+    file = "truth.parquet" if name in ("text", "small", "single", "bytes") else "truth.csv"
     n_items = len(veracity.load(given / "run").truths)
     told = json.loads(ran(given, "evaluate", "run", file, "--json"))
     assert told["judged"] == n_items
@@ -122,11 +139,8 @@ def test_truths_are_found_whatever_they_are_written_in(given, file):
 
 def test_an_item_is_explained_by_the_text_of_its_name(given):
     items = veracity.load(given / "run").tables.truths.select("entity", "attribute")
-    for row in range(0, len(items), 4):
-        names = [as_text(items[key])[row] for key in items.columns]
-        if any(name.startswith("-") for name in names) or "\x00" in "".join(names):
-            names = ["--", *names]
-        assert ran(given, "explain", "run", *names)
+    names = [as_text(items[key])[len(items) // 2] for key in items.columns]
+    assert ran(given, "explain", "run", "--", *names)
 
 
 def test_an_item_is_explained_by_its_own_name(given):
@@ -138,8 +152,9 @@ def test_an_item_is_explained_by_its_own_name(given):
             assert len(result.why(name).values)
 
 
+@of_sorts("boolean", "date", "hash", "control")
 def test_the_report_tells_all(given, request, monkeypatch):
-    if request.node.callspec.params["given"] not in ("date", "float", "control"):  # it takes long
+    if request.node.callspec.params["given"] not in ("date", "control"):  # drawing takes long
         monkeypatch.setattr(figures, "_svg", lambda chart, prefix: f"<svg>{len(chart.to_json())}")
     ran(given, "report", "run", "--out", "report.html", "--truth", "truth.csv")
     page = (given / "report.html").read_text()
@@ -147,10 +162,10 @@ def test_the_report_tells_all(given, request, monkeypatch):
     (given / "report.html").unlink()
 
 
+@of_sorts("integer", "float", "boolean", "date", "decimal", "hash", "control")
 def test_every_figure_is_drawn(given):
     items = veracity.load(given / "run").tables.truths.select("entity", "attribute")
     names = [as_text(items[key])[0] for key in items.columns]
-    ran(given, "plot", "run", "sources", "--out", "sources.png")
-    if not any(name.startswith("-") for name in names):
-        ran(given, "plot", "run", "decision", "--out", "d.svg", "--entity", names[0],
-            "--attribute", names[1])  # fmt: skip
+    ran(given, "plot", "run", "sources", "--out", "sources.svg")
+    ran(given, "plot", "run", "decision", "--out", "d.png", "--entity", names[0],
+        "--attribute", names[1])  # fmt: skip

@@ -173,6 +173,8 @@ def _waterfall(steps: pl.DataFrame, look: Look, unit: str) -> Any:  # noqa: ANN4
     names = alt.Axis(labelLimit=260, ticks=False, grid=False)
     base = chart_of(steps).encode(
         y=alt.Y("label:N", sort=steps["label"].to_list(), title=None, axis=names),
+        # Left to itself, Vega-Lite makes a program of the title of x, and a name would be run.
+        description=alt.Description("label:N"),
         tooltip=["label:N", alt.Tooltip("weight:Q", format="+.4f"), "claims:Q"],
     )
     colour = alt.Color(
