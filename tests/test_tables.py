@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pandas as pd  # noqa: TID251 - a user's frame
 import polars as pl
 import pytest
@@ -11,6 +13,8 @@ from polars.testing import assert_frame_equal
 import veracity
 from veracity.cli import main
 from veracity.errors import MissingColumn, ParameterError
+from veracity.show.report.making import command as command_of
+from veracity.show.report.making import python_call
 
 FLIGHTS = [f"AA-{number}" for number in range(8)]
 SITES = ["orbitz", "tower", "travelocity"]
@@ -230,3 +234,17 @@ def test_a_source_is_named_once(tmp_path):
 def test_large_wide_files_are_read_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("veracity.claims.wide.ROWS_PER_BATCH", 4)
     same_answer(vote(write(by_attributes(), tmp_path / "export.parquet")))
+
+
+def test_a_run_knows_how_to_be_made_again(tmp_path):
+    path = write(by_attributes().with_columns(time=1), tmp_path / "export.csv")
+    result = vote(path, columns={"time": "time"}, samples=True)
+    result.save(tmp_path / "run")
+    kept = veracity.load(tmp_path / "run")
+    assert kept.run.input.shape == {"wide": "attributes", "samples": "yes"}
+    words = shlex.split(command_of(kept))
+    assert words[words.index("--wide") + 1] == "attributes"
+    assert "--samples" in words
+    columns = words[words.index("--columns") + 1]
+    assert set(columns.split(",")) == {"source=site", "entity=flight", "time=time"}
+    assert "wide='attributes', samples=True" in python_call(kept)

@@ -376,6 +376,7 @@ def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned
         input=Input(
             origin=table.origin,
             columns=dict(table.columns),
+            shape=dict(table.shape),
             rows=table.rows_read,
             claims=encoded.n_claims,
             sources=_n_speaking(encoded),

@@ -55,6 +55,8 @@ class Opened(NamedTuple):
     notes: list[str]
     columns: dict[str, str]
     """The columns whose own names are other than the parts they play."""
+    wide: Wide | None = None
+    """By what the table is wide."""
 
 
 def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
@@ -68,12 +70,13 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
         with reading_part(part):
             found = _chosen(part, inner, how, notes, wide)
         parts.append(found.part)
-        columns = {own: name for own, name in found.shape.keys.items() if name != own} | columns
+        named = found.shape.keys.items()
+        columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
         wide = found.shape.wide  # what cannot be told of a further file is as in this one
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
-    return Opened(origin, frame_kind, parts, notes, columns)
+    return Opened(origin, frame_kind, parts, notes, columns, wide)
 
 
 def _named_by_place(parts: list[Part], how: HowToRead, notes: list[str]) -> list[Part]:

@@ -96,6 +96,12 @@ class HowToRead:
         """Whether one of the things that a source says of an item counts, and not all."""
         return self.samples or bool(self.carrying)
 
+    def told(self, wide: Wide | None) -> dict[str, str]:
+        """What is to be said to read the same again, of a table that is wide by this."""
+        samples = "yes" if self.samples else None
+        said = (("wide", wide), ("source_from", self.source_from), ("samples", samples))
+        return {name: value for name, value in said if value is not None}
+
     @property
     def kinds_of_values(self) -> Mapping[str, ValueKind]:
         """What the values of some attributes are, to normalise them."""

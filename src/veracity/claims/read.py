@@ -69,6 +69,7 @@ class ClaimsStream:
             opened.frame_kind,
             opened.columns,
         )
+        self.shape = how.told(opened.wide)
         self._are_numbers, self._notes, self._parts = (
             self.kind == "numeric",
             opened.notes,
@@ -357,5 +358,6 @@ def _table(stream: ClaimsStream, kind: Kind, rows: pl.DataFrame) -> ClaimsTable:
         rows_read=stream.rows_read,
         notes=stream.notes,
         columns=stream.columns,
+        shape=stream.shape,
         encoding=stream.encoding,
     )

@@ -73,6 +73,8 @@ class ClaimsTable:
     rows_read: int = 0
     notes: tuple[str, ...] = field(default=())
     columns: Mapping[str, str] = field(default_factory=dict)
+    shape: Mapping[str, str] = field(default_factory=dict)
+    """What is to be said of the shape of the table, beside its columns, to read it again."""
     encoding: str = "utf-8"
     seconds: float = 0.0
     """How long reading took."""

@@ -47,6 +47,7 @@ class SparkClaims:
     columns: Mapping[str, str]
     notes: tuple[str, ...] = ()
     encoding: str = "utf-8"
+    shape: Mapping[str, str] = field(default_factory=dict)
     rows_read: int = 0
     seconds: float = 0.0
     frame_kind: FrameKind = "spark"
@@ -117,14 +118,17 @@ def open_on_spark(
         is_here = Path(origin).exists()  # Spark would look for it from where Java was started
         frame = _read(session, str(Path(origin).absolute()) if is_here else origin, how.encoding)
     wanted = how.parts if what == "claims" else how.parts[1:]
-    found, columns, notes = _chosen(frame, wanted, how, origin)
-    return SparkClaims(found, how.kind, origin, columns, tuple(notes), how.encoding)
+    notes: list[str] = []
+    found, shape = _chosen(frame, wanted, how, origin, notes)
+    columns = {part: name for part, name in shape.keys.items() if name != part}
+    told = how.told(shape.wide)
+    return SparkClaims(found, how.kind, origin, columns, tuple(notes), how.encoding, told)
 
 
 def _chosen(
-    frame: Frame, wanted: Sequence[str], how: HowToRead, origin: str
-) -> tuple[Frame, dict[str, str], list[str]]:
-    """The wanted columns, under the names we give them; which have other names; and notes."""
+    frame: Frame, wanted: Sequence[str], how: HowToRead, origin: str, notes: list[str]
+) -> tuple[Frame, Shape]:
+    """The wanted columns, under the names we give them; and what they were found to be."""
     if how.source_from is not None:
         raise ParameterError(f"{origin}: source_from is not for Spark; add a column for the source")
     if how.wants_one_word:
@@ -133,7 +137,6 @@ def _chosen(
             "count, e.g. by a window over source and entity"
         )
     types = {own.name: own.dataType for own in frame.schema.fields}
-    notes: list[str] = []
     table = Seen(origin, list(types), wanted, lambda: _sample(frame))
     shape = shape_of(table, how, notes)
     for part, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
@@ -149,7 +152,7 @@ def _chosen(
     found = found.select(*(part for part in wanted if part in found.columns))
     if "attribute" in shape.keys:
         found = _with_attributes(found, types[shape.keys["attribute"]].typeName() == "string")
-    return found, {part: name for part, name in shape.keys.items() if name != part}, notes
+    return found, shape
 
 
 def _renamed(frame: Frame, columns: Mapping[str, str]) -> Frame:

@@ -61,6 +61,9 @@ def command(result: Result) -> str:
     columns = _columns(run)
     if columns:
         words += ["--columns", ",".join(f"{part}={name}" for part, name in columns.items())]
+    for name, value in run.input.shape.items():
+        option = f"--{name.replace('_', '-')}"
+        words += [option] if value == "yes" else [option, value]
     if run.normalisation:
         words.append("--normalise")
     if run.min_plausibility is not None:
@@ -88,6 +91,8 @@ def python_call(result: Result) -> str:
     columns = _columns(run)
     if columns:
         given.append(f"columns={columns!r}")
+    for name, value in run.input.shape.items():
+        given.append(f"{name}={True if value == 'yes' else value!r}")
     if run.kind != "categorical":
         given.append(f"kind={run.kind!r}")
     if run.normalisation:
@@ -128,8 +133,9 @@ def _origin(run: Run) -> str:
 
 
 def _columns(run: Run) -> dict[str, str]:
-    """The columns whose names are not those of their parts."""
-    return {part: name for part, name in run.input.columns.items() if part != name}
+    """The columns that have to be named: by another name, or to be read at all."""
+    columns = run.input.columns.items()
+    return {part: name for part, name in columns if part != name or part in ("time", "weight")}
 
 
 def _settings(result: Result) -> pl.DataFrame:
