@@ -111,7 +111,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
     seed
-        Where randomness starts, in place of the algorithm's own.
+        The seed of what is drawn at random, in place of the algorithm's own.
     engine
         Where the work is done; this machine, on all cores, unless said otherwise. The work on a
         Spark frame is done where it lives.

@@ -117,7 +117,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
             One row per item, one column per source.
         y
             The true labels, as far as they are known: NaN, None or `missing` where they are not.
-            Known labels are held, and teach.
+            Items keep the labels that are known, and sources are judged by them.
         """
         table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
         is_said = ~self._is_missing(table)
