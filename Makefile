@@ -53,6 +53,9 @@ docs: .venv/dev  ## build the site of the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 	@echo "now open site/index.html in a browser"
 
+package: .venv/package ## build wheel and sdist, and try them as a stranger would: ready to publish
+	$(BIN)/python tests/package.py
+
 format: .venv/dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -64,7 +67,7 @@ attack: .venv/dev ## attack the program for minutes; ATTACK='--minutes 120 --see
 	PYTHONPATH=tests $(BIN)/python -m attack $(ATTACK)
 
 clean:           ## remove what the other targets made
-	rm -rf .venv .venv-bare demo-run site
+	rm -rf .venv .venv-bare demo-run dist site
 
 .venv/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -76,4 +79,9 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
 
-.PHONY: help demo test test-plain check bare browser postgres java docs format bench attack clean
+.venv/package: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[package]'
+	touch $@
+
+.PHONY: help demo test test-plain check bare browser postgres java docs package format bench attack clean

@@ -37,6 +37,7 @@ from veracity.errors import (
     UnreadableDatabase,
     UnreadableFile,
 )
+from veracity.extras import how_to_get
 from veracity.io.databases import selection_of
 from veracity.io.databases.address import address_of
 
@@ -617,7 +618,7 @@ def test_a_missing_driver_is_told_with_how_to_get_it(monkeypatch, tmp_path):
         ):
             run = veracity_command(*arguments)
             assert run.exit_code == 1
-            assert f"pip install 'veracity[{scheme}]'" in run.output
+            assert how_to_get(scheme) in run.output
 
 
 def kill_others(address: str) -> None:

@@ -363,7 +363,7 @@ def test_what_is_not_installed_is_named(of_kind, tmp_path, monkeypatch):
     with pytest.raises(ParameterError, match="vl_convert is missing"):
         plot.save_figure(figure, tmp_path / "figure.svg")
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(ParameterError, match=r"altair is missing.*pip install 'veracity\[plot\]'"):
+    with pytest.raises(ParameterError, match=r"altair is missing.*pip install .*\[plot\]'"):
         plots.trace()
 
 

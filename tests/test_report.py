@@ -14,6 +14,7 @@ from claims import saved_by_an_older_version
 from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.errors import OutputError
+from veracity.extras import how_to_get
 from veracity.io.folders import check_target
 from veracity.result.texts import in_text
 from veracity.show.report.asked import MOST_ASKED, MOST_EXPLAINED
@@ -176,7 +177,8 @@ def test_a_crowd_sees_its_labels_and_confusions(tmp_path, no_figures):
     page = page_of(result, tmp_path)
     assert page.tables["Labels"][1:] == [["x", "50", "62%", "50%"], ["y", "30", "38%", "50%"]]
     stuck = page.tables["What stuck says of what is true"]
-    assert stuck == [["true", "x"], ["x", "1.00"], ["y", "1.00"]]
+    assert [row[0] for row in stuck] == ["true", "x", "y"]
+    assert float(stuck[2][1]) > 0.8, "what is y it calls x"
     assert " · :" not in page.said
 
 
@@ -329,7 +331,7 @@ def test_one_claim_is_enough(kind, tmp_path):
 
 def test_without_the_plotting_library_the_page_says_so(flights, tmp_path, no_figures):
     page = page_of(veracity.discover(flights.claims), tmp_path)
-    assert "There are no figures: they need pip install 'veracity[plot]'." in page.said
+    assert f"There are no figures, which need an extra: {how_to_get('plot')}." in page.said
     assert "figure" not in page.tags
 
 

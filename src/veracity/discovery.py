@@ -111,7 +111,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
     seed
-        Where randomness starts, in place of the algorithm's own.
+        The seed of what is drawn at random, in place of the algorithm's own.
     engine
         Where the work is done; this machine, on all cores, unless said otherwise. The work on a
         Spark frame is done where it lives.
@@ -197,11 +197,11 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     notes = []
     n_same = table.rows_kept - encoded.n_claims
     if n_same > 0:
-        rows = "1 row says" if n_same == 1 else f"{n_same:,} rows say"
+        rows = counted(n_same, "row says", "rows say")
         notes.append(f"{rows} what the same source says in another: it counts once")
     n_other = encoded.n_claims - sum(len(block.source_of_voice) for block in encoded.blocks)
     if n_other and encoded.kind != "multiple":
-        more = "1 more value is" if n_other == 1 else f"{n_other:,} more values are"
+        more = counted(n_other, "more value is", "more values are")
         notes.append(
             f"{more} named by a source that names another of the same item: each counts; "
             "--samples counts what it says most often, --columns time=NAME what is newest"

@@ -19,6 +19,7 @@ from veracity.algorithms.settings import settable
 from veracity.claims.block import FloatArray
 from veracity.discovery import chosen_algorithm, discover
 from veracity.errors import ParameterError
+from veracity.extras import how_to_get
 from veracity.result import Result
 
 try:
@@ -26,7 +27,7 @@ try:
     from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
-        "veracity.sklearn needs scikit-learn 1.6 or newer: pip install 'scikit-learn>=1.6'"
+        f"veracity.sklearn needs scikit-learn 1.6 or newer: {how_to_get('sklearn')}"
     ) from error
 
 __all__ = ["TruthDiscoverer"]
@@ -116,7 +117,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
             One row per item, one column per source.
         y
             The true labels, as far as they are known: NaN, None or `missing` where they are not.
-            Known labels are held, and teach.
+            Items keep the labels that are known, and sources are judged by them.
         """
         table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
         is_said = ~self._is_missing(table)

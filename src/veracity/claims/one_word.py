@@ -16,7 +16,7 @@ from veracity.claims.normalise.dates import read_moments
 from veracity.claims.schema import KEYS, ClaimsTable
 from veracity.errors import BadValue
 from veracity.naming import as_text
-from veracity.printing import in_short
+from veracity.printing import counted, in_short
 
 __all__ = ["with_one_word"]
 
@@ -44,7 +44,7 @@ def _newest(rows: pl.DataFrame, keys: Sequence[str], origin: str) -> tuple[pl.Da
     n_left = len(rows) - len(kept)
     if not n_left:
         return kept, []
-    claims = "1 claim is" if n_left == 1 else f"{n_left:,} claims are"
+    claims = counted(n_left, "claim is", "claims are")
     return kept, [f"{claims} left out: the same source said something newer of the item"]
 
 
@@ -113,10 +113,10 @@ def _weightiest(
     n_tied = len(kept) - kept.select(keys).n_unique()
     notes = []
     if n_left:
-        values = "1 value is" if n_left == 1 else f"{n_left:,} values are"
+        values = counted(n_left, "value is", "values are")
         notes.append(f"{values} left out: the same source named another with more weight")
     if n_tied:
-        values = "1 value weighs" if n_tied == 1 else f"{n_tied:,} values weigh"
+        values = counted(n_tied, "value weighs", "values weigh")
         notes.append(f"{values} as much as another of the same source: each counts")
     return kept.select(name for name in rows.columns if name in kept.columns), notes
 

@@ -28,6 +28,7 @@ from veracity.errors import NoClaims, TooLarge
 from veracity.io.databases import selection_of
 from veracity.io.files import batches_of, n_rows_of
 from veracity.io.memory import fits
+from veracity.printing import counted
 
 __all__ = [
     "ClaimsStream",
@@ -82,7 +83,7 @@ class ClaimsStream:
         """What was noticed on the way."""
         notes = (*dict.fromkeys(self._notes), *lacking_notes(self._n_lacking))
         if 0 < self._n_nameless < self.rows_kept:
-            rows = "1 row names" if self._n_nameless == 1 else f"{self._n_nameless:,} rows name"
+            rows = counted(self._n_nameless, "row names", "rows name")
             notes = (*notes, f"{rows} no attribute, and are taken as one without a name")
         return notes
 

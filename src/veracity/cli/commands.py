@@ -107,7 +107,7 @@ def discover(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     "--tolerance",
     type=click.FloatRange(min=0.0),
     metavar="X",
-    help="For --kind numeric: how far from the truth still counts as within.",
+    help="For --kind numeric: how far from the truth an estimate may be to count as near.",
 )
 @columns_option
 @encoding_option
@@ -197,9 +197,9 @@ def compare(
 @number_option("--items", click.IntRange(min=1), 1000, "How many items.")
 @number_option("--values", click.IntRange(min=2), 4, "How many values an item may have.")
 @number_option("--accuracy", SHARE, 0.7, "How often a source is right, on average.")
-@number_option("--accuracy-variability", ABOVE_0, 10.0, "The larger, the more alike they are.")
+@number_option("--accuracy-variability", ABOVE_0, 10.0, "The larger, the more equal accuracies.")
 @number_option("--frequency", SHARE, 0.5, "Of what share of the items a source speaks, on average.")
-@number_option("--frequency-variability", ABOVE_0, 10.0, "The larger, the more alike they are.")
+@number_option("--frequency-variability", ABOVE_0, 10.0, "The larger, the more equal shares.")
 @number_option("--copying", click.FloatRange(0.0, 1.0), 0.0, "How likely a source is to copy.")
 @number_option("--copy-frequency", SHARE, 0.5, "What share of its claims a copier copies.")
 @number_option("--copy-variability", ABOVE_0, 2.0, "The larger, the more alike copiers are.")

@@ -25,7 +25,11 @@ TABLE_NAMES = ("truths", "facts", "sources", "records")
     metavar="NAME",
     help="truths, facts, sources, or records (one row per entity, one column per attribute).",
 )
-@click.option("--plausibility", is_flag=True, help="In records: tell plausibilities, too.")
+@click.option(
+    "--plausibility",
+    is_flag=True,
+    help="For records: a column of plausibilities beside each attribute.",
+)
 @click.option("--force", is_flag=True, help="Replace the file.")
 def export(run: Path, file: Path, table: str, plausibility: bool, force: bool) -> None:
     """Write a table of a result as one file.

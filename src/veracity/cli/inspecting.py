@@ -24,7 +24,7 @@ __all__ = ["check", "profile"]
 @click.command(epilog=example("veracity profile claims.csv --truth truth.csv"))
 @click.argument("path")
 @database_options
-@click.option("--truth", metavar="TRUTH", help="Known truths: accuracies are told, too.")
+@click.option("--truth", metavar="TRUTH", help="Known truths; then accuracies are shown, too.")
 @kind_option
 @table_options
 @normalise_options

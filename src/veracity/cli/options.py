@@ -153,7 +153,9 @@ kind_option = click.option(
     "call facts true or false), or numeric (values are estimates of a number).",
 )
 known_option = click.option(
-    "--known", metavar="TRUTHS", help="Truths that are known: they are held, and teach."
+    "--known",
+    metavar="TRUTHS",
+    help="Known truths: their items keep them, and sources are judged by them.",
 )
 columns_option = click.option(
     "--columns",
@@ -184,10 +186,10 @@ _samples_option = click.option(
     help="Rows of one source about one item are samples: what it says most often counts.",
 )
 _table_option = click.option(
-    "--table", metavar="TABLE", help="Of a database: the table or view that has the claims."
+    "--table", metavar="TABLE", help="The table or view of a database that has the claims."
 )
 _query_option = click.option(
-    "--query", metavar="SQL", help="Of a database: a query that gives the claims."
+    "--query", metavar="SQL", help="A query to a database that gives the claims."
 )
 _to_option = click.option(
     "--to",
@@ -270,7 +272,7 @@ set_option = click.option(
     help="A parameter of the algorithm, e.g. strength=2; may be given several times.",
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="Where randomness starts."
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Seed of what is drawn at random."
 )
 min_plausibility_option = click.option(
     "--min-plausibility",
@@ -296,7 +298,7 @@ spill_option = click.option(
     "--spill",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where that is; where temporary files are by default. It is empty again afterwards.",
+    help="The folder for that; the one for temporary files by default. It is emptied afterwards.",
 )
 
 

@@ -65,8 +65,8 @@ class Targets(NamedTuple):
             told += [f"written to {self.out}: the truths", *(f"note: {note}" for note in notes)]
         elif self.out is not None:
             result.save(self.out, force=self.force, csv=self.csv, progress=progress)
-            what = "truths, facts, sources, the run, and what was learned"
-            told.append(f"written to {self.out}: {what}{'; CSV files, too' * self.csv}")
+            files = sorted(path.name for path in self.out.iterdir())
+            told.append(f"written to {self.out}: {', '.join(files)}")
         if self.records is not None:
             notes = result.write(self.records, "records", force=self.force)
             told += [f"written to {self.records}: records", *(f"note: {note}" for note in notes)]

@@ -28,7 +28,7 @@ algorithms_option = click.option(
     metavar="NAME,...",
     help="Which ones; those of the paper by default.",
 )
-seed_option = number_option("--seed", click.IntRange(min=0), 0, "Where randomness starts.")
+seed_option = number_option("--seed", click.IntRange(min=0), 0, "Seed of what is drawn at random.")
 
 
 def _study_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command

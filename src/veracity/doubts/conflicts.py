@@ -86,7 +86,7 @@ def flip_risk(held: Held, encoded: Encoded, sources: pl.DataFrame) -> list[DataW
     is_upside_down = float(better.fill_nan(0.0).sum()) < 0.0
     if agreement - chance >= CHANCE * (1.0 - chance) and not is_upside_down:
         return []
-    seen = f"two sources that speak of the same agree on {agreement:.0%} of it; guessing would "
+    seen = f"two sources that share items agree on {agreement:.0%} of them; guessing would "
     seen += f"make them agree on {chance:.0%}"
     if is_upside_down:
         seen += "; by the answer, sources support false facts more than true ones"

@@ -37,6 +37,7 @@ from veracity.engines.executors import (
 from veracity.engines.merging import merged
 from veracity.engines.packing import packed, unpacked
 from veracity.errors import EngineError, ParameterError, VeracityError, first_line
+from veracity.extras import how_to_get
 from veracity.progress import Progress
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ Schema = Any
 class Spark:
     """Apache Spark: this machine, or a cluster.
 
-    Needs ``pip install 'veracity[spark]'`` and Java 17 where the session is started, and veracity
+    Needs the extra ``spark`` and Java 17 where the session is started, and veracity
     wherever its executors are.
 
     Parameters
@@ -402,7 +403,7 @@ def start(master: str) -> Any:  # noqa: ANN401 - a SparkSession
         from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - an extra
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise EngineError("Spark is not installed: pip install 'veracity[spark]'") from error
+        raise EngineError(f"Spark is not installed: {how_to_get('spark')}") from error
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need what is installed here
     builder = SparkSession.builder.appName("veracity").master(master)
     for name, value in OWN_SETTINGS.items():

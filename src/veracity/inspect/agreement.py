@@ -18,6 +18,7 @@ from veracity.claims.schema import Kind
 from veracity.discovery import prepare
 from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
+from veracity.printing import counted
 from veracity.result import Result
 
 __all__ = ["Agreement", "agreement", "agreement_of", "alpha_of"]
@@ -65,7 +66,7 @@ class Agreement:
         return (
             f"alpha {self.alpha:.3f} (Krippendorff), kappa {self.kappa:.3f} (Fleiss): two claims "
             f"on an item say the same {self.observed:.1%} of the time, {self.expected:.1%} by "
-            f"chance ({self.claims:,} claims on {self.items:,} items)"
+            f"chance ({counted(self.claims, 'claim')} on {counted(self.items, 'item')})"
         )
 
 

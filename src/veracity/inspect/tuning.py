@@ -22,6 +22,7 @@ from veracity.errors import ParameterError
 from veracity.inspect.comparison import answer_quietly
 from veracity.inspect.evaluation import evaluate
 from veracity.io.frames import FrameKind, hand_back
+from veracity.printing import counted
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 
@@ -206,8 +207,8 @@ def _knowing(
     items = truths.select(keys).unique().sort(keys)
     if len(items) < folds:
         raise ParameterError(
-            f"tune: {len(items)} known truths cannot be cut into {folds} folds; give fewer folds, "
-            "or more truths"
+            f"tune: {counted(len(items), 'known truth')} cannot be cut into {folds} folds; "
+            "give fewer folds, or more truths"
         )
     for is_in in _folds(len(items), folds, rng):
         kept_back = truths.join(items.filter(is_in), on=keys, how="semi", nulls_equal=True)

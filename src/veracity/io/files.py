@@ -21,6 +21,7 @@ from veracity.errors import (
     VeracityError,
     first_line,
 )
+from veracity.extras import how_to_get
 from veracity.io.batched import BatchedRows
 from veracity.io.csv_file import is_longer, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
@@ -291,9 +292,7 @@ def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
     try:
         columns = [_from_pandas_column(column) for _, column in data.items()]
     except ImportError as error:
-        raise InputError(
-            "reading a pandas frame needs pyarrow: pip install 'veracity[pandas]'"
-        ) from error
+        raise InputError(f"reading a pandas frame needs pyarrow: {how_to_get('pandas')}") from error
     return pl.DataFrame(dict(zip(names, columns, strict=True)))
 
 

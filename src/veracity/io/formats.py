@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
+from veracity.extras import how_to_get
 from veracity.io.csv_file import distinct, header_at, is_longer
 from veracity.io.memory import free_memory
 from veracity.io.spill import Spill, spilling
@@ -144,7 +145,7 @@ def open_workbook(path: Path, sheet: str | None, notes: list[str]) -> dict[str, 
             )  # fmt: skip
         except ModuleNotFoundError as error:
             raise InputError(
-                f"{path}: reading workbooks needs fastexcel: pip install 'veracity[excel]'"
+                f"{path}: reading workbooks needs fastexcel: {how_to_get('excel')}"
             ) from error
         except Exception as error:  # the reader has errors of its own, and no name for all
             reason = first_line(error)

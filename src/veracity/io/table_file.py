@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from veracity.errors import OutputError
+from veracity.extras import how_to_get
 from veracity.io.folders import finished_file
 from veracity.io.pieces import PieceTable
 from veracity.naming import rendered
@@ -201,8 +202,8 @@ def _excel() -> Any:  # noqa: ANN401 - a module
         return importlib.import_module("xlsxwriter")
     except ImportError as error:
         raise OutputError(
-            "Excel files are written by XlsxWriter, which is not installed: pip install "
-            "'veracity[excel]', or write .csv"
+            "Excel files are written by XlsxWriter, which is not installed: "
+            f"{how_to_get('excel')}, or write .csv"
         ) from error
 
 

@@ -46,7 +46,7 @@ ADVICE: dict[str, tuple[str, str]] = {
         "known truths of a few items on which the readings differ: 'veracity ask' names them",
     ),
     "lone-sources": (
-        "nobody can say whether they are right: what is told of them is the prior, not the data",
+        "nobody can say whether they are right: their rates are the prior's, not learned from data",
         "claims of other sources about the same items, or known truths of some of them",
     ),
     "separate-parts": (
@@ -98,8 +98,7 @@ ADVICE: dict[str, tuple[str, str]] = {
         "looking up the examples; a few known truths tell which of the two it is",
     ),
     "spellings": (
-        "sources that mean the same seem to contradict each other, and none of them wins the "
-        "support it has",
+        "sources that mean the same seem to contradict each other, and their votes are split",
         "normalise=True, or --normalise on the command line",
     ),
     "placeholders": (

@@ -67,7 +67,7 @@ class AblationStudy(Study):
     claims
         How few and how many claims a dataset drawn at random may have.
     seed
-        Where randomness starts.
+        Seed of what is drawn at random.
     """
 
     name: ClassVar[str] = "ablation"

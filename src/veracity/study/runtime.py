@@ -47,7 +47,7 @@ class RuntimeStudy(Study):
     repeats
         How often each is timed; the median counts.
     seed
-        Where randomness starts.
+        Seed of what is drawn at random.
     """
 
     name: ClassVar[str] = "runtime"

@@ -68,7 +68,7 @@ class SyntheticStudy(Study):
         How few and how many claims a dataset may have, in the paper's study by default; one with
         fewer or more is drawn again.
     seed
-        Where randomness starts; dataset n is the same however many there are.
+        The seed of what is drawn at random; dataset n is the same however many there are.
     """
 
     name: ClassVar[str] = "synthetic"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from veracity.errors import UnreadableDatabase, VeracityError
+from veracity.extras import how_to_get
 from veracity.io.databases.address import Address
 from veracity.io.databases.sentences import advice_on, reason_of
 
@@ -67,7 +68,7 @@ def driver(module: str, system: str, extra: str) -> Any:  # noqa: ANN401 - a mod
         return importlib.import_module(module)
     except ImportError as error:
         raise UnreadableDatabase(
-            f"{system} needs a driver that is not installed: pip install 'veracity[{extra}]'"
+            f"{system} needs a driver that is not installed: {how_to_get(extra)}"
         ) from error
 
 

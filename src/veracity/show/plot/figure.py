@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from veracity.errors import ParameterError
+from veracity.extras import how_to_get
 from veracity.io.folders import finished_file
 from veracity.naming import as_text
 from veracity.printing import in_short, printable
@@ -242,6 +243,5 @@ def _need(module: str) -> Any:  # noqa: ANN401
         return importlib.import_module(module)
     except ImportError as error:
         raise ParameterError(
-            f"figures need Altair and vl-convert ({module} is missing): "
-            "pip install 'veracity[plot]'"
+            f"figures need Altair and vl-convert ({module} is missing): {how_to_get('plot')}"
         ) from error

@@ -10,6 +10,7 @@ from xml.dom import minidom
 import polars as pl
 
 from veracity.errors import ParameterError
+from veracity.extras import how_to_get
 from veracity.progress import Progress
 from veracity.result import Result
 from veracity.show.plot import Plots, ThemeName
@@ -47,7 +48,7 @@ def draw(
     """All figures that can be drawn of a result; none if the plotting library is missing."""
     for module in ("altair", "vl_convert"):
         if importlib.util.find_spec(module) is None:
-            return Drawn({}, "There are no figures: they need pip install 'veracity[plot]'.")
+            return Drawn({}, f"There are no figures, which need an extra: {how_to_get('plot')}.")
     figures: dict[str, str] = {}
     for number, (name, title) in enumerate(TITLES.items()):
         tell("drawing", number, len(TITLES))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from veracity.claims.schema import keys_of
 from veracity.printing import counted
 from veracity.result import Result
-from veracity.result.layout import claims_of_block
+from veracity.result.crowds import confusions_of
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Cell, Look, details, name, paragraph, share, table
 
-__all__ = ["confusions", "has_labels", "label_shares", "labels"]
+__all__ = ["has_labels", "label_shares", "labels"]
 
 MOST_LABELS = 20
 LEAST_ITEMS_OF_LABEL = 5
@@ -43,9 +42,11 @@ def labels(found: Findings) -> str:
         "claims, weighted by how plausible it is that the row is the truth (a confusion matrix). "
         "What is off the diagonal is what sources take for something else."
     )
-    parts = [table(label_shares(result), look), paragraph(words)]
-    parts.append(_matrix(confusions(result), "What all sources say of what is true"))
-    return "".join([*parts, _of_sources(result)])
+    shares = table(label_shares(result), look)
+    if result.encoded is None:
+        return shares
+    confusions = confusions_of(result)
+    return "".join([shares, paragraph(words), _of_all(confusions), _of_sources(result, confusions)])
 
 
 def label_shares(result: Result) -> pl.DataFrame:
@@ -61,55 +62,30 @@ def label_shares(result: Result) -> pl.DataFrame:
     )
 
 
-def confusions(result: Result) -> pl.DataFrame:
-    """One row per label that is true and label that is claimed: the share of the claims."""
-    facts = result.tables.facts
-    said = facts.select(*keys_of(facts), claimed="value", count="supporters")
-    return _counted_against(result, said)
-
-
-def _counted_against(result: Result, said: pl.DataFrame) -> pl.DataFrame:
-    """What was said of items, against the plausibilities of what is true of them."""
-    facts = result.tables.facts
-    keys = keys_of(facts)
-    true = facts.select(*keys, "plausibility", true="value")
-    weighed = (
-        true.join(said, on=keys, nulls_equal=True)
-        .group_by("true", "claimed")
-        .agg(claims=(pl.col("plausibility") * pl.col("count")).sum())
-    )
+def _of_all(confusions: pl.DataFrame) -> str:
+    """What all sources say together: their claims, as far as labels are plausible."""
+    claims = confusions.group_by("true", "said").agg(pl.col("claims").sum())
     share = pl.col("claims") / pl.col("claims").sum().over("true")
-    return weighed.select("true", "claimed", share=share).sort("true", "claimed")
+    shares = claims.with_columns(probability=share)
+    return _matrix(shares, "What all sources say of what is true")
 
 
-def _of_sources(result: Result) -> str:
+def _of_sources(result: Result, confusions: pl.DataFrame) -> str:
     """The confusions of the sources that say most, each behind its name."""
-    if result.encoded is None:
-        return ""
-    ranked = result.tables.sources.with_row_index("number").sort(
-        "claims", descending=True, maintain_order=True
-    )
-    most = ranked.head(MOST_SOURCES)
-    first, parts = 0, []
-    for block in result.encoded.blocks:
-        claims = claims_of_block(block, first, "categorical")
-        parts.append(claims.filter(pl.col("source").is_in(most["number"].to_list())))
-        first += block.n_facts
-    facts = result.tables.facts.with_row_index("fact").cast({"fact": pl.UInt32})
-    said = pl.concat(parts).join(facts, on="fact").with_columns(count=pl.lit(1))
+    most = result.tables.sources.sort("claims", descending=True, maintain_order=True)
     shown = []
-    for number, source, n_claims in most.select("number", "source", "claims").iter_rows():
-        own = said.filter(source=number)
-        own = own.select(*keys_of(facts), "count", claimed="value")
-        matrix = _matrix(_counted_against(result, own), f"What {source} says of what is true")
+    for source, n_claims in most.head(MOST_SOURCES).select("source", "claims").iter_rows():
+        own = confusions.filter(pl.col("source") == source)
+        matrix = _matrix(own, f"What {source} says of what is true")
         shown.append(details(f"<b>{name(source)}</b>: {counted(n_claims, 'claim')}", matrix))
     return f"<h3>Those who say most</h3>{''.join(shown)}"
 
 
 def _matrix(shares: pl.DataFrame, caption: str) -> str:
     """A row for each label that is true, a column for each that is claimed."""
-    found = {(true, claimed): value for true, claimed, value in shares.iter_rows()}
-    said = shares["claimed"].unique().sort().to_list()
+    cells_of = shares.select("true", "said", "probability").iter_rows()
+    found = {(true, said): value or 0.0 for true, said, value in cells_of}
+    said = shares["said"].unique().sort().to_list()
     rows = [
         {"label": true, **{f"{i}": found.get((true, one), 0.0) for i, one in enumerate(said)}}
         for true in shares["true"].unique().sort()
