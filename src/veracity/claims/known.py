@@ -71,7 +71,7 @@ def _alike(
 
 def _spoken_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
     keys = keys_of(facts)
-    return truths.join(facts.select(keys).unique(), on=keys, how="semi")
+    return truths.join(facts.select(keys), on=keys, how="semi")
 
 
 def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_spoken: int) -> list[str]:
