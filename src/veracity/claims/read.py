@@ -83,8 +83,12 @@ class ClaimsStream:
         """What was noticed on the way."""
         notes = (*dict.fromkeys(self._notes), *lacking_notes(self._n_lacking))
         if 0 < self._n_nameless < self.rows_kept:
-            rows = counted(self._n_nameless, "row names", "rows name")
-            notes = (*notes, f"{rows} no attribute, and are taken as one without a name")
+            rows = counted(
+                self._n_nameless,
+                "row names no attribute, and is",
+                "rows name no attribute, and are",
+            )
+            notes = (*notes, f"{rows} taken as one without a name")
         return notes
 
     @cached_property
@@ -170,7 +174,9 @@ class NormalisedStream(ClaimsStream):
         self.rows_read = 0
         self._n_lacking.clear()
         for rows in super().batches():
-            yield self._rewriting.of(rows)
+            rewritten = self._rewriting.of(rows)
+            self.rows_kept -= len(rows) - len(rewritten)
+            yield rewritten
 
 
 def open_claims(

@@ -111,8 +111,6 @@ class _Compact:
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """Fields by their numbers."""
-        if depth > DEEPEST:
-            raise DamagedParquet(NONSENSE)
         fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
@@ -122,6 +120,8 @@ class _Compact:
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:  # noqa: ANN401 - whatever is written
+        if depth > DEEPEST:
+            raise DamagedParquet(NONSENSE)
         if 3 < kind < 7:
             return self._integer()
         if kind == 8:
