@@ -157,7 +157,7 @@ def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
 def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
     try:
         return pl.Series(column)
-    except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
+    except (ArithmeticError, TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
         is_missing = column.isna()
         texts = [None if gone else str(cell) for cell, gone in zip(column, is_missing, strict=True)]
         return pl.Series(texts, dtype=pl.String)
