@@ -38,8 +38,9 @@ PARQUET_SUFFIXES = (".parquet", ".pq")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 
 
-COPIES_OF_TEXT = 3
-"""How often the text of a file is in memory while it is read at once: unpacked, cut, as a table."""
+COPIES_OF_TEXT = 4
+"""How often the text of a file may be in memory while it is read at once: unpacked, in a buffer
+that grows to twice its size, and as a table."""
 
 LARGE_TEXT = 2_000_000_000
 """From so many bytes on, text is read in portions, where it is plain enough for that."""
