@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
+import warnings
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
+import pandas as pd  # noqa: TID251 - a user of it
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import veracity
 from attack.battery import CLAIMS, Battery
 from attack.case import Case, Outcome
 from attack.findings import Findings, key_of
 from attack.sieges import no_room, read_only
 from attack.verdict import wrongs
 from attack.workshop import Workshop
+from veracity.errors import NotConverged, VeracityError
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +45,48 @@ def test_a_command_that_cannot_write_says_so_and_leaves_nothing(battery, siege):
     battery.findings = Findings()
     siege(battery, random.Random(1))
     assert not battery.findings.of_key, battery.findings.summary()
+
+
+ODD_CELLS = (
+    None, "a", "b", 1, 2.5, -0.0, True, b"\xff", float("nan"), float("inf"), 10**30, 1j, (1, 2),
+    [1], {"a": 1}, date(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC), timedelta(1),
+    Decimal("1.50"), pd.NA, pd.NaT, pd.Timestamp("1677-09-21 00:12:44"), pd.Period("2024-01"),
+    object, "\x1b[31m",
+)  # fmt: skip
+DTYPES = ("object", "category", "string", "Int64", "float32", "boolean", "datetime64[s]", None)
+
+
+@st.composite
+def pandas_frames(draw):
+    """Frames of mixed cells, odd types, labels and indexes."""
+    size = draw(st.integers(0, 6))
+    columns = []
+    for _ in range(draw(st.integers(2, 4))):
+        cells = draw(st.lists(st.sampled_from(ODD_CELLS), min_size=size, max_size=size))
+        column = pd.Series(cells, dtype="object")
+        with contextlib.suppress(Exception):  # not everything is of every type
+            column = column.astype(draw(st.sampled_from(DTYPES)) or "object")
+        columns.append(column)
+    labels = draw(st.permutations(("source", "entity", "value", draw(st.sampled_from((0, None))))))
+    frame = pd.concat(columns, axis=1)
+    frame.columns = pd.Index(labels[: len(columns)])
+    return frame.set_index(frame.columns[0]) if draw(st.integers(0, 5)) == 0 else frame
+
+
+@settings(max_examples=60)
+@given(frame=pandas_frames(), kind=st.sampled_from((None, "numeric", "multiple")))
+def test_any_pandas_frame_is_read_or_refused(frame, kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=NotConverged)
+        try:
+            result = veracity.discover(frame, "crh" if kind == "numeric" else "accu", kind=kind)
+        except VeracityError as error:
+            told = str(error)
+        else:
+            told = repr(result)
+            assert isinstance(result.truths, pd.DataFrame)
+    assert 0 < len(told) < 2_000
 
 
 def outcome(code=0, stdout=b"", stderr=b"", command=("check", "claims.csv"), **files):

@@ -188,6 +188,12 @@ def test_whatever_pandas_calls_missing_is_left_out(missing):
     assert read_claims(claims).rows["value"].to_list() == ["1", "2"]
 
 
+def test_an_infinity_among_odd_objects_is_text():
+    values = pd.Series([date(2024, 1, 1), float("inf"), 10**30], dtype=object)
+    claims = pd.DataFrame({"source": SOURCES, "entity": ENTITIES, "value": values})
+    assert read_claims(claims).rows["value"].to_list() == ["2024-01-01", "inf", str(10**30)]
+
+
 def test_nan_is_no_value():
     assert read_claims(frame(value=[1.0, float("nan"), None])).rows["value"].to_list() == [1.0]
 

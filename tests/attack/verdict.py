@@ -95,7 +95,7 @@ def _of_the_output(outcome: Outcome, folder: Path) -> Iterator[str]:
             continue
         if path.suffix == ".parquet":
             yield from _of_a_table(path)
-        elif path.suffix == ".svg":
+        elif path.suffix == ".svg" and outcome.command[0] == "plot":
             yield from _of_a_figure(path)
         elif path.suffix == ".html":
             yield from _of_a_page(path)

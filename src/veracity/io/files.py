@@ -66,8 +66,9 @@ TABLE_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES, *OTHER_SUFFIXES)
 
 NAME_SUFFIXES = sorted((*TABLE_SUFFIXES, *JSON_SUFFIXES), key=len, reverse=True)
 
-COPIES_OF_TEXT = 3
-"""How often the text of a file is in memory while it is read at once: unpacked, cut, as a table."""
+COPIES_OF_TEXT = 4
+"""How often the text of a file may be in memory while it is read at once: unpacked, in a buffer
+that grows to twice its size, and as a table."""
 
 LARGE_TEXT = 2_000_000_000
 """From so many bytes on, text is read in portions, where it is plain enough for that."""
@@ -299,7 +300,7 @@ def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
 def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
     try:
         return pl.Series(column)
-    except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
+    except (ArithmeticError, TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
         is_missing = column.isna()
         texts = [None if gone else str(cell) for cell, gone in zip(column, is_missing, strict=True)]
         return pl.Series(texts, dtype=pl.String)
