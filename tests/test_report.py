@@ -197,6 +197,13 @@ def test_every_item_can_be_looked_up(flights):
     assert sorted(sources[number] for number in numbers) == sorted(said)
 
 
+def test_of_a_fact_looked_up_the_answer_is_plausible():
+    claims = pl.DataFrame({"source": ["a", "b"], "fact": ["f"] * 2, "claim": [False, False]})
+    _, ((names, answer, plausibility, _, _),) = chunks_of(veracity.discover(claims, kind="binary"))
+    assert (names, answer) == (["f"], "false")
+    assert float(plausibility) > 0.5
+
+
 def test_wrong_items_are_all_that_evaluate_counts(flights):
     result = veracity.discover(flights.claims)
     found = gather(result, flights.truth)

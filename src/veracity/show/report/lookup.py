@@ -131,7 +131,9 @@ def _named(result: Result) -> Iterator[pl.DataFrame]:
 def _settled(result: Result, keys: list[str]) -> pl.DataFrame:
     """What each item is settled on, and how sure that is."""
     truths = result.tables.truths
-    sure = "uncertainty" if result.kind == "numeric" else "plausibility"
+    sure = pl.col("uncertainty" if result.kind == "numeric" else "plausibility")
+    if result.kind == "binary":  # how plausible the answer is, be it true or false
+        sure = pl.when(sure >= 0.5).then(sure).otherwise(1.0 - sure)
     if result.kind != "multiple":
         return truths.select(*keys, settled="value", sure=sure)
     values = pl.col("value").cast(pl.String).sort().str.join(", ")
