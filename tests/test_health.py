@@ -255,7 +255,7 @@ def test_the_dominant_source_is_named():
 
 def test_guessing_is_recognised_by_the_agreement_it_makes():
     seen = found(check(of_guesses()), "flip-risk").seen
-    assert "agree on 25% of it; guessing would make them agree on 25%" in seen
+    assert "agree on 25% of them; guessing would make them agree on 25%" in seen
 
 
 def test_known_truths_take_the_risk_of_a_flip_away():

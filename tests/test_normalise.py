@@ -153,7 +153,7 @@ def test_whether_the_day_comes_first_is_told_by_other_values():
 def test_a_missing_year_is_the_nearest_one():
     found, after = normalise(rows_of(["Dec 28", "Jan 3", "2011-12-15", "2011-12-20"]))
     assert after.rows["value"].to_list() == ["2011-12-28", "2012-01-03", "2011-12-15", "2011-12-20"]
-    assert "nearest to 2011-12-15" in after.notes[0]
+    assert "closest to 2011-12-15" in after.notes[0]
     assert found.readings[""].near == date(2011, 12, 15)
 
 
