@@ -735,6 +735,19 @@ def test_the_password_may_come_from_the_environment(postgres, claims, monkeypatc
 # --- writing -------------------------------------------------------------------------------------
 
 
+def test_tables_that_memory_does_not_hold_are_written_piece_by_piece(database, claims, monkeypatch):
+    spilled = veracity.discover(claims, engine=veracity.Local(memory="1KB"))
+    expected = {name: len(spilled.scan(name).collect()) for name in TABLES}
+
+    def collect(table):
+        raise AssertionError(f"all of {table.name} at once")
+
+    monkeypatch.setattr("veracity.io.pieces.PieceTable.collect", collect)
+    spilled.write_database(database.address)
+    for name, n_rows in expected.items():
+        assert database.run(f"select count(*) from {name}") == [(n_rows,)]
+
+
 def test_tables_come_back_as_they_were_written(database, result):
     assert result.write_database(database.address) == database.address
     for name in TABLES:

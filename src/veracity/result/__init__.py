@@ -378,9 +378,8 @@ class Result:
             Called with phase, done and total as rows are written.
         """
         run = uuid.uuid4().hex[:12]
-        own = self.tables
-        frames = (own.truths, own.facts, own.sources, notes_table(self.run, run))
-        tables = dict(zip(DATABASE_TABLES, frames, strict=True))
+        own = {**vars(self.tables), "notes": notes_table(self.run, run)}
+        tables = {name: own[name] for name in DATABASE_TABLES}
         return write_tables(address, tables, schema, run=run, force=force, tell=progress)
 
     def frames(self) -> dict[str, pl.DataFrame | PieceTable | None]:

@@ -15,6 +15,7 @@ from veracity.errors import OutputError, ParameterError, UnreadableDatabase
 from veracity.io.databases.address import Address, address_of, database_file, is_address
 from veracity.io.databases.base import driver, quoted
 from veracity.io.databases.sentences import advice_on, reason_of
+from veracity.io.pieces import PieceTable
 
 __all__ = ["check_tables", "write_tables"]
 
@@ -40,7 +41,7 @@ def check_tables(address: str, names: list[str], schema: str | None, *, force: b
 
 def write_tables(
     address: str,
-    tables: Mapping[str, pl.DataFrame],
+    tables: Mapping[str, pl.DataFrame | PieceTable],
     schema: str | None,
     *,
     run: str,
@@ -59,7 +60,7 @@ def write_tables(
             target.check(list(tables), force=force)
             for name, table in tables.items():
                 target.replace(name, table.schema, f"{MARK}, run {run}")
-                for rows in table.iter_slices(ROWS_PER_INSERT):
+                for rows in _in_slices(table):
                     if tell is not None:
                         tell("writing", n_written, n_rows)
                     target.insert(name, rows)
@@ -69,6 +70,12 @@ def write_tables(
     if tell is not None:
         tell("writing", n_rows, n_rows)
     return target.address.shown
+
+
+def _in_slices(table: pl.DataFrame | PieceTable) -> Iterator[pl.DataFrame]:
+    """Some rows at a time; no more than a piece is ever made of those in pieces."""
+    for piece in table.pieces() if isinstance(table, PieceTable) else [table]:
+        yield from piece.iter_slices(ROWS_PER_INSERT)
 
 
 def _target(address: str, schema: str | None) -> Target:
