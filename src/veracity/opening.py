@@ -13,6 +13,8 @@ from veracity.engines import Engine, Local
 from veracity.engines.spark import Spark
 from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
+from veracity.io.databases import is_database
+from veracity.io.formats import JSON_SUFFIXES, OTHER_SUFFIXES, STANDARD_INPUT
 from veracity.io.frames import is_spark_frame
 
 __all__ = ["Claims", "engine_for", "opened"]
@@ -52,9 +54,13 @@ def _on_spark(claims: object, how: HowToRead, engine: Engine, like: Fitted | Non
 
 
 def _is_for_spark(claims: object, engine: Engine) -> bool:
-    return is_spark_frame(claims) or (
-        isinstance(engine, Spark) and isinstance(claims, str | os.PathLike)
-    )
+    """Whether Spark reads it; databases and other files are read here, and handed over."""
+    if not isinstance(engine, Spark) or not isinstance(claims, str | os.PathLike):
+        return is_spark_frame(claims)
+    path = os.fspath(claims)
+    name = path.partition("#")[0].lower()
+    is_other = name == STANDARD_INPUT or name.endswith((*JSON_SUFFIXES, *OTHER_SUFFIXES))
+    return not is_database(path) and (not is_other or "://" in path)
 
 
 def engine_for(claims: object, engine: Engine | None) -> Engine:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -416,6 +418,23 @@ def test_files_are_read_by_spark(engine, tmp_path):
         assert_same_answers(on_this_machine(found), expected)
     with pytest.raises(veracity.errors.UnreadableFile, match="Spark cannot read it"):
         veracity.discover(tmp_path / "nothing.parquet", engine=engine)
+
+
+def test_what_spark_cannot_read_is_read_here_and_handed_over(engine, tmp_path):
+    claims = claims_of("categorical")
+    claims.write_ndjson(tmp_path / "claims.jsonl")
+    with contextlib.closing(sqlite3.connect(tmp_path / "claims.db")) as database:
+        database.execute("create table claims (source, entity, attribute, value)")
+        rows = claims.select("source", "entity", "attribute", "value").rows()
+        database.executemany("insert into claims values (?, ?, ?, ?)", rows)
+        database.commit()
+    expected = veracity.discover(claims, "sums")
+    for given in (tmp_path / "claims.jsonl", f"sqlite:///{tmp_path}/claims.db#claims"):
+        found = veracity.discover(given, "sums", engine=engine)
+        assert_same_answers(on_this_machine(found), expected)
+    with pytest.raises(veracity.errors.VeracityError, match="claims") as told:
+        veracity.discover(tmp_path / "claims.db", "sums", engine=engine)
+    assert "Spark" not in str(told.value)
 
 
 def test_a_polars_frame_comes_back_as_polars(engine):

@@ -6,7 +6,7 @@ say into one sentence; `base.py` tells what all ways to talk to a database have 
 when a database is opened.
 """
 
-from veracity.io.databases.address import database_file, is_address
+from veracity.io.databases.address import database_file, is_address, is_database
 from veracity.io.databases.rows import Selection, StreamedRows, column_names, selection_of
 from veracity.io.databases.tables import check_tables, write_tables
 
@@ -17,6 +17,7 @@ __all__ = [
     "column_names",
     "database_file",
     "is_address",
+    "is_database",
     "selection_of",
     "write_tables",
 ]

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote
 
 from veracity.errors import ParameterError
 
-__all__ = ["Address", "address_of", "database_file", "is_address"]
+__all__ = ["Address", "address_of", "database_file", "is_address", "is_database"]
 
 SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9.-]+)(?P<driver>\+\w+)?://")
 
@@ -61,6 +61,16 @@ def is_address(text: str) -> bool:
     (True, False)
     """
     return SCHEME.match(text) is not None
+
+
+def is_database(path: str) -> bool:
+    """Whether a path is the address of a database that can be read, or the file of one.
+
+    >>> is_database("postgresql://ana@db.example/shop"), is_database("s3://shop/claims.parquet")
+    (True, False)
+    """
+    found = SCHEME.match(path)
+    return database_file(path) is not None if found is None else found["scheme"].lower() in SYSTEMS
 
 
 def address_of(text: str) -> Address:
