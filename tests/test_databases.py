@@ -732,6 +732,30 @@ def test_the_password_may_come_from_the_environment(postgres, claims, monkeypatc
     assert veracity.discover(address).run.input.rows == len(claims)
 
 
+def test_each_table_may_be_a_source(database, tmp_path):
+    for site, gate in (("orbitz", "C5"), ("tower", "D30"), ("radar", "D30")):
+        rows = ", ".join(f"('AA-{number}', '{gate}', '7:0{number}')" for number in range(5))
+        database.run(
+            f"create table {site} (flight text, gate text, departs text)",
+            f"insert into {site} values {rows}",
+        )
+    addresses = [f"{database.address}#{site}" for site in ("orbitz", "tower", "radar")]
+    result = veracity.discover(addresses, source_from="table")
+    assert result.sources["source"].to_list() == ["orbitz", "radar", "tower"]
+    assert set(result.truths.filter(attribute="gate")["value"]) == {"D30"}
+    assert "each table is a source: 'orbitz', 'tower', 'radar'" in result.notes
+    arguments = [database.address, "--table", "orbitz", "--table", "tower", "--table", "radar"]
+    told = CliRunner().invoke(main, ["discover", *arguments, "--source-from", "table"])
+    assert told.exit_code == 0, told.output
+    assert "30 claims of 3 sources about 10 items" in told.output
+    query = selection_of(database.address, "select * from orbitz")
+    with pytest.raises(ParameterError, match="is for tables that are named"):
+        veracity.discover(query, source_from="table")
+    (tmp_path / "a.csv").write_text("entity,value\nx,1\n")
+    with pytest.raises(ParameterError, match="files have 'filename'"):
+        veracity.discover(tmp_path / "a.csv", source_from="table")
+
+
 # --- writing -------------------------------------------------------------------------------------
 
 

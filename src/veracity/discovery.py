@@ -103,7 +103,8 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         "attributes" if a row is all that a source says of an entity, with a column for each
         attribute; "sources" if there is a column for each source. Found out where it is plain.
     source_from
-        "filename" if each file is a source, "sheet" if each sheet of a workbook is one.
+        "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
+        each of several tables of a database is.
     samples
         Whether rows of one source about one item are samples, as of a model that was asked several
         times: what it says most often counts.

@@ -80,12 +80,13 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
 
 
 def _named_by_place(parts: list[Part], how: HowToRead, notes: list[str]) -> list[Part]:
-    """The parts with the names of their files or sheets as the source."""
+    """The parts with the names of their files, sheets or tables as the source."""
     if not all(part.name for part in parts):
+        what = "tables that are named" if how.source_from == "table" else "files"
         raise ParameterError(
-            f"{parts[0].origin}: source_from={how.source_from!r} is for files, and this is none"
+            f"{parts[0].origin}: source_from={how.source_from!r} is for {what}, and this is none"
         )
-    place = "file" if how.source_from == "filename" else "sheet"
+    place = "file" if how.source_from == "filename" else how.source_from
     notes.append(f"each {place} is a source: {listed([part.name for part in parts])}")
     found = []
     for part in parts:
@@ -99,13 +100,16 @@ def _whole(
     data: object, wanted: Sequence[str], how: HowToRead, notes: list[str]
 ) -> tuple[str, FrameKind, Iterator[Part]]:
     """Where the data come from, their kind, and their parts with all columns, one by one."""
-    selection = _selected(data)
-    if selection is not None:
-        name, found = selection.name, column_names(selection)
-        chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
-        is_long = how.wide is None and not lacking_parts(chosen, wanted)
-        rows = StreamedRows.of(selection, chosen.values() if is_long else None)
-        return name, "polars", iter([Part(rows, name)])
+    selections = _all_selected(data)
+    if selections:
+        more = f" and {len(selections) - 1} more" if len(selections) > 1 else ""
+        parts = (_of_database(one, wanted, how) for one in selections)
+        return selections[0].name + more, "polars", parts
+    if how.source_from == "table":
+        raise ParameterError(
+            "source_from='table' is for tables of a database, and this is none; files have "
+            "'filename', and workbooks 'sheet'"
+        )
     if not _are_paths(data):
         name = name_of(data)
         with reading_frame(name):
@@ -115,6 +119,17 @@ def _whole(
     more = f" and {len(origins) - 1} more" if len(origins) > 1 else ""
     origin = ("standard input" if origins[0] == STANDARD_INPUT else origins[0]) + more
     return origin, "polars", open_files(origins, how.encoding, notes, how.source_from)
+
+
+def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead) -> Part:
+    """The rows of a table or query; only the columns that are wanted, where that can be told."""
+    name = selection.name
+    found = column_names(selection)
+    chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
+    is_long = how.wide is None and not lacking_parts(chosen, wanted)
+    rows = StreamedRows.of(selection, chosen.values() if is_long else None)
+    own = selection.table if how.source_from == "table" else None
+    return Part(rows, name, name=own or "")
 
 
 def _are_paths(data: object) -> bool:
@@ -133,6 +148,13 @@ def _selected(data: object) -> Selection | None:
     if isinstance(data, Selection):
         return data
     return selection_of(data) if isinstance(data, str) and is_address(data) else None
+
+
+def _all_selected(data: object) -> list[Selection]:
+    """What is asked of databases, of one or of each in a list; nothing if it is something else."""
+    given = data if isinstance(data, list | tuple) else [data]
+    found = [selection for selection in map(_selected, given) if selection is not None]
+    return found if len(found) == len(given) else []
 
 
 def _chosen(

@@ -15,7 +15,7 @@ __all__ = ["HowToRead", "SourceFrom", "Wide"]
 Wide = Literal["attributes", "sources"]
 """What the columns of a wide table are."""
 
-SourceFrom = Literal["filename", "sheet"]
+SourceFrom = Literal["filename", "sheet", "table"]
 """What can name a source."""
 
 
@@ -39,7 +39,8 @@ class HowToRead:
         By what a table is wide: each further column is an attribute, or a source. None where it is
         long, or where that can be found out.
     source_from
-        What names the source, where no column does: the file, or the sheet.
+        What names the source, where no column does: the file, the sheet, or the table of a
+        database.
     samples
         Whether what a source says of an item in several rows are samples: what it says most often
         counts.

@@ -176,9 +176,9 @@ _wide_option = click.option(
 )
 _source_from_option = click.option(
     "--source-from",
-    type=click.Choice(["filename", "sheet"]),
+    type=click.Choice(["filename", "sheet", "table"]),
     metavar="PLACE",
-    help="What names the source where no column does: filename, or sheet.",
+    help="What names the source where no column does: filename, sheet, or table.",
 )
 _samples_option = click.option(
     "--samples",
@@ -186,7 +186,11 @@ _samples_option = click.option(
     help="Rows of one source about one item are samples: what it says most often counts.",
 )
 _table_option = click.option(
-    "--table", metavar="TABLE", help="The table or view of a database that has the claims."
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="TABLE",
+    help="The table or view of a database that has the claims; may be given repeatedly.",
 )
 _query_option = click.option(
     "--query", metavar="SQL", help="A query to a database that gives the claims."
@@ -240,11 +244,12 @@ def database_options(command: Any) -> Any:  # noqa: ANN401 - a function or a com
 
 def chosen_claims(path: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - a path or a selection
     """What `database_options` gave, as whatever reads claims takes it."""
-    table, query = options.pop("table"), options.pop("query")
-    if table is None and query is None:
+    tables, query = options.pop("tables"), options.pop("query")
+    if not tables and query is None:
         return path
     selection_of = importlib.import_module("veracity.io.databases").selection_of
-    return selection_of(path, query, table=table)
+    found = [selection_of(path, query, table=table) for table in tables or (None,)]
+    return found if len(found) > 1 else found[0]
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
