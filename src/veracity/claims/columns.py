@@ -102,9 +102,8 @@ def _whole(
     """Where the data come from, their kind, and their parts with all columns, one by one."""
     selections = _all_selected(data)
     if selections:
-        more = f" and {len(selections) - 1} more" if len(selections) > 1 else ""
         parts = (_of_database(one, wanted, how) for one in selections)
-        return selections[0].name + more, "polars", parts
+        return _together([one.name for one in selections]), "polars", parts
     if how.source_from == "table":
         raise ParameterError(
             "source_from='table' is for tables of a database, and this is none; files have "
@@ -116,9 +115,13 @@ def _whole(
             frame, frame_kind = as_polars(data)
         return name, frame_kind, iter([Part(frame, name)])
     origins = _origins(data)
-    more = f" and {len(origins) - 1} more" if len(origins) > 1 else ""
-    origin = ("standard input" if origins[0] == STANDARD_INPUT else origins[0]) + more
-    return origin, "polars", open_files(origins, how.encoding, notes, how.source_from)
+    names = ["standard input" if one == STANDARD_INPUT else one for one in origins]
+    return _together(names), "polars", open_files(origins, how.encoding, notes, how.source_from)
+
+
+def _together(origins: Sequence[str]) -> str:
+    """What messages call all that was handed over."""
+    return origins[0] + (f" and {len(origins) - 1} more" if len(origins) > 1 else "")
 
 
 def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead) -> Part:

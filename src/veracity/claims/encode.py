@@ -79,6 +79,15 @@ class Part:
         values = None if self.values is None else self.values.filter(of_fact)
         return Part(self.block.select(is_meant), self.items.filter(is_meant), values)
 
+    def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Part, Any]:  # noqa: ANN401
+        """The items that are meant, and the answer to them: of facts, or numbers of items."""
+        some = self.select(is_meant)
+        if isinstance(answer, tuple):
+            return some, tuple(of_item[is_meant] for of_item in answer)
+        if answer is None:
+            return some, None
+        return some, answer[np.repeat(is_meant, self.block.n_facts_of_item)]
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -265,14 +274,13 @@ class Encoded:
         """The items that are drawn, on this machine, with the answers to their facts."""
         if draw.share >= 1.0:
             return self, answers
-        parts, found = [], []
-        for part, answer in zip(self.parts, answers or [None] * len(self.parts), strict=True):
-            is_drawn = draw(part)
-            if is_drawn.any():
-                parts.append(part.select(is_drawn))
-                if answer is not None:
-                    found.append(answer[np.repeat(is_drawn, part.block.n_facts_of_item)])
-        return replace(self, parts=PartsInMemory(parts)), found
+        found = [
+            part.select_with(answer, is_drawn)
+            for part, answer in zip(self.parts, answers or [None] * len(self.parts), strict=True)
+            if (is_drawn := draw(part)).any()
+        ]
+        parts = PartsInMemory(part for part, _ in found)
+        return replace(self, parts=parts), [answer for _, answer in found]
 
     @property
     def example(self) -> Part:

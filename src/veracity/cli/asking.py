@@ -6,21 +6,14 @@ from pathlib import Path
 
 import click
 
-from veracity.cli.options import example, json_option
+from veracity.cli.options import example, json_option, number_option
 
 __all__ = ["ask"]
 
 
 @click.command(epilog=example("veracity ask run/ --budget 20"))
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="How many items can be looked up.",
-)
+@number_option("--budget", click.IntRange(min=1), 10, "How many items can be looked up.")
 @json_option
 def ask(run: Path, budget: int, as_json: bool) -> None:
     """Tell which items to look up next.

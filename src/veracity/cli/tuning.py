@@ -17,6 +17,7 @@ from veracity.cli.options import (
     kind_option,
     memory_option,
     normalise_options,
+    number_option,
     pairs_of,
     seed_option,
     spill_option,
@@ -44,14 +45,7 @@ __all__ = ["tune"]
     metavar="NAME",
     help="What is tuned; veracity, or gtm for numbers, by default.",
 )
-@click.option(
-    "--folds",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="In how many parts truths or claims are cut.",
-)
+@number_option("--folds", click.IntRange(min=2), 5, "In how many parts truths or claims are cut.")
 @kind_option
 @table_options
 @normalise_options

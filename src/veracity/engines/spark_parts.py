@@ -470,11 +470,7 @@ class _Chosen:
         is_meant = self.choose(part)
         if not is_meant.any():
             return None, None
-        some = part.select(is_meant)
-        if isinstance(answer, tuple):
-            answer = tuple(of_item[is_meant] for of_item in answer)
-        elif answer is not None:
-            answer = answer[np.repeat(is_meant, block.n_facts_of_item)]
+        some, answer = part.select_with(answer, is_meant)
         return (some.block, some.items, some.values), answer
 
 

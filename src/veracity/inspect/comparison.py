@@ -55,6 +55,22 @@ class Comparison:
         """One row per pair of algorithms: the share of items on which they settle on the same."""
         return hand_back(self.pairs, self.frame_kind)
 
+    @property
+    def measure(self) -> str | None:
+        """By what algorithms are ranked; nothing where no truth is known."""
+        known = (name for name in ("accuracy", "f1", "mae") if name in self.rows.columns)
+        return next(known, None)
+
+    @property
+    def ranked(self) -> pl.DataFrame:
+        """One row per algorithm, the best first where truths are known."""
+        if self.measure is None:
+            return self.rows
+        is_error = self.measure == "mae"
+        return self.rows.sort(
+            self.measure, descending=not is_error, nulls_last=True, maintain_order=True
+        )
+
     @cached_property
     def pairs(self) -> pl.DataFrame:
         """The agreement, as a polars frame."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text
 from veracity.printing import counted, printable
 from veracity.result import Result
+from veracity.result.layout import claims_of_part
 
 __all__ = ["Difference", "diff"]
 
@@ -93,14 +94,14 @@ def diff(result: Result, other: Result) -> Difference:
         maintain_order="left_right", suffix="_after",
     ).rename({"value": "before", "value_after": "after"})  # fmt: skip
     both = both.with_columns(change=_change(result.kind == "numeric"))
-    moved = _moves(result, other)
+    moved, settings = _moves(result, other), _settings(result, other)
     changed = both.filter(pl.col("change") != "same")
     reasons = _reasons(changed.filter(pl.col("change") == "changed"), before, after, moved)
     told = changed.join(
         reasons, on=before.keys, how="left", nulls_equal=True, maintain_order="left"
     )
     sure = [name for name in told.columns if name.startswith("plausibility")]
-    items = told.with_columns(_default_reason(_settings(result, other))).select(
+    items = told.with_columns(_default_reason(settings)).select(
         *before.keys, "change", "before", "after", *sure, "reason"
     )
     kind = other.frame_kind if other.frame_kind != "spark" else "polars"
@@ -108,7 +109,7 @@ def diff(result: Result, other: Result) -> Difference:
         items=hand_back(items, kind),
         sources=hand_back(moved, kind),
         same=len(both) - len(changed),
-        notes=_settings(result, other),
+        notes=settings,
         frame_kind=kind,
     )
 
@@ -153,24 +154,14 @@ class _Run(NamedTuple):
             meant, on=self.keys, how="left", maintain_order="left", nulls_equal=True
         )["is_meant"].fill_null(value=False)
         chosen = part.select(is_meant.to_numpy())
-        block, sources = chosen.block, as_text(self.result.encoded.names.sources)
-        facts = chosen.facts.with_columns(known=np.repeat(block.is_known, block.n_facts_of_item))
-        said = facts[block.fact_of_support].with_columns(
-            source=sources.gather(block.source_of_support)
-        )
-        if "value" not in facts.columns:
-            n_voices = block.n_voices_of_item
-            voices = facts[np.repeat(np.arange(block.n_items), n_voices)].with_columns(
-                source=sources.gather(block.source_of_voice), value=pl.lit(value=False)
-            )
-            said = said.with_columns(value=pl.lit(value=True))
-            denied = voices.join(said, on=[*self.keys, "source"], how="anti", nulls_equal=True)
-            said = pl.concat([said, denied.select(said.columns)])
-        is_number = self.result.kind == "numeric"
+        block, kind = chosen.block, self.result.kind
+        is_number = kind == "numeric"
         if is_number:
-            said = said.drop("value").with_columns(
-                value=pl.Series(block.number_of_fact[block.fact_of_support])
-            )
+            chosen = replace(chosen, values=pl.Series(block.number_of_fact))
+        sources = as_text(self.result.encoded.names.sources)
+        said = claims_of_part(chosen, sources, kind).rename({"claim": "value"}, strict=False)
+        n_claims = block.n_voices_of_item if kind == "binary" else block.n_supports_of_item
+        said = said.with_columns(known=np.repeat(block.is_known, n_claims))
         return _in_text(said, self.keys, is_number).select(*self.keys, "value", "source", "known")
 
 
@@ -181,14 +172,13 @@ def _in_text(table: pl.DataFrame, keys: list[str], is_number: bool = False) -> p
 
 def _change(is_number: bool) -> pl.Expr:
     """Whether an item is new, gone, changed or the same; by whether it has a row in both runs."""
-    measure = "uncertainty" if is_number else "plausibility"
+    told = "allowed" if is_number else "plausibility"
     was, now = pl.col("before"), pl.col("after")
     is_same = was.eq_missing(now)
     if is_number:
         is_same = (was - now).abs() <= pl.max_horizontal("allowed", "allowed_after")
         is_same = is_same | (was.is_null() & now.is_null())
-    is_new = pl.col("allowed" if is_number else measure).is_null()
-    is_gone = pl.col(f"{'allowed' if is_number else measure}_after").is_null()
+    is_new, is_gone = pl.col(told).is_null(), pl.col(f"{told}_after").is_null()
     return (
         pl.when(is_new).then(pl.lit("new")).when(is_gone).then(pl.lit("gone"))
         .when(is_same).then(pl.lit("same")).otherwise(pl.lit("changed"))

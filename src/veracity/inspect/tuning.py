@@ -12,7 +12,6 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.settings import settable
-from veracity.claims.encode import Encoded, Part
 from veracity.claims.known import with_known
 from veracity.claims.schema import ClaimsTable, Kind, keys_of
 from veracity.claims.truths import read_truths_beside
@@ -25,6 +24,7 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.printing import counted
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
+from veracity.result.layout import claims_of_part
 
 __all__ = ["Tuning", "tune"]
 
@@ -226,25 +226,11 @@ def _hiding(prepared: Prepared, folds: int, rng: np.random.Generator) -> Iterato
     if kind not in ("categorical", "binary"):
         raise ParameterError(f"tune: {kind} claims need known truths to be tuned on")
     encoded = prepared.encoded.here()[0]
-    rows = pl.concat([_rows(part, encoded) for part in encoded.parts])
+    sources = encoded.names.sources
+    rows = pl.concat([claims_of_part(part, sources, kind) for part in encoded.parts])
     for is_in in _folds(len(rows), folds, rng):
         table = ClaimsTable(rows.filter(~is_in), kind, prepared.table.origin)
         yield _Fold(prepare(table), rows.filter(is_in), is_hidden=True)
-
-
-def _rows(part: Part, encoded: Encoded) -> pl.DataFrame:
-    """The claims of a part, as rows."""
-    block, sources = part.block, encoded.names.sources
-    if encoded.kind == "categorical":
-        said = part.facts[block.fact_of_support]
-        return said.with_columns(source=sources.gather(block.source_of_support))
-    voices = part.items[np.repeat(np.arange(block.n_items), block.n_voices_of_item)]
-    voices = voices.with_columns(source=sources.gather(block.source_of_voice))
-    said = part.facts[block.fact_of_support].with_columns(
-        source=sources.gather(block.source_of_support), claim=pl.lit(value=True)
-    )
-    claimed = voices.join(said, on=voices.columns, how="left", maintain_order="left")
-    return claimed.with_columns(pl.col("claim").fill_null(value=False))
 
 
 def _likelihood(result: Result, hidden: pl.DataFrame) -> _Score:

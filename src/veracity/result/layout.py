@@ -17,6 +17,7 @@ __all__ = [
     "SavedOfPart",
     "blocks_table",
     "claims_of_block",
+    "claims_of_part",
     "layout_of_block",
     "part_from",
     "saved_tables",
@@ -53,6 +54,13 @@ def claims_of_block(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
     fact = _repeated(block.n_voices_of_item, first_fact)
     source = block.source_of_voice.astype(np.uint32)
     return pl.DataFrame({"fact": fact, "source": source, "claim": block.affirms})
+
+
+def claims_of_part(part: Part, sources: pl.Series, kind: Kind) -> pl.DataFrame:
+    """One row per claim, with names: the item, what is claimed of it, and the source."""
+    claims = claims_of_block(part.block, 0, kind)
+    named = part.facts[claims["fact"]].with_columns(source=sources.gather(claims["source"]))
+    return named.hstack(claims.drop("fact", "source"))
 
 
 def _repeated(counts: np.ndarray[Any, Any], first: int) -> np.ndarray[Any, Any]:

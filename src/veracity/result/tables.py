@@ -24,6 +24,7 @@ __all__ = [
     "Short",
     "Tables",
     "TablesOfPart",
+    "closest_first",
     "rightness",
     "sources_by_attribute",
     "tabulate",
@@ -77,19 +78,19 @@ class Short(NamedTuple):
         if not isinstance(truths, PieceTable):
             return _in_short(truths)
         n_truths, n_contested, closest = zip(*truths.each(_in_short), strict=True)
-        return cls(sum(n_truths), sum(n_contested), _closest(pl.concat(closest)))
+        return cls(sum(n_truths), sum(n_contested), closest_first(pl.concat(closest)).head(SHOWN))
 
 
 def _in_short(truths: pl.DataFrame) -> Short:
-    return Short(len(truths), int(truths["contested"].sum()), _closest(truths))
+    closest = closest_first(truths).head(SHOWN)
+    return Short(len(truths), int(truths["contested"].sum()), closest)
 
 
-def _closest(truths: pl.DataFrame) -> pl.DataFrame:
-    """The truths that are least sure against others; the first where that is not told."""
-    if "margin" in truths.columns:
-        margin = pl.col("margin").round(SAME)
-        truths = truths.sort(~pl.col("contested"), margin, maintain_order=True)
-    return truths.head(SHOWN)
+def closest_first(truths: pl.DataFrame) -> pl.DataFrame:
+    """The truths, those least sure against others first; as they are where that is not told."""
+    if "margin" not in truths.columns:
+        return truths
+    return truths.sort(~pl.col("contested"), pl.col("margin").round(SAME), maintain_order=True)
 
 
 def tabulate(

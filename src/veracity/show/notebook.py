@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from veracity.claims.block import SAME
 from veracity.explain import Why, without_keys
 from veracity.inspect.checking import Health
 from veracity.inspect.comparison import Comparison
@@ -19,6 +18,7 @@ from veracity.inspect.evaluation import Evaluation
 from veracity.printing import counted, in_short
 from veracity.progress import Progress
 from veracity.result.intervals import LEVEL
+from veracity.result.tables import closest_first
 from veracity.result.warnings import DataWarning
 
 if TYPE_CHECKING:
@@ -88,14 +88,12 @@ def evaluation_html(evaluation: Evaluation) -> str:
 
 def comparison_html(comparison: Comparison) -> str:
     """The algorithms, the best first where truths are known; else where they agree least."""
-    rows = comparison.rows
-    best = next((name for name in ("accuracy", "f1", "mae") if name in rows.columns), None)
-    if best is None:
+    rows = comparison.ranked
+    parts = [_table(rows, "algorithms", rows)]
+    if comparison.measure is None:
         pairs = comparison.pairs.sort("agreement", maintain_order=True)
-        agreement = _table(pairs.head(MOST_ROWS), "where they agree least", pairs)
-        return _shown(_table(rows, "algorithms", rows), agreement, _notes(comparison.notes))
-    rows = rows.sort(best, descending=best != "mae", nulls_last=True, maintain_order=True)
-    return _shown(_table(rows, "algorithms", rows), _notes(comparison.notes))
+        parts.append(_table(pairs.head(MOST_ROWS), "where they agree least", pairs))
+    return _shown(*parts, _notes(comparison.notes))
 
 
 def health_html(health: Health) -> str:
@@ -158,10 +156,8 @@ def _bar(phase: str, done: int, total: int) -> str:
 def _closest(truths: pl.DataFrame) -> pl.DataFrame:
     wanted = ("entity", "attribute", "fact", "value", "plausibility", "uncertainty", "runner_up",
               "margin", "claims")  # fmt: skip
-    if "margin" in truths.columns:
-        closeness = pl.col("margin").round(SAME)
-        truths = truths.sort(~pl.col("contested"), closeness, maintain_order=True)
-    return truths.head(MOST_TRUTHS).select(name for name in wanted if name in truths.columns)
+    shown = closest_first(truths).head(MOST_TRUTHS)
+    return shown.select(name for name in wanted if name in truths.columns)
 
 
 def _sure(sources: pl.DataFrame) -> pl.DataFrame:

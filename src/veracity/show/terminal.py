@@ -153,16 +153,13 @@ def show_evaluation(evaluation: Evaluation) -> None:
 
 def show_comparison(comparison: Comparison) -> None:
     """Print how algorithms fare, or how far they agree where no truth is known."""
-    rows = comparison.rows
+    rows = comparison.ranked
     if "failed" in rows.columns:
         for name, reason in rows.select("algorithm", "failed").drop_nulls().iter_rows():
             click.echo(f"{name} failed: {reason}")
     rows = rows.drop("failed", strict=False)
-    best = next((m for m in ("accuracy", "f1", "mae") if m in rows.columns), None)
-    if best is not None:
-        rows = rows.sort(best, descending=best != "mae", nulls_last=True, maintain_order=True)
     show_table("algorithms", rows, len(rows))
-    if best is None:
+    if comparison.measure is None:
         pairs = comparison.pairs.sort("agreement", maintain_order=True)
         show_table("where they agree least", pairs.head(12), len(pairs))
     for note in comparison.notes:
