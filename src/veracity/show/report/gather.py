@@ -43,8 +43,10 @@ class Findings:
 
 def gather(result: Result, truth: object | None, progress: Progress | None = None) -> Findings:
     """Work out what the report of a result tells."""
-    tell, result = progress or say_nothing, result.here()
+    tell = progress or say_nothing
+    result, notes = result.within_reach()
     plain = in_text(result)
+    plain.run = replace(plain.run, notes=[*plain.run.notes, *notes])
     evaluation = vote = scored = None
     if truth is not None:
         tell("evaluating", 0, 1)
