@@ -315,7 +315,47 @@ def test_what_needs_all_claims_on_one_machine_works_or_is_refused_with_the_numbe
     monkeypatch.setattr("veracity.engines.spark_parts.free_memory", lambda: 1000)
     n_claims = f"{found.run.input.claims:,}"
     with pytest.raises(TooLarge, match=f"all {n_claims} claims on one machine"):
-        veracity.check(found)
+        _ = found.difficulty
+    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 100_000)
+    assert "of 150 items, drawn at random" in veracity.check(found).notes[0]
+    assert "of 150 items, drawn at random" in veracity.profile(found).notes[0]
+
+
+def test_wide_tables_records_and_confusions_are_the_same(engine):
+    claims = claims_of("categorical").unique(["source", "entity", "attribute"], keep="first",
+                                             maintain_order=True)  # fmt: skip
+    wide = claims.pivot(on="attribute", index=["source", "entity"], values="value")
+    found, expected = veracity.discover(frame_of(wide)), veracity.discover(wide)
+    assert "a wide table" in found.notes[0]
+    assert (
+        as_polars(found.records(plausibility=True))
+        .drop("^.*_plausibility$")
+        .equals(expected.records())
+    )
+    one, other = as_polars(found.confusions), expected.confusions
+    assert one.drop("probability", "claims").equals(other.drop("probability", "claims"))
+    assert_allclose(one["claims"], other["claims"], atol=CLOSE)
+    assert_same_answers(on_this_machine(found), expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [
+        ("categorical", {"samples": True}),
+        ("categorical", {"columns": {"time": "seen", "weight": "sure"}}),
+        ("numeric", {"columns": {"weight": "sure"}}),
+    ],
+)
+def test_what_a_source_says_again_counts_the_same(engine, kind, how):
+    claims = claims_of(kind)
+    again = claims.sample(fraction=0.5, seed=1).with_columns(pl.col("value").shuffle(seed=2))
+    numbers = pl.int_range(pl.len())
+    claims = pl.concat([claims, again]).with_columns(seen=numbers % 7, sure=(numbers % 10) / 10)
+    found, expected = (
+        veracity.discover(given, kind=kind, **how) for given in (frame_of(claims), claims)
+    )
+    assert set(found.notes) <= set(expected.notes)
+    assert_same_answers(on_this_machine(found), expected)
 
 
 def test_a_result_is_saved_and_loaded(results, tmp_path):

@@ -24,7 +24,14 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.labels import grown_share
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.rules import Weights, item_sums, plausibilities, scores, share_of_item
+from veracity.algorithms.rules import (
+    Weights,
+    item_sums,
+    plausibilities,
+    ratio,
+    scores,
+    share_of_item,
+)
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
@@ -55,6 +62,7 @@ class OneCoin(Algorithm[Coins]):
     name = "one-coin"
     kinds = ("categorical",)
     state_type = Coins
+    takes_shares = True
 
     max_rounds: int = 100
     tolerance: float = 1e-4
@@ -76,7 +84,7 @@ class OneCoin(Algorithm[Coins]):
 
     def tally_vote(self, block: Block, state: Coins, turn: Turn) -> Tally:
         """How the sources' words met the vote."""
-        votes = share_of_item(block.n_supports_of_fact.astype(np.float64), block)
+        votes = share_of_item(block.votes_of_fact, block)
         vote = clamp_known(votes, block)
         counts = kernels.count_votes(block, vote, len(state.accuracy))
         return counts, np.bincount(block.label_of_fact, vote, len(state.share)), -np.inf
@@ -98,7 +106,7 @@ class OneCoin(Algorithm[Coins]):
     def learn(self, state: Coins, total: Tally) -> Coins:
         """The accuracies that are most likely given the counts (M-step)."""
         counts, labels, log_likelihood = total
-        accuracy = counts[:, 0] / np.maximum(counts[:, 1], 1.0)
+        accuracy = ratio(counts[:, 0], counts[:, 1])
         labels = np.maximum(labels, SUREST)
         return state._replace(
             accuracy=np.clip(accuracy, SUREST, 1.0 - SUREST),

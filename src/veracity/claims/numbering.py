@@ -107,6 +107,7 @@ class Numbered:
         self.item_parts: dict[str, Numbering] = {}
         self._n_claims = n_claims
         self.claims: list[pl.Series] = []
+        self.weights: list[pl.Series] = []
         self.n_claims = 0
 
     def add(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> None:
@@ -119,6 +120,8 @@ class Numbered:
                 work.append(lambda c=column, n=names: n.add(c, Hashes.of(c)))  # type: ignore[misc]
         if "claim" in rows.columns:
             self.claims.append(rows["claim"])
+        if "weight" in rows.columns:
+            self.weights.append(rows["weight"])
         for done in [pool.submit(task) for task in work]:
             done.result()
 

@@ -2,7 +2,8 @@
 
 A `block` holds items with their facts, the supports of each fact (positive claims) and the voices
 of each item (every source that says anything about it). Negative claims are implied: a voice of
-the item that does not support the fact opposes it.
+the item that does not support the fact opposes it. Each counts in full, or by its share where the
+block has shares: what a source says is then an expectation over what it may say.
 """
 
 from __future__ import annotations
@@ -43,15 +44,22 @@ LOW = np.uint64(0xFFFFFFFF)
 
 def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:
     """Score each fact: the bases of all voices of its item plus the weights of its supporters."""
-    base_of_item = _sum_by(base_of_source[block.source_of_voice], block.first_voice_of_item)
-    own = _sum_by(weight_of_source[block.source_of_support], block.first_support_of_fact)
+    base = _counted(base_of_source[block.source_of_voice], block.share_of_voice)
+    base_of_item = _sum_by(base, block.first_voice_of_item)
+    own = sum_claims(block, weight_of_source[block.source_of_support])
     base_of_fact = np.repeat(base_of_item, np.diff(block.first_fact_of_item))
     return np.asarray(base_of_fact + own, dtype=np.float64)
 
 
 def sum_claims(block: Block, weight_of_support: FloatArray) -> FloatArray:
     """Score each fact: the sum of what its supports weigh."""
-    return _sum_by(weight_of_support, block.first_support_of_fact)
+    weight = _counted(weight_of_support, block.share_of_support)
+    return _sum_by(weight, block.first_support_of_fact)
+
+
+def _counted(number: FloatArray, share: FloatArray) -> FloatArray:
+    """Numbers of supports or voices, as far as these count."""
+    return number * share if len(share) else number
 
 
 def weigh_claims(
@@ -93,7 +101,7 @@ def sum_by_source(
     n_supports = np.diff(block.first_support_of_fact)
     column = np.repeat(column_of_item[block.item_of_fact], n_supports)
     cell = block.source_of_support.astype(np.int64) * n_columns + column
-    number = np.repeat(number_of_fact, n_supports)
+    number = _counted(np.repeat(number_of_fact, n_supports), block.share_of_support)
     sums = np.bincount(cell, number, n_sources * n_columns).astype(np.float64)
     return np.asarray(sums.reshape(n_sources, n_columns))
 
@@ -120,18 +128,19 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
     Columns: supports of true facts, supports, true facts spoken on, facts spoken on; a fact is
     true as far as it is plausible.
     """
-    n_supports_of_fact = np.diff(block.first_support_of_fact)
-    plausibility_of_support = np.repeat(plausibility_of_fact, n_supports_of_fact)
+    plausibility_of_support = np.repeat(plausibility_of_fact, np.diff(block.first_support_of_fact))
     n_voices_of_item = np.diff(block.first_voice_of_item)
     true_of_voice = np.repeat(
         _sum_by(plausibility_of_fact, block.first_fact_of_item), n_voices_of_item
     )
     facts_of_voice = np.repeat(np.diff(block.first_fact_of_item), n_voices_of_item)
+    support, voice = block.share_of_support, block.share_of_voice
     columns = [
-        np.bincount(block.source_of_support, plausibility_of_support, n_sources),
-        np.bincount(block.source_of_support, minlength=n_sources),
-        np.bincount(block.source_of_voice, true_of_voice, n_sources),
-        np.bincount(block.source_of_voice, facts_of_voice, n_sources),
+        np.bincount(block.source_of_support, _counted(number, support), n_sources)
+        for number in (plausibility_of_support, np.ones(len(plausibility_of_support)))
+    ] + [
+        np.bincount(block.source_of_voice, _counted(number, voice), n_sources)
+        for number in (true_of_voice, facts_of_voice)
     ]
     return np.stack(columns, axis=1).astype(np.float64)
 
@@ -144,7 +153,8 @@ def sum_confusions(
     Every support counts as far as it weighs.
     """
     said = np.repeat(block.label_of_fact, np.diff(block.first_support_of_fact))
-    words = weight_of_support[:, None] * log_confusion[block.source_of_support, :, said]
+    weight = _counted(weight_of_support, block.share_of_support)
+    words = weight[:, None] * log_confusion[block.source_of_support, :, said]
     return _sum_by(words, block.first_support_of_fact[block.first_fact_of_item])
 
 
@@ -236,15 +246,17 @@ def _both_ways(one: IntArray, other: IntArray, weight: FloatArray, n: int) -> Fl
 def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
     """Weight of each support: one over how many, itself included, say it as copies of each other.
 
-    1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters).
+    1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters, each as
+    far as it counts).
     """
     slot, n = slot_of_source[block.source_of_support], len(block.source_of_support)
     place = np.flatnonzero(slot >= 0)
     fact = np.repeat(np.arange(len(block.first_support_of_fact) - 1),
                      np.diff(block.first_support_of_fact))  # fmt: skip
     one, other = (place[of_pair] for of_pair in _pairs_within(fact[place]))
-    others = np.bincount(one, copied[slot[one], slot[other]], n)
-    others += np.bincount(other, copied[slot[other], slot[one]], n)
+    share = _counted(np.ones(n), block.share_of_support)
+    others = np.bincount(one, copied[slot[one], slot[other]] * share[other], n)
+    others += np.bincount(other, copied[slot[other], slot[one]] * share[one], n)
     return np.asarray(1.0 / (1.0 + others))
 
 
@@ -268,7 +280,8 @@ def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatAr
         (block.source_of_support[:, None], np.arange(n_labels), said[:, None]),
         (n_sources, n_labels, n_labels),
     )
-    counts = np.bincount(cells.ravel(), label[item].ravel(), n_sources * n_labels**2)
+    true = _counted(label[item].T, block.share_of_support).T
+    counts = np.bincount(cells.ravel(), true.ravel(), n_sources * n_labels**2)
     return np.asarray(counts.reshape(n_sources, n_labels, n_labels), dtype=np.float64)
 
 

@@ -105,6 +105,7 @@ class Veracity(Algorithm[Belief]):
 
     name = "veracity"
     state_type = Belief
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
     strength: float = 8.0
