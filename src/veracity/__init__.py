@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.dawid_skene import DawidSkene
     from veracity.algorithms.gtm import GTM
     from veracity.algorithms.investment import Investment
+    from veracity.algorithms.lca import GuessLCA, LieLCA, MistakeLCA
     from veracity.algorithms.ltd_rbm import LTDRBM
     from veracity.algorithms.ltm import LTM
     from veracity.algorithms.majority_vote import MajorityVote
@@ -75,10 +76,13 @@ __all__ = [
     "Difference",
     "Evaluation",
     "Fitted",
+    "GuessLCA",
     "Health",
     "Investment",
+    "LieLCA",
     "Local",
     "MajorityVote",
+    "MistakeLCA",
     "OneCoin",
     "PooledInvestment",
     "Prior",
