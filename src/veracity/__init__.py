@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.average_log import AverageLog
     from veracity.algorithms.base import Algorithm
     from veracity.algorithms.catd import CATD
+    from veracity.algorithms.cosine import Cosine
     from veracity.algorithms.crh import CRH
     from veracity.algorithms.dawid_skene import DawidSkene
     from veracity.algorithms.gtm import GTM
@@ -72,6 +73,7 @@ __all__ = [
     "Algorithm",
     "AverageLog",
     "Comparison",
+    "Cosine",
     "DawidSkene",
     "Difference",
     "Evaluation",

@@ -65,6 +65,7 @@ CATALOGUE: dict[str, Entry] = {
     "ltm": Entry(f"{_HERE}.ltm:LTM"),
     "two-estimates": Entry(f"{_HERE}.two_estimates:TwoEstimates"),
     "three-estimates": Entry(f"{_HERE}.three_estimates:ThreeEstimates"),
+    "cosine": Entry(f"{_HERE}.cosine:Cosine"),
     "truth-finder": Entry(f"{_HERE}.truth_finder:TruthFinder"),
     "accu": Entry(f"{_HERE}.accu:Accu"),
     "accu-sim": Entry(f"{_HERE}.accu_sim:AccuSim"),
