@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.mle import MLE
     from veracity.algorithms.one_coin import OneCoin
     from veracity.algorithms.pooled_investment import PooledInvestment
+    from veracity.algorithms.pop_accu import PopAccu
     from veracity.algorithms.prior import Prior, Rate
     from veracity.algorithms.simple_lca import SimpleLCA
     from veracity.algorithms.sums import Sums
@@ -87,6 +88,7 @@ __all__ = [
     "MistakeLCA",
     "OneCoin",
     "PooledInvestment",
+    "PopAccu",
     "Prior",
     "Profile",
     "Rate",

@@ -68,6 +68,7 @@ CATALOGUE: dict[str, Entry] = {
     "cosine": Entry(f"{_HERE}.cosine:Cosine"),
     "truth-finder": Entry(f"{_HERE}.truth_finder:TruthFinder"),
     "accu": Entry(f"{_HERE}.accu:Accu"),
+    "pop-accu": Entry(f"{_HERE}.pop_accu:PopAccu"),
     "accu-sim": Entry(f"{_HERE}.accu_sim:AccuSim"),
     "accu-copy": Entry(f"{_HERE}.accu_copy:AccuCopy"),
     "simple-lca": Entry(f"{_HERE}.simple_lca:SimpleLCA"),
