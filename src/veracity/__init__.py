@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.catd import CATD
     from veracity.algorithms.cosine import Cosine
     from veracity.algorithms.crh import CRH
+    from veracity.algorithms.dare import DARE
     from veracity.algorithms.dawid_skene import DawidSkene
     from veracity.algorithms.gtm import GTM
     from veracity.algorithms.investment import Investment
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CATD",
     "CRH",
+    "DARE",
     "GTM",
     "LTDRBM",
     "LTM",

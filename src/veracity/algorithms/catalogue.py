@@ -75,6 +75,7 @@ CATALOGUE: dict[str, Entry] = {
     "guess-lca": Entry(f"{_HERE}.lca:GuessLCA"),
     "mistake-lca": Entry(f"{_HERE}.lca:MistakeLCA"),
     "lie-lca": Entry(f"{_HERE}.lca:LieLCA"),
+    "dare": Entry(f"{_HERE}.dare:DARE"),
     "sums": Entry(f"{_HERE}.sums:Sums"),
     "average-log": Entry(f"{_HERE}.average_log:AverageLog"),
     "investment": Entry(f"{_HERE}.investment:Investment"),
