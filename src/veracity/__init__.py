@@ -20,7 +20,7 @@ from veracity.algorithms.catalogue import public_names
 if TYPE_CHECKING:
     from veracity import errors, study, synthetic, tables, testing
     from veracity.algorithms.accu import Accu
-    from veracity.algorithms.accu_copy import AccuCopy
+    from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy
     from veracity.algorithms.accu_sim import AccuSim
     from veracity.algorithms.average_log import AverageLog
     from veracity.algorithms.base import Algorithm
@@ -72,6 +72,7 @@ __all__ = [
     "Accu",
     "AccuCopy",
     "AccuSim",
+    "AccuSimCopy",
     "Agreement",
     "Algorithm",
     "AverageLog",

@@ -71,6 +71,7 @@ CATALOGUE: dict[str, Entry] = {
     "pop-accu": Entry(f"{_HERE}.pop_accu:PopAccu"),
     "accu-sim": Entry(f"{_HERE}.accu_sim:AccuSim"),
     "accu-copy": Entry(f"{_HERE}.accu_copy:AccuCopy"),
+    "accu-sim-copy": Entry(f"{_HERE}.accu_copy:AccuSimCopy"),
     "simple-lca": Entry(f"{_HERE}.simple_lca:SimpleLCA"),
     "guess-lca": Entry(f"{_HERE}.lca:GuessLCA"),
     "mistake-lca": Entry(f"{_HERE}.lca:MistakeLCA"),
