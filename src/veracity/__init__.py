@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from veracity import errors, study, synthetic, tables, testing
     from veracity.algorithms.accu import Accu
     from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy
+    from veracity.algorithms.accu_format import AccuFormat
     from veracity.algorithms.accu_sim import AccuSim
     from veracity.algorithms.average_log import AverageLog
     from veracity.algorithms.base import Algorithm
@@ -71,6 +72,7 @@ __all__ = [
     "MLE",
     "Accu",
     "AccuCopy",
+    "AccuFormat",
     "AccuSim",
     "AccuSimCopy",
     "Agreement",

@@ -70,6 +70,7 @@ CATALOGUE: dict[str, Entry] = {
     "accu": Entry(f"{_HERE}.accu:Accu"),
     "pop-accu": Entry(f"{_HERE}.pop_accu:PopAccu"),
     "accu-sim": Entry(f"{_HERE}.accu_sim:AccuSim"),
+    "accu-format": Entry(f"{_HERE}.accu_format:AccuFormat"),
     "accu-copy": Entry(f"{_HERE}.accu_copy:AccuCopy"),
     "accu-sim-copy": Entry(f"{_HERE}.accu_copy:AccuSimCopy"),
     "simple-lca": Entry(f"{_HERE}.simple_lca:SimpleLCA"),
