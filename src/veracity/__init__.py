@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.pop_accu import PopAccu
     from veracity.algorithms.prior import Prior, Rate
     from veracity.algorithms.simple_lca import SimpleLCA
+    from veracity.algorithms.sstf import SSTF
     from veracity.algorithms.sums import Sums
     from veracity.algorithms.three_estimates import ThreeEstimates
     from veracity.algorithms.truth_finder import TruthFinder
@@ -70,6 +71,7 @@ __all__ = [
     "LTDRBM",
     "LTM",
     "MLE",
+    "SSTF",
     "Accu",
     "AccuCopy",
     "AccuFormat",

@@ -66,6 +66,7 @@ CATALOGUE: dict[str, Entry] = {
     "two-estimates": Entry(f"{_HERE}.two_estimates:TwoEstimates"),
     "three-estimates": Entry(f"{_HERE}.three_estimates:ThreeEstimates"),
     "cosine": Entry(f"{_HERE}.cosine:Cosine"),
+    "sstf": Entry(f"{_HERE}.sstf:SSTF"),
     "truth-finder": Entry(f"{_HERE}.truth_finder:TruthFinder"),
     "accu": Entry(f"{_HERE}.accu:Accu"),
     "pop-accu": Entry(f"{_HERE}.pop_accu:PopAccu"),
