@@ -231,6 +231,10 @@ class Algorithm(ABC, Generic[State]):
         """[source, true label, label said]: how likely that is, where the algorithm learns it."""
         return None
 
+    def difficulty(self, block: Block, state: State) -> FloatArray | None:
+        """How hard each item of the block is, where the algorithm learns it: more is harder."""
+        return None
+
     def rivals(self, state: State) -> dict[str, Algorithm[Any]]:
         """Others that could read the claims otherwise, by how they are come by: see `readings`."""
         return {}

@@ -169,7 +169,8 @@ class Result:
         """One row per item, the hardest first: label these again.
 
         The `entropy` of what is plausible, in bits, and the share of pairs of claims on the item
-        that say the same (`agreement`).
+        that say the same (`agreement`). Where the algorithm learns how hard items are, there is a
+        column `difficulty`, too.
         """
         return hand_back(difficulty_of(self), self.frame_kind)
 
