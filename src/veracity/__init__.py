@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.pooled_investment import PooledInvestment
     from veracity.algorithms.prior import Prior, Rate
     from veracity.algorithms.simple_lca import SimpleLCA
+    from veracity.algorithms.source_features import SourceFeatures
     from veracity.algorithms.sums import Sums
     from veracity.algorithms.three_estimates import ThreeEstimates
     from veracity.algorithms.truth_finder import TruthFinder
@@ -86,6 +87,7 @@ __all__ = [
     "Rate",
     "Result",
     "SimpleLCA",
+    "SourceFeatures",
     "Spark",
     "Sums",
     "ThreeEstimates",
@@ -130,6 +132,7 @@ _HOME = {
     "Profile": "veracity.inspect.profiling",
     "Rate": "veracity.algorithms.prior",
     "Result": "veracity.result",
+    "SourceFeatures": "veracity.algorithms.source_features",
     "Spark": "veracity.engines.spark",
     "check": "veracity.inspect.checking",
     "compare": "veracity.inspect.comparison",
