@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.pop_accu import PopAccu
     from veracity.algorithms.prior import Prior, Rate
     from veracity.algorithms.simple_lca import SimpleLCA
+    from veracity.algorithms.source_features import SourceFeatures
     from veracity.algorithms.sstf import SSTF
     from veracity.algorithms.sums import Sums
     from veracity.algorithms.three_estimates import ThreeEstimates
@@ -101,6 +102,7 @@ __all__ = [
     "Rate",
     "Result",
     "SimpleLCA",
+    "SourceFeatures",
     "Spark",
     "Sums",
     "ThreeEstimates",
@@ -145,6 +147,7 @@ _HOME = {
     "Profile": "veracity.inspect.profiling",
     "Rate": "veracity.algorithms.prior",
     "Result": "veracity.result",
+    "SourceFeatures": "veracity.algorithms.source_features",
     "Spark": "veracity.engines.spark",
     "check": "veracity.inspect.checking",
     "compare": "veracity.inspect.comparison",

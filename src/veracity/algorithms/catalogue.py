@@ -140,6 +140,10 @@ def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
         from veracity.algorithms.prior import Prior  # noqa: PLC0415 - only where there is one
 
         made["prior"] = Prior.from_description(parameters["prior"])
+    if parameters.get("source_features") is not None:
+        from veracity.algorithms.source_features import SourceFeatures  # noqa: PLC0415
+
+        made["source_features"] = SourceFeatures.from_description(parameters["source_features"])
     if parameters.get("similarity") is not None:
         from veracity.similarity import Likeness  # noqa: PLC0415
 

@@ -197,6 +197,16 @@ class Result:
         return None if changes is None else hand_back(changes, self.frame_kind)
 
     @property
+    def features(self) -> Any:  # noqa: ANN401
+        """One row per feature of sources, or level of one: what it is worth; None without features.
+
+        The `weight` is in log-odds of the rate, per standard deviation of a number, with the ends
+        of its 90 % interval; `words` say what that means.
+        """
+        features = self.tables.features
+        return None if features is None else hand_back(features, self.frame_kind)
+
+    @property
     def trace(self) -> Any:  # noqa: ANN401
         """One row per round: how far it moved the sources' rates, and the seconds it took."""
         schema = {"round": pl.Int64, "change": pl.Float64, "seconds": pl.Float64}
