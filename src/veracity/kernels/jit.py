@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from math import exp
+from typing import Any
 
 from numba import njit
 
@@ -16,13 +17,14 @@ def _spare_linear_algebra() -> None:
     No kernel here does, and it is a third of what there is to load. Numba looks once whether it is
     there, by loading it; it is, since this package needs it for other things.
     """
-    linalg = importlib.import_module("numba.np.linalg")
+    linalg: Any = importlib.import_module("numba.np.linalg")
     load = getattr(linalg, "ensure_blas", None)
     if load is None:  # a Numba that does it otherwise
         return
     linalg.ensure_blas = lambda: None
     try:
-        importlib.import_module("numba.np.arraymath").ensure_blas = load
+        arraymath: Any = importlib.import_module("numba.np.arraymath")
+        arraymath.ensure_blas = load
     finally:
         linalg.ensure_blas = load
 
