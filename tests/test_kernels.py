@@ -194,6 +194,17 @@ def test_few_claims_are_no_reason_to_load_numba():
     assert told.stdout.strip() == "False"
 
 
+def test_kernels_load_no_linear_algebra_but_those_of_others_have_it():
+    code = (
+        "import sys, numba, numpy as np; from veracity.kernels.compiled import normalise_log;"
+        "normalise_log(np.zeros(2), np.array([0, 2]), np.zeros(1));"
+        "print('scipy.linalg' in sys.modules);"
+        "print(numba.njit(lambda a: a @ a)(np.eye(2)).tolist())"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.split("\n")[:2] == ["False", "[[1.0, 0.0], [0.0, 1.0]]"]
+
+
 @pytest.mark.parametrize(
     ("n_facts", "runs"), [(loading.FEW, reference), (loading.FEW + 2, compiled)]
 )
