@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.gtm import GTM
     from veracity.algorithms.investment import Investment
     from veracity.algorithms.ltd_rbm import LTDRBM
+    from veracity.algorithms.ltd_rbm_n import NumericLTDRBM
     from veracity.algorithms.ltm import LTM
     from veracity.algorithms.majority_vote import MajorityVote
     from veracity.algorithms.mle import MLE
@@ -79,6 +80,7 @@ __all__ = [
     "Investment",
     "Local",
     "MajorityVote",
+    "NumericLTDRBM",
     "OneCoin",
     "PooledInvestment",
     "Prior",
