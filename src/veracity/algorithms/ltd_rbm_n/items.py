@@ -33,6 +33,7 @@ __all__ = [
     "measured",
     "pulls_of",
     "scales_from",
+    "studentised",
     "told_as_numbers",
     "widths_of",
 ]
@@ -124,7 +125,7 @@ class Measured(NamedTuple):
 
     def of_claim(self, of_item: NDArray[Any]) -> NDArray[Any]:
         """What is of each item, for each of its claims."""
-        return np.repeat(of_item, self.n_claims.astype(np.int64))
+        return np.asarray(of_item[self.numbers.item])
 
     @property
     def half(self) -> FloatArray:
@@ -367,20 +368,36 @@ def three_around(freedom: float) -> FloatArray:
     return freedom * np.exp(STRIDE * np.arange(-1.0, 2.0))
 
 
-def fit_of_tails(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:
+class Errors(NamedTuple):
+    """Squared errors in units of what is usual, and how new each claim is; of those that tell."""
+
+    square: FloatArray
+    novelty: FloatArray
+
+
+def studentised(claims: Measured, found: Inferred, machine: Machine) -> Errors:
+    """Errors of claims; a truth is nearer to its claims than it should be, which is made up for."""
+    share = found.weight / claims.of_claim(found.total)
+    tells = claims.of_claim((claims.n_claims > 1.0) & (claims.has_scale > 0.0)) & (share < 0.99)
+    precision = claims.of_claim(found.item_weight) / machine.variance[claims.numbers.source]
+    square = (precision * found.away**2)[tells] / (1.0 - share[tells])
+    return Errors(square, claims.novelty[tells])
+
+
+def fit_of_tails(errors: Errors, machine: Machine) -> FloatArray:
     """How well errors fit to fewer and to more degrees of freedom: logs of likelihoods."""
-    square, new = _studentised(claims, found, machine)
+    square, new = errors
     fits = [_log_likelihood(f, square, np.ones(1)) for f in three_around(machine.tails)]
     return np.array([float((new * fit).sum()) for fit in fits])
 
 
-def pulls_of(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:
-    """Sums over claims: of ones, of weights u, of squared pulls u² e², and of slopes of u e."""
-    square, new = _studentised(claims, found, machine)
+def pulls_of(errors: Errors, machine: Machine) -> FloatArray:
+    """Sums over claims: of weights u, of squared pulls u² e², and of slopes of u e."""
+    square, new = errors
     tails = machine.tails
     weight = (tails + 1.0) / (tails + square)
     slope = weight * (tails - square) / (tails + square)
-    sums = (new, new * weight, new * weight**2 * square, new * slope)
+    sums = (new * weight, new * weight**2 * square, new * slope)
     return np.array([float(one.sum()) for one in sums])
 
 
@@ -389,24 +406,10 @@ def bluntness(pulls: FloatArray) -> float:
 
     Σ (u e)² Σ u / (Σ slope)². For errors as the machine has them it is (f + 3) / (f + 1).
     """
-    _, weight, square, slope = pulls
+    weight, square, slope = pulls
     if slope <= 0.0:
         return MOST_BLUNT
     return float(np.clip(square * weight / slope**2, 1.0, MOST_BLUNT))
-
-
-def _studentised(
-    claims: Measured, found: Inferred, machine: Machine
-) -> tuple[FloatArray, FloatArray]:
-    """Squared errors in units of what is usual, and how new each claim is; of those that tell.
-
-    A truth is nearer to the claims it is made of than it should be: so much is made up for.
-    """
-    share = found.weight / claims.of_claim(found.total)
-    tells = claims.of_claim((claims.n_claims > 1.0) & (claims.has_scale > 0.0)) & (share < 0.99)
-    precision = claims.of_claim(found.item_weight) / machine.variance[claims.numbers.source]
-    square = (precision * found.away**2)[tells] / (1.0 - share[tells])
-    return square, claims.novelty[tells]
 
 
 def fit_of_items(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:

@@ -17,6 +17,7 @@ from veracity.algorithms.ltd_rbm_n.items import (
     fit_of_items,
     fit_of_tails,
     pulls_of,
+    studentised,
 )
 from veracity.algorithms.numbers import LARGEST
 from veracity.algorithms.prior import PriorSpreads
@@ -92,16 +93,16 @@ def told(claims: Measured, found: Inferred, machine: Machine, drawn: Inferred | 
 
     A lone claim tells nothing of its source, unless the truth is known.
     """
-    is_known = ~np.isnan(claims.known)
+    is_known, errors = ~np.isnan(claims.known), studentised(claims, found, machine)
     tells = (claims.has_scale > 0.0) & ((claims.n_claims > 1.0) | is_known)
     return Told(
         sums_of(claims, found, machine, tells),
         sums_of(claims, found, machine, tells & is_known),
         None if drawn is None else sums_of(claims, drawn, machine, tells),
         _truths(claims, found, len(machine.scale)),
-        fit_of_tails(claims, found, machine),
+        fit_of_tails(errors, machine),
         fit_of_items(claims, found, machine),
-        pulls_of(claims, found, machine),
+        pulls_of(errors, machine),
     )
 
 
