@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm, algorithm_named
+from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import FloatArray
 from veracity.claims.encode import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
@@ -44,6 +45,7 @@ __all__ = [
     "chosen_algorithm",
     "discover",
     "judge",
+    "knowing_more",
     "prepare",
     "update",
 ]
@@ -69,6 +71,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     wide: Wide | None = None,
     source_from: SourceFrom | None = None,
     samples: bool = False,
+    source_features: object | None = None,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -109,6 +112,10 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     samples
         Whether rows of one source about one item are samples, as of a model that was asked several
         times: each value counts by its share.
+    source_features
+        What is known of the sources beside their claims, in any form claims can have: a column with
+        their names, the others with numbers or text. Sources with few claims borrow from those like
+        them, and `Result.features` tells what each feature is worth.
     min_plausibility
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -131,6 +138,8 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     engine = engine_for(claims, engine)
     chosen = None if algorithm is None else chosen_algorithm(algorithm, seed, engine)
     _check_min_plausibility(min_plausibility)
+    if chosen is not None and source_features is not None:
+        _require_features(chosen)
     tell = progress or say_nothing
     prepared = prepare(
         claims,
@@ -147,7 +156,29 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
         raise ParameterError("discover: min_plausibility is not for numeric claims")
+    if source_features is not None:
+        chosen, prepared = _describing(chosen, source_features, prepared)
     return answer(prepared, chosen, engine, tell, min_plausibility)
+
+
+def _require_features(algorithm: Algorithm[Any]) -> None:
+    if "source_features" not in (own.name for own in fields(algorithm)):  # type: ignore[arg-type]
+        raise ParameterError(
+            f"{algorithm.name} has no use for features of sources: leave out source_features, or "
+            "take veracity or one-coin"
+        )
+
+
+def _describing(
+    algorithm: Algorithm[Any], data: object, prepared: Prepared
+) -> tuple[Algorithm[Any], Prepared]:
+    """The algorithm with features of the sources, and what is to be said of these."""
+    _require_features(algorithm)
+    features = SourceFeatures.read(data, prepared.table.columns)
+    notes = (*features.notes, *features.notes_on(prepared.encoded.names.sources))
+    told = (f"source features: {note}" for note in notes)
+    described: Algorithm[Any] = replace(algorithm, source_features=features)  # type: ignore[type-var]
+    return described, replace(prepared, notes=(*prepared.notes, *told))
 
 
 @dataclass(frozen=True)
@@ -345,6 +376,19 @@ def update(
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
 
+def knowing_more(fitted: Fitted, source_features: object | None) -> Fitted:
+    """The fit, with features of further sources, if there are any."""
+    if source_features is None:
+        return fitted
+    known = fitted.algorithm.source_features
+    if known is None:
+        raise ParameterError(
+            "the fit learned nothing of features: leave out source_features, or discover with them"
+        )
+    more = known.with_more(source_features, fitted.columns)
+    return replace(fitted, algorithm=replace(fitted.algorithm, source_features=more))  # type: ignore[type-var]
+
+
 def _prepare_for(
     fitted: Fitted,
     claims: object,
@@ -368,7 +412,10 @@ def _prepare_for(
     notes = prepared.notes
     if n_all > n_met:
         new = counted(n_all - n_met, "source was", "sources were")
-        notes = (*notes, f"{new} never met before, and counted as the mean of those that were")
+        like = "as the mean of those that were"
+        if fitted.algorithm.source_features is not None:
+            like = "as their features say"
+        notes = (*notes, f"{new} never met before, and counted {like}")
     return replace(prepared, encoded=encoded, notes=notes)
 
 

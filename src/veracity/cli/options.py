@@ -41,6 +41,7 @@ __all__ = [
     "pairs_of",
     "seed_option",
     "set_option",
+    "source_features_option",
     "spill_option",
     "split_names",
     "table_options",
@@ -287,6 +288,12 @@ set_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     help="A parameter of the algorithm, e.g. strength=2; may be given several times.",
+)
+source_features_option = click.option(
+    "--source-features",
+    metavar="TABLE",
+    help="What is known of sources beside their claims: a column with their names, others with "
+    "numbers or text.",
 )
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Seed of what is drawn at random."

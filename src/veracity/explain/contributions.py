@@ -216,8 +216,9 @@ class Item:
         if self.weights is None or self.weights.pairs is None:
             return []
         one, other, share = self.weights.pairs
+        ways = ((one, other), (other, one))
         found = []
-        for paired, of in ((one, other), (other, one)):
+        for paired, of in ways[:1] if self.weights.pairs_are_one_way else ways:
             for pair in np.flatnonzero(paired == fact):
                 claims = np.flatnonzero(self.fact_of_claim == of[pair])
                 found.append(Contribution(claims, self.support[claims] * share[pair]))

@@ -10,6 +10,7 @@ import numpy as np
 from veracity.kernels.climbing import climb
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import find_voices, lay_out, number_names, part_claims
+from veracity.kernels.linking import count_shared, find_links
 from veracity.kernels.sampling import gibbs
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ __all__ = [
     "count_named",
     "count_once",
     "count_pairs",
+    "count_shared",
     "count_votes",
+    "find_links",
     "find_voices",
     "gibbs",
     "lay_out",

@@ -25,7 +25,9 @@ __all__ = [
     "count_named",
     "count_once",
     "count_pairs",
+    "count_shared",
     "count_votes",
+    "find_links",
     "find_voices",
     "gibbs",
     "lay_out",
@@ -241,6 +243,58 @@ def _both_ways(one: IntArray, other: IntArray, weight: FloatArray, n: int) -> Fl
     """Sums of the weights of pairs, as a table that is the same both ways."""
     sums = np.bincount(one * n + other, weight, n * n).astype(np.float64).reshape(n, n)
     return np.asarray(sums + sums.T)
+
+
+def count_shared(block: Block, slot_of_source: IntArray, most_supporters: int) -> IntArray:
+    """Count, for each pair of slots, the facts both support, of those that few with slots support.
+
+    The lower slot of a pair is the row, the higher one the column.
+    """
+    n_slots = int(slot_of_source.max()) + 1
+    slot_of_support = slot_of_source[block.source_of_support]
+    supports = np.flatnonzero(slot_of_support >= 0)
+    fact, slot = block.fact_of_support[supports], slot_of_support[supports]
+    is_few = np.bincount(fact, minlength=block.n_facts)[fact] <= most_supporters
+    one, other = _pairs_within(fact[is_few])
+    low, high = _low_and_high(slot[is_few], one, other)
+    return np.bincount(low * n_slots + high, minlength=n_slots**2).reshape(n_slots, n_slots)
+
+
+def find_links(
+    block: Block, slot_of_source: IntArray, pair_of_slots: IntArray, n_pairs: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Find, for some pairs of slots, the supports in which both name the same value.
+
+    ``pair_of_slots`` is the number of a pair, both ways, and -1 where two are none. Returns where
+    the links of each pair begin, the supports of the lower slot and of the higher one, by fact, and
+    how many values of the same items both name: where they name several, as many as the one that
+    names fewer.
+    """
+    slot_of_support = slot_of_source[block.source_of_support]
+    supports = np.flatnonzero(slot_of_support >= 0)
+    slot, fact = slot_of_support[supports], block.fact_of_support[supports]
+    one, other = _pairs_within(fact)
+    pair = pair_of_slots[slot[one], slot[other]]
+    links = np.flatnonzero(pair >= 0)
+    links = links[np.lexsort((fact[one[links]], pair[links]))]
+    is_later = slot[one[links]] > slot[other[links]]
+    one, other = supports[one[links]], supports[other[links]]
+    first_link = np.searchsorted(pair[links], np.arange(n_pairs + 1))
+    item, slot, voice = _pairs_of(block.item_of_fact[fact], slot)
+    n_named = np.bincount(voice)
+    voices, others = _pairs_within(item)
+    pair = pair_of_slots[slot[voices], slot[others]]
+    both = np.minimum(n_named[voices], n_named[others])[pair >= 0]
+    return (
+        first_link,
+        np.where(is_later, other, one).astype(np.int32),
+        np.where(is_later, one, other).astype(np.int32),
+        np.bincount(pair[pair >= 0], both, n_pairs).astype(np.int64),
+    )
+
+
+def _low_and_high(slot: IntArray, one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
+    return np.minimum(slot[one], slot[other]), np.maximum(slot[one], slot[other])
 
 
 def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:

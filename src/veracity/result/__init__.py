@@ -169,7 +169,8 @@ class Result:
         """One row per item, the hardest first: label these again.
 
         The `entropy` of what is plausible, in bits, and the share of pairs of claims on the item
-        that say the same (`agreement`).
+        that say the same (`agreement`). Where the algorithm learns how hard items are, there is a
+        column `difficulty`, too.
         """
         return hand_back(difficulty_of(self), self.frame_kind)
 
@@ -194,6 +195,16 @@ class Result:
         """One row per value that normalising changed: before and after; None if nobody asked."""
         changes = self.tables.changes
         return None if changes is None else hand_back(changes, self.frame_kind)
+
+    @property
+    def features(self) -> Any:  # noqa: ANN401
+        """One row per feature of sources, or level of one: what it is worth; None without features.
+
+        The `weight` is in log-odds of the rate, per standard deviation of a number, with the ends
+        of its 90 % interval; `words` say what that means.
+        """
+        features = self.tables.features
+        return None if features is None else hand_back(features, self.frame_kind)
 
     @property
     def trace(self) -> Any:  # noqa: ANN401

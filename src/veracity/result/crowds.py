@@ -151,14 +151,22 @@ def difficulty_of(result: Result) -> pl.DataFrame:
             entropy=_entropy(part.block, p, here.kind),
             agreement=_agreement(part.block, here.kind),
             claims=part.block.n_voices_of_item,
+            **_learned_difficulty(here, part.block),
         ).with_columns(pl.col("agreement").fill_nan(None))
         for part, p in zip(encoded.parts, here.plausibility_by_block, strict=True)
     ]
-    keys = found[0].columns[:-3]
+    keys = keys_of(found[0])
     return pl.concat(found).sort(
         pl.col("entropy").round(SAME), "agreement", *keys,
         descending=[True, False, *(False for _ in keys)], nulls_last=True,
     )  # fmt: skip
+
+
+def _learned_difficulty(result: Result, block: Block) -> dict[str, FloatArray]:
+    """The column of difficulties that the algorithm itself learned, if it does."""
+    fitted = result.fitted
+    learned = None if fitted is None else fitted.algorithm.difficulty(block, fitted.state)
+    return {} if learned is None else {"difficulty": learned}
 
 
 def _entropy(block: Block, plausibility: FloatArray, kind: Kind) -> FloatArray:

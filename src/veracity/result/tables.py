@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from veracity.claims.schema import Kind
 from veracity.fit.judging import Judged, Met
 from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels
+from veracity.result.features import features_table
 from veracity.result.intervals import ranges_of
 
 __all__ = [
@@ -56,7 +57,8 @@ class _Table:
 class Tables:
     """The tables of a result, as polars frames.
 
-    There are copies if the algorithm looks for them, and changes if values were normalised.
+    There are copies if the algorithm looks for them, and changes if values were normalised; what
+    features are worth, and those of the sources, if there were any.
     """
 
     truths: _Table = _Table()
@@ -64,6 +66,8 @@ class Tables:
     sources: _Table = _Table()
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
+    features: pl.DataFrame | None = None
+    source_features: pl.DataFrame | None = None
 
 
 class Short(NamedTuple):
@@ -120,7 +124,12 @@ def tabulate(
     sources = _with_intervals(sources, judged.met, encoded.kind, (rates, prior))
     copies = algorithm.copies(state)
     told_copies = None if copies is None else _copies_table(encoded.names, copies)
-    return Tables(truths, facts, sources, told_copies, changes)
+    tables = Tables(truths, facts, sources, told_copies, changes)
+    known = algorithm.source_features
+    if known is None:
+        return tables
+    worth = features_table(known, algorithm.worth(state))
+    return replace(tables, features=worth, source_features=known.table)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
@@ -21,11 +22,13 @@ __all__ = [
     "derived",
     "design_effect",
     "expected_of",
+    "known_of_rate",
     "likeliest_strength",
     "log_known",
     "says_most",
     "shrunk",
     "shrunk_accuracy",
+    "surely",
 ]
 
 SUREST = 1e-3
@@ -53,27 +56,46 @@ def derived(block: Block, weight_of_support: FloatArray, n_sources: int) -> Deri
 
 
 def shrunk_accuracy(
-    right: FloatArray, total: FloatArray, prior: PriorRates, strength: float
-) -> FloatArray:
-    """Accuracies, shrunk towards what is expected of a source; fixed ones stay."""
+    counts: Counts, prior: PriorRates, strength: float, features: Regression | None, rate: int = 0
+) -> tuple[FloatArray, Regression | None]:
+    """Accuracies, shrunk towards what is expected of a source; fixed ones stay.
+
+    What is expected is the mean of all, or what the features of the source say; and what is learned
+    of these.
+    """
+    right, total = counts
     usual = float(np.median(prior.tpr))
     mean = (right.sum() + strength * usual) / (total.sum() + strength)
-    expected = expected_of(mean, prior.tpr)
-    return np.where(prior.is_fixed, prior.tpr, shrunk(right, total, expected, strength))
+    if features is None:
+        accuracy = shrunk(right, total, expected_of(mean, prior.tpr), strength)
+    else:
+        known = known_of_rate(mean, prior.tpr, prior, strength)
+        accuracy, features = features.shrunk(rate, counts, known)
+    return np.where(prior.is_fixed, prior.tpr, surely(accuracy)), features
+
+
+def known_of_rate(mean: float, rate: FloatArray, prior: PriorRates, strength: float) -> Beforehand:
+    """What is known of a rate before features are looked at."""
+    mean, usual = float(surely(np.array(mean))), logit(np.array(np.median(rate)))
+    return Beforehand(mean, logit(rate) - usual, prior.is_fixed == 0, strength)
 
 
 def expected_of(mean: float, prior: FloatArray) -> FloatArray:
     """The mean of all sources, moved for each as its prior differs from the usual one."""
-    usual, mean_of_all = np.median(prior), np.clip(mean, SUREST, 1.0 - SUREST)
-    return sigmoid(logit(prior) - logit(np.array(usual)) + logit(np.array(mean_of_all)))
+    usual, mean_of_all = np.median(prior), surely(np.array(mean))
+    return sigmoid(logit(prior) - logit(np.array(usual)) + logit(mean_of_all))
 
 
 def shrunk(
     part: FloatArray, whole: FloatArray, expected: FloatArray, strength: float
 ) -> FloatArray:
     """Shares, with what is expected as `strength` pseudo-claims; clear of zero and one."""
-    share = (part + strength * expected) / (whole + strength)
-    return np.asarray(np.clip(share, SUREST, 1.0 - SUREST))
+    return surely((part + strength * expected) / (whole + strength))
+
+
+def surely(rate: FloatArray) -> FloatArray:
+    """Rates, clear of zero and one."""
+    return np.asarray(np.clip(rate, SUREST, 1.0 - SUREST))
 
 
 def says_most(n_claims: FloatArray, n_cells: int) -> BoolArray:
