@@ -261,6 +261,10 @@ class Algorithm(ABC, Generic[State]):
             float(true.sum() / max(facts.sum(), 1.0)),
         )
 
+    def notes(self, state: State) -> list[str]:
+        """What should be told of how the state was learned, in sentences."""
+        return []
+
     def grow(self, state: State, names: Names) -> State:
         """The state with rows for sources never met: they count as the mean of those that were."""
         from veracity.algorithms.state import grown  # noqa: PLC0415 - it looks at this module

@@ -56,10 +56,15 @@ class Entry:
 
 _HERE = "veracity.algorithms"
 
+_CD = {"negative_phase": "sampled", "shorten": False}
+"""LTD-RBM as the paper trains it: contrastive divergence, and one schedule for all sizes."""
+
 CATALOGUE: dict[str, Entry] = {
     "veracity": Entry(f"{_HERE}.veracity:Veracity"),
     "ltd-rbm": Entry(f"{_HERE}.ltd_rbm:LTDRBM"),
     "ltd-rbm-c": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {"single_truth": True}),
+    "ltd-rbm-cd": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {**_CD}),
+    "ltd-rbm-c-cd": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {**_CD, "single_truth": True}),
     "majority-vote": Entry(f"{_HERE}.majority_vote:MajorityVote"),
     "mle": Entry(f"{_HERE}.mle:MLE"),
     "ltm": Entry(f"{_HERE}.ltm:LTM"),

@@ -114,10 +114,9 @@ def _algorithm(result: Result) -> str:
     if run.algorithm not in algorithms() or not changed:
         return repr(run.algorithm)
     given = ", ".join(
-        f"{name}={'PRIOR' if name == 'prior' else repr(value)}" for name, value in changed.items()
+        f"{name}={'PRIOR' if name == 'prior' else repr(value)}"
+        for name, value in {**algorithms()[run.algorithm].preset, **changed}.items()
     )
-    if run.algorithm == "ltd-rbm-c":
-        given = f"single_truth=True, {given}"
     return f"veracity.{type(algorithm_named(run.algorithm)).__name__}({given})"
 
 
