@@ -258,7 +258,10 @@ BOUNDS = {
 }
 """Of each parameter, what is just taken, and what is refused."""
 
-MORE_ROUNDS = {"two-estimates": 11, "ltd-rbm": 2, "ltd-rbm-c": 2}
+MORE_ROUNDS = {
+    "two-estimates": 11,
+    **{name: 2 for name, entry in CATALOGUE.items() if entry.class_name == "LTDRBM"},
+}
 """Who takes more rounds at least: those in which stretching fades out, or `min_rounds`."""
 
 
