@@ -123,8 +123,8 @@ class _Knowing(SimpleLCA):
         It is found from the claims of the item and the honesties alone, so that an item is judged
         the same way whether or not it was learned from.
         """
-        n_claims = block.n_supports_of_item
-        item = np.repeat(np.arange(block.n_items), n_claims)
+        n_claims = block.n_supports_of_item.astype(np.float64)
+        item = np.repeat(np.arange(block.n_items), block.n_supports_of_item)
         knows = np.full(block.n_items, self.knowledge)
         for _ in range(LOOKS):
             of_claim = knows[item]

@@ -106,7 +106,7 @@ class SSTF(Algorithm[Confidences]):
         """
         own = block.n_supports_of_fact.astype(np.float64)
         n_values = block.n_facts_of_item
-        strength = self.conflict * block.n_supports_of_item / n_values * (n_values > 1)
+        strength = self.conflict * (block.n_supports_of_item / n_values) * (n_values > 1)
         repulsion, others = (np.repeat(of_item, n_values) for of_item in (strength, n_values - 2.0))
         drawn = kernels.sum_votes(block, np.zeros_like(state.confidence), state.confidence)
         drawn = drawn + self.pull * own * (2.0 * popularity(block) - 1.0)
