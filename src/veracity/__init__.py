@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.investment import Investment
     from veracity.algorithms.lca import GuessLCA, LieLCA, MistakeLCA
     from veracity.algorithms.ltd_rbm import LTDRBM
+    from veracity.algorithms.ltd_rbm_n import NumericLTDRBM
     from veracity.algorithms.ltm import LTM
     from veracity.algorithms.majority_vote import MajorityVote
     from veracity.algorithms.mle import MLE
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.pop_accu import PopAccu
     from veracity.algorithms.prior import Prior, Rate
     from veracity.algorithms.simple_lca import SimpleLCA
+    from veracity.algorithms.source_features import SourceFeatures
     from veracity.algorithms.sstf import SSTF
     from veracity.algorithms.sums import Sums
     from veracity.algorithms.three_estimates import ThreeEstimates
@@ -93,6 +95,7 @@ __all__ = [
     "Local",
     "MajorityVote",
     "MistakeLCA",
+    "NumericLTDRBM",
     "OneCoin",
     "PooledInvestment",
     "PopAccu",
@@ -101,6 +104,7 @@ __all__ = [
     "Rate",
     "Result",
     "SimpleLCA",
+    "SourceFeatures",
     "Spark",
     "Sums",
     "ThreeEstimates",
@@ -145,6 +149,7 @@ _HOME = {
     "Profile": "veracity.inspect.profiling",
     "Rate": "veracity.algorithms.prior",
     "Result": "veracity.result",
+    "SourceFeatures": "veracity.algorithms.source_features",
     "Spark": "veracity.engines.spark",
     "check": "veracity.inspect.checking",
     "compare": "veracity.inspect.comparison",

@@ -88,6 +88,7 @@ CATALOGUE: dict[str, Entry] = {
     "crh": Entry(f"{_HERE}.crh:CRH"),
     "catd": Entry(f"{_HERE}.catd:CATD"),
     "gtm": Entry(f"{_HERE}.gtm:GTM"),
+    "ltd-rbm-n": Entry(f"{_HERE}.ltd_rbm_n:NumericLTDRBM"),
 }
 """Our own algorithms by the name they have on the command line."""
 
@@ -140,6 +141,10 @@ def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
         from veracity.algorithms.prior import Prior  # noqa: PLC0415 - only where there is one
 
         made["prior"] = Prior.from_description(parameters["prior"])
+    if parameters.get("source_features") is not None:
+        from veracity.algorithms.source_features import SourceFeatures  # noqa: PLC0415
+
+        made["source_features"] = SourceFeatures.from_description(parameters["source_features"])
     if parameters.get("similarity") is not None:
         from veracity.similarity import Likeness  # noqa: PLC0415
 

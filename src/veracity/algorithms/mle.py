@@ -72,6 +72,7 @@ class MLE(Algorithm[TwoCoins]):
 
     name = "mle"
     state_type = TwoCoins
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
     learn_prevalence: bool = True

@@ -19,6 +19,7 @@ __all__ = [
     "label_scores",
     "logit",
     "plausibilities",
+    "ratio",
     "scores",
     "share_of_item",
     "sigmoid",
@@ -32,7 +33,7 @@ Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
 - softmax: exp(score) as a share of all, and of what nobody claims; one fact is true
 - sigmoid: 1 / (1 + exp(-score)); each fact is true or false by itself
 - share: score^power as a share of all
-- mean: score over the number of sources that speak
+- mean: score over the number of sources that speak, each as far as it counts
 - balance: for^power / (for^power + against^power); the score is for less against. Who supports
   with a negative weight speaks against, and who opposes with one speaks for
 - estimate: for numbers, which are averaged by weight
@@ -43,11 +44,12 @@ class Weights(NamedTuple):
     """What the claims of a block add to the scores of its facts, and the rule that follows.
 
     The score of a fact is its prior, plus `support` of every source that supports it, plus `oppose`
-    of every other source that speaks on its item. Some algorithms weigh otherwise: by the claim,
-    not the source (`of_claim`, one per support, for `support`); by what is claimed and what is true
-    (`confusion`, times `of_claim` if there is one); or a claim also adds a share of its weight to
-    the facts paired with its own (`pairs`: fact, other fact, share). Mostly that goes both ways; if
-    `pairs_are_one_way`, the other fact adds to the fact alone.
+    of every other source that speaks on its item. A source that supports it with a share of its
+    word alone adds that share of `support`, and the rest of `oppose`. Some algorithms weigh
+    otherwise: by the claim, not the source (`of_claim`, one per support, for `support`); by what is
+    claimed and what is true (`confusion`, times `of_claim` if there is one); or a claim also adds a
+    share of its weight to the facts paired with its own (`pairs`: fact, other fact, share). Mostly
+    that goes both ways; if `pairs_are_one_way`, the other fact adds to the fact alone.
     """
 
     rule: Rule
@@ -64,6 +66,10 @@ class Weights(NamedTuple):
     """Logarithms, [source, label that is true, label that is claimed]."""
     shrink_of_item: FloatArray | None = None
     """With `confusion`: the scores of an item's labels are divided by this."""
+    shift_of_claim: FloatArray | None = None
+    """For an estimate: what is taken off each number before it is averaged, if anything."""
+    centre_of_item: FloatArray | None = None
+    """For an estimate: the number the prior speaks for; if None, the mean of the item's."""
     unclaimed: float | FloatArray | None = None
     """For a softmax, the score of what nobody claims: of all items, or of each."""
     account: Literal["exact", "average"] = "exact"
@@ -106,7 +112,7 @@ def plausibilities(block: Block, weights: Weights) -> FloatArray:
     if weights.rule == "sigmoid":
         return sigmoid(score)
     if weights.rule == "mean":
-        return np.asarray(score / block.n_voices_of_fact)
+        return np.asarray(score / np.repeat(block.votes_of_item, block.n_facts_of_item))
     return share_of_item(score, block, weights.power)
 
 
@@ -183,6 +189,11 @@ def share_of_item(score: FloatArray, block: Block, power: float = 1.0) -> FloatA
     total = np.repeat(item_sums(score, block), n_facts_of_item)
     share = score / np.where(total > 0.0, total, 1.0)
     return np.where(total > 0.0, share, 1.0 / np.repeat(n_facts_of_item, n_facts_of_item))
+
+
+def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """``part / whole``, and zero where the whole is nothing."""
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0.0)
 
 
 def _balance(in_favour: FloatArray, against: FloatArray, power: float) -> FloatArray:

@@ -191,6 +191,7 @@ def _x_log_x(x: FloatArray) -> FloatArray:
 
 def _agreement(block: Block, kind: Kind) -> FloatArray:
     """The share of the pairs of claims on an item that say the same; NaN where there is no pair."""
+    block = block.said_most()[0] if kind == "categorical" else block
     same = block.n_supports_of_fact.astype(np.float64)
     pairs = np.add.reduceat(same * (same - 1.0), block.first_fact_of_item[:-1])
     n_claims = block.n_supports_of_item.astype(np.float64)
