@@ -151,6 +151,10 @@ class Block(NamedTuple):
         votes = np.bincount(self.fact_of_support, self.share_of_support, self.n_facts)
         return votes.astype(np.float64)
 
+    def counted(self, number_of_support: FloatArray) -> FloatArray:
+        """Numbers of supports, each as far as its claim counts."""
+        return number_of_support * self.share_of_support if self.has_shares else number_of_support
+
     @property
     def votes_of_item(self) -> FloatArray:
         """How much is said of each item: its sources, each as far as it counts."""
