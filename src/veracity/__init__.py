@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.dawid_skene import DawidSkene
     from veracity.algorithms.gtm import GTM
     from veracity.algorithms.investment import Investment
+    from veracity.algorithms.item_features import ItemFeatures
     from veracity.algorithms.ltd_rbm import LTDRBM
     from veracity.algorithms.ltm import LTM
     from veracity.algorithms.majority_vote import MajorityVote
@@ -78,6 +79,7 @@ __all__ = [
     "Fitted",
     "Health",
     "Investment",
+    "ItemFeatures",
     "Local",
     "MajorityVote",
     "OneCoin",
@@ -127,6 +129,7 @@ _HOME = {
     "Evaluation": "veracity.inspect.evaluation",
     "Fitted": "veracity.fit.fitted",
     "Health": "veracity.inspect.checking",
+    "ItemFeatures": "veracity.algorithms.item_features",
     "Local": "veracity.engines",
     "Prior": "veracity.algorithms.prior",
     "Profile": "veracity.inspect.profiling",

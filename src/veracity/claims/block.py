@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from veracity.naming import as_text
 
 __all__ = [
+    "NO_KINDS",
     "NO_MARKS",
     "NO_NUMBERS",
     "SAME",
@@ -39,6 +40,9 @@ NO_NUMBERS: FloatArray = np.empty(0)
 
 NO_MARKS: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 
+NO_KINDS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+"""The kinds of items of which nothing is known but their claims."""
+
 
 class Block(NamedTuple):
     """Some items with all that is said of them: all that a kernel sees.
@@ -66,6 +70,8 @@ class Block(NamedTuple):
     """For numeric claims: the known truth, NaN where it is not known."""
     mark_of_item: NDArray[np.uint32] = NO_MARKS
     """A number that follows from the item's name, and from nothing else: by it items are drawn."""
+    kind_of_item: IntArray = NO_KINDS
+    """The kind that features of the item make it; empty where there are no features."""
     number: int = 0
     """The place of this block among all, in which their tallies are merged."""
 
@@ -159,6 +165,7 @@ class Block(NamedTuple):
             self.number_of_fact[facts[0] : facts[-1]],
             self.known_number_of_item[first_item:last_item],
             self.mark_of_item[first_item:last_item],
+            self.kind_of_item[first_item:last_item],
             number,
         )
 
@@ -179,6 +186,7 @@ class Block(NamedTuple):
             self.number_of_fact[fact] if self.is_numeric else NO_NUMBERS,
             self.known_number_of_item[is_meant] if self.is_numeric else NO_NUMBERS,
             self.mark_of_item[is_meant] if len(self.mark_of_item) else NO_MARKS,
+            self.kind_of_item[is_meant] if len(self.kind_of_item) else NO_KINDS,
             self.number,
         )
 
