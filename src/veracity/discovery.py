@@ -17,6 +17,7 @@ from veracity.claims.encode import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
+from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.survey import Survey
@@ -91,8 +92,8 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
         Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell. The
-        part "time" lets the newest word of a source on an item count, "weight" the one with most
-        weight.
+        part "time" lets the newest word of a source on an item count; "weight" is how much a claim
+        counts: a confidence, or a count.
     kind
         "categorical" (one value of an item is true, the default), "multiple" (several may be),
         "binary" (rows say of a fact that it is true or false), or "numeric" (values are numbers,
@@ -112,7 +113,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         each of several tables of a database is.
     samples
         Whether rows of one source about one item are samples, as of a model that was asked several
-        times: what it says most often counts.
+        times: each value counts by its share.
     source_features
         What is known of the sources beside their claims, in any form claims can have: a column with
         their names, the others with numbers or text. Sources with few claims borrow from those like
@@ -250,8 +251,12 @@ def prepare(
 
 def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     """What a source says more than once, of one item: the same, or something else."""
-    if isinstance(table, SparkClaims) or encoded.kind == "binary":
+    if isinstance(table, SparkClaims):
         return []
+    if encoded.has_shares:
+        return _shared(table, encoded)
+    if encoded.kind == "binary" or "time" in table.columns or "samples" in table.shape:
+        return []  # what was left out was told
     notes = []
     n_same = table.rows_kept - encoded.n_claims
     if n_same > 0:
@@ -262,9 +267,26 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
         more = counted(n_other, "more value is", "more values are")
         notes.append(
             f"{more} named by a source that names another of the same item: each counts; "
-            "--samples counts what it says most often, --columns time=NAME what is newest"
+            "--samples counts each by its share, --columns time=NAME what is newest"
         )
     return notes
+
+
+def _shared(table: ClaimsTable | ClaimsStream, encoded: Encoded) -> list[str]:
+    """What became of samples and weights."""
+    blocks = encoded.blocks
+    if all((block.share_of_support == 1.0).all() for block in blocks):
+        if "weight" not in table.columns:
+            return []
+        return [
+            "the weights change nothing: none is below 1, and no source names two values of an "
+            "item; confidences are numbers from 0 to 1"
+        ]
+    n_more = table.rows_kept - sum(len(block.source_of_voice) for block in blocks)
+    if n_more <= 0:
+        return []
+    rows = counted(n_more, "row is a further word", "rows are further words")
+    return [f"{rows} of a source on an item: what it says of one counts by shares"]
 
 
 def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
@@ -292,6 +314,8 @@ def answer(
             f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
             "ones"
         )
+    if encoded.has_shares:
+        algorithm = _taking_shares(algorithm)
     other = decided(encoded, algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
@@ -307,6 +331,17 @@ def answer(
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
         own = survey if kept is None else survey_of(held, encoded.kind, names)
         return with_doubts(result, held, own, judged.plausibility)
+
+
+def _taking_shares(algorithm: Algorithm[Any]) -> Algorithm[Any]:
+    """The algorithm, in a form that lets claims count by their shares."""
+    for form in (algorithm, algorithm.by_sweeps()):
+        if form.takes_shares:
+            return form
+    raise ParameterError(
+        f"{algorithm.name} counts every claim in full, so it takes no samples and no weights; "
+        "choose another algorithm, such as veracity, or leave samples and weights out"
+    )
 
 
 def _fitted(

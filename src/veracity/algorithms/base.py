@@ -157,6 +157,10 @@ class Algorithm(ABC, Generic[State]):
     state_type: ClassVar[Any] = None
     """The type of the state: a named tuple of numbers, arrays and such tuples, to be kept."""
 
+    takes_shares: ClassVar[bool] = False
+    """Whether claims may count by their shares: so they do for who learns and judges from blocks by
+    kernels alone, and asks for `votes_of_fact` where others count supports."""
+
     rounds_go_on: ClassVar[bool] = False
     """Whether rounds are counted on where learning goes on with new claims."""
 
@@ -232,6 +236,10 @@ class Algorithm(ABC, Generic[State]):
 
     def confusion(self, state: State) -> FloatArray | None:
         """[source, true label, label said]: how likely that is, where the algorithm learns it."""
+        return None
+
+    def difficulty(self, block: Block, state: State) -> FloatArray | None:
+        """How hard each item of the block is, where the algorithm learns it: more is harder."""
         return None
 
     def worth(self, state: State) -> dict[str, Fit]:

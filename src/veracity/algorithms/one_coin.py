@@ -25,7 +25,14 @@ from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.labels import grown_share
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Fit, Regression
-from veracity.algorithms.rules import Weights, item_sums, plausibilities, scores, share_of_item
+from veracity.algorithms.rules import (
+    Weights,
+    item_sums,
+    plausibilities,
+    ratio,
+    scores,
+    share_of_item,
+)
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
@@ -65,6 +72,7 @@ class OneCoin(Algorithm[Coins]):
     name = "one-coin"
     kinds = ("categorical",)
     state_type = Coins
+    takes_shares = True
 
     source_features: SourceFeatures | None = None
     max_rounds: int = 100
@@ -92,7 +100,7 @@ class OneCoin(Algorithm[Coins]):
 
     def tally_vote(self, block: Block, state: Coins, turn: Turn) -> Tally:
         """How the sources' words met the vote."""
-        votes = share_of_item(block.n_supports_of_fact.astype(np.float64), block)
+        votes = share_of_item(block.votes_of_fact, block)
         vote = clamp_known(votes, block)
         counts = kernels.count_votes(block, vote, len(state.accuracy))
         return counts, np.bincount(block.label_of_fact, vote, len(state.share)), -np.inf
@@ -115,7 +123,7 @@ class OneCoin(Algorithm[Coins]):
         """The accuracies that are most likely given the counts (M-step)."""
         counts, labels, log_likelihood = total
         met = Counts(counts[:, 0], counts[:, 1])
-        accuracy, features = met.right / np.maximum(met.total, 1.0), state.features
+        accuracy, features = ratio(met.right, met.total), state.features
         if features is not None:
             accuracy, features = features.shrunk(0, met, _known(met))
         labels = np.maximum(labels, SUREST)

@@ -145,6 +145,11 @@ _records_option = click.option(
     metavar="FILE",
     help="File for records: one row per entity, one column per attribute; endings as for --out.",
 )
+_plausibility_option = click.option(
+    "--plausibility",
+    is_flag=True,
+    help="With --records: a column of plausibilities beside each attribute.",
+)
 kind_option = click.option(
     "--kind",
     type=click.Choice(KIND_NAMES),
@@ -164,7 +169,7 @@ columns_option = click.option(
     callback=_split_columns,
     metavar="PART=COLUMN,...",
     help="Which column plays which part, e.g. source=website,value=price; time=COLUMN lets the "
-    "newest word of a source count, weight=COLUMN the weightiest.",
+    "newest word of a source count, weight=COLUMN says how much a claim counts.",
 )
 encoding_option = click.option(
     "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
@@ -185,7 +190,7 @@ _source_from_option = click.option(
 _samples_option = click.option(
     "--samples",
     is_flag=True,
-    help="Rows of one source about one item are samples: what it says most often counts.",
+    help="Rows of one source about one item are samples: each value counts by its share.",
 )
 _table_option = click.option(
     "--table",
@@ -266,7 +271,14 @@ _force_all_option = click.option(
 
 def target_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     """Where the result is written."""
-    for option in (_force_all_option, _csv_option, _records_option, _to_option, _out_option):
+    for option in (
+        _force_all_option,
+        _csv_option,
+        _plausibility_option,
+        _records_option,
+        _to_option,
+        _out_option,
+    ):
         command = option(command)
     return command
 

@@ -211,6 +211,11 @@ def check_claims(
         is_told = "claim" in claims.columns and _is_truth(claims["claim"])
         _require(is_told, "claims.parquet does not tell which claims affirm")
         supports = fact[claims["claim"].to_numpy()]
+    for column in ("share", "affirmed"):
+        is_sound = column not in claims.columns or _is_share(claims[column])
+        _require(is_sound, f"claims.parquet: what stands in '{column}' cannot be")
+    if kind == "binary" and "share" in claims.columns:
+        _require("affirmed" in claims.columns, "claims.parquet lacks 'affirmed'")
     counted = np.bincount(supports, minlength=len(facts))
     _require(
         np.array_equal(counted, facts["supporters"].to_numpy()),

@@ -116,6 +116,7 @@ class Veracity(Algorithm[Belief]):
 
     name = "veracity"
     state_type = Belief
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
     source_features: SourceFeatures | None = None

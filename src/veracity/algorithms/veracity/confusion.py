@@ -22,6 +22,7 @@ from veracity.algorithms.veracity.dispersion import Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
+    counted,
     design_effect,
     likeliest_strength,
     says_most,
@@ -158,7 +159,7 @@ class Confusions(NamedTuple):
 
     def scatter(self, block: Block, found: Derived) -> Scatter:
         """By how much more, or less, voices are right on an item than is expected of them."""
-        weight, _ = found
+        weight = counted(block, found)
         label = label_probabilities(label_scores(block, self.weights(block, found)))
         n_items, n_labels = label.shape
         item = np.repeat(block.item_of_fact, block.n_supports_of_fact)

@@ -14,6 +14,7 @@ from veracity.algorithms.veracity.dispersion import Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
+    counted,
     design_effect,
     likeliest_strength,
     says_most,
@@ -169,7 +170,8 @@ class OneCoin(NamedTuple):
         """How many items of each column every source speaks of."""
         column = np.repeat(column_of_item, block.n_voices_of_item)
         cell = block.source_of_voice.astype(np.int64) * n_columns + column
-        counts = np.bincount(cell, minlength=len(self.disputed) * n_columns)
+        share = block.share_of_voice if block.has_shares else None
+        counts = np.bincount(cell, share, len(self.disputed) * n_columns)
         return counts.reshape(len(self.disputed), n_columns).astype(np.float64)
 
     def _cell_of_item(self, block: Block) -> IntArray:
@@ -244,7 +246,7 @@ class OneCoin(NamedTuple):
         item_of_fact = block.item_of_fact
         p = plausibilities(block, self.weights(block, found, told=True))
         none = np.maximum(1.0 - np.add.reduceat(p, block.first_fact_of_item[:-1]), 0.0)
-        weight, _ = found
+        weight = counted(block, found)
         item = np.repeat(item_of_fact, block.n_supports_of_fact)
         voice = weight if len(weight) else np.ones(len(item))
         right = self.disputed[block.source_of_support]
@@ -366,9 +368,15 @@ def _side_of_item(block: Block) -> IntArray:
 
 
 def _is_undisputed(block: Block) -> BoolArray:
-    """Of which items a single value is claimed, and no truth known."""
+    """Of which items a single value is claimed, and no truth known.
+
+    Where a source shares its word among several values, it does not dispute with itself.
+    """
     is_unknown = block.known_of_fact[block.first_fact_of_item[:-1]] == UNKNOWN
-    return np.asarray(is_unknown & (block.n_facts_of_item == 1))
+    is_one = block.n_facts_of_item == 1
+    if block.has_shares:
+        is_one |= block.n_voices_of_item == 1
+    return np.asarray(is_unknown & is_one)
 
 
 def _weigh_known(

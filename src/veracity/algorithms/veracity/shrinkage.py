@@ -18,6 +18,7 @@ __all__ = [
     "SUREST",
     "Derived",
     "correlation_of",
+    "counted",
     "derived",
     "design_effect",
     "expected_of",
@@ -49,7 +50,7 @@ the item its source names; each is empty where that is one for all."""
 
 def derived(block: Block, weight_of_support: FloatArray, n_sources: int) -> Derived:
     """What is worked out once for a block."""
-    if len(block.source_of_support) == len(block.source_of_voice):
+    if block.has_shares or len(block.source_of_support) == len(block.source_of_voice):
         return weight_of_support, np.zeros(0, dtype=np.int32)
     return weight_of_support, np.asarray(kernels.count_named(block, n_sources))
 
@@ -122,6 +123,14 @@ def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterabl
     return float(max(strengths, key=log_likelihood))
 
 
+def counted(block: Block, found: Derived) -> FloatArray:
+    """What each support weighs, as far as it counts; empty if that is one for all."""
+    weight, share = found[0], block.share_of_support
+    if len(weight) and len(share):
+        return np.asarray(weight * share)
+    return weight if len(weight) else share
+
+
 def design_effect(block: Block, found: Derived, correlation: float) -> FloatArray:
     """By how much the scores of an item shrink because its voices err alike: 1 + (n - 1) r.
 
@@ -129,7 +138,7 @@ def design_effect(block: Block, found: Derived, correlation: float) -> FloatArra
     rest of doubt stays, however many speak. Of m values that one voice names, each is an m-th of
     it; voices that depend on each other count once.
     """
-    weight, n_named = found
+    weight, n_named = counted(block, found), found[1]
     if len(weight) == 0 and len(n_named) == 0:
         n_voices = block.n_supports_of_item.astype(np.float64)
     else:

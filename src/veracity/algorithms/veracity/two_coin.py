@@ -51,7 +51,8 @@ class TwoCoin(NamedTuple):
 
     def tally_vote(self, block: Block) -> Tally:
         """How the sources' words met the vote."""
-        return self._met(block, block.n_supports_of_fact / block.n_voices_of_fact)
+        voices = np.repeat(block.votes_of_item, block.n_facts_of_item)
+        return self._met(block, block.votes_of_fact / voices)
 
     def tally(self, block: Block) -> Tally:
         """How the sources' words met the facts."""
