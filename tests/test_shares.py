@@ -174,3 +174,10 @@ def test_weights_that_change_nothing_are_told():
     )
     notes = veracity.discover(rows, "majority-vote", columns={"weight": "votes"}).notes
     assert any("the weights change nothing" in note for note in notes)
+
+
+def test_who_cannot_take_shares_is_not_compared():
+    found = veracity.compare(veracity.read_claims(many(), samples=True))
+    assert "ltm" not in found.rows["algorithm"]
+    assert any("ltm" in note for note in found.notes)
+    assert "failed" not in found.rows.columns

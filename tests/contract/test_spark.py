@@ -325,7 +325,7 @@ def test_wide_tables_records_and_confusions_are_the_same(engine):
     claims = claims_of("categorical").unique(["source", "entity", "attribute"], keep="first",
                                              maintain_order=True)  # fmt: skip
     wide = claims.pivot(on="attribute", index=["source", "entity"], values="value")
-    found, expected = veracity.discover(frame_of(wide)), veracity.discover(wide)
+    found, expected = (veracity.discover(one, "majority-vote") for one in (frame_of(wide), wide))
     assert "a wide table" in found.notes[0]
     assert (
         as_polars(found.records(plausibility=True))
@@ -339,20 +339,20 @@ def test_wide_tables_records_and_confusions_are_the_same(engine):
 
 
 @pytest.mark.parametrize(
-    ("kind", "how"),
+    ("kind", "name", "how"),
     [
-        ("categorical", {"samples": True}),
-        ("categorical", {"columns": {"time": "seen", "weight": "sure"}}),
-        ("numeric", {"columns": {"weight": "sure"}}),
+        ("categorical", "veracity", {"samples": True}),
+        ("categorical", "majority-vote", {"columns": {"time": "seen", "weight": "sure"}}),
+        ("numeric", "crh", {"columns": {"weight": "sure"}}),
     ],
 )
-def test_what_a_source_says_again_counts_the_same(engine, kind, how):
+def test_what_a_source_says_again_counts_the_same(engine, kind, name, how):
     claims = claims_of(kind)
     again = claims.sample(fraction=0.5, seed=1).with_columns(pl.col("value").shuffle(seed=2))
     numbers = pl.int_range(pl.len())
     claims = pl.concat([claims, again]).with_columns(seen=numbers % 7, sure=(numbers % 10) / 10)
     found, expected = (
-        veracity.discover(given, kind=kind, **how) for given in (frame_of(claims), claims)
+        veracity.discover(given, name, kind=kind, **how) for given in (frame_of(claims), claims)
     )
     assert set(found.notes) <= set(expected.notes)
     assert_same_answers(on_this_machine(found), expected)

@@ -41,6 +41,7 @@ class GuessLCA(SimpleLCA):
     """
 
     name = "guess-lca"
+    takes_shares = False
 
     follows_crowd: bool = False
 
@@ -90,6 +91,7 @@ class Meant(NamedTuple):
 class _Knowing(SimpleLCA):
     """What those two share in which a source may also not know: how well each item is known."""
 
+    takes_shares = False
     knowledge: float = 0.9
     follows_crowd: bool = False
 
