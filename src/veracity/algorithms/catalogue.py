@@ -150,6 +150,10 @@ def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
         from veracity.algorithms.source_features import SourceFeatures  # noqa: PLC0415
 
         made["source_features"] = SourceFeatures.from_description(parameters["source_features"])
+    if parameters.get("item_features") is not None:
+        from veracity.algorithms.item_features import ItemFeatures  # noqa: PLC0415
+
+        made["item_features"] = ItemFeatures.from_description(parameters["item_features"])
     if parameters.get("similarity") is not None:
         from veracity.similarity import Likeness  # noqa: PLC0415
 

@@ -198,7 +198,7 @@ class Result:
 
     @property
     def features(self) -> Any:  # noqa: ANN401
-        """One row per feature of sources, or level of one: what it is worth; None without features.
+        """One row per feature, or level of one: what it is worth; None without features.
 
         The `weight` is in log-odds of the rate, per standard deviation of a number, with the ends
         of its 90 % interval; `words` say what that means.
