@@ -303,13 +303,16 @@ def said_by_source(item: Item) -> pl.DataFrame:
     """One row per `source`, by its number: all that it says of the item, as text, in `claimed`."""
     is_binary = "value" not in item.facts.columns
     values = pl.Series(item.is_positive) if is_binary else item.facts["value"]
-    values = values if is_binary else values.gather(item.fact_of_claim)
+    values = as_text(values if is_binary else values.gather(item.fact_of_claim))
+    if item.block.has_shares:
+        share = pl.Series(100.0 * item.share_of_claim).round(0).cast(pl.Int64)
+        values = pl.select(pl.format("{} ({} %)", values, share)).to_series()
     text, n_more = (
         pl.col("claimed").head(MOST_SAID).str.join(" and "),
         pl.len().cast(pl.Int64) - MOST_SAID,
     )
     several = pl.when(n_more > 0).then(pl.format("{} and {} more", text, n_more)).otherwise(text)
-    said = pl.DataFrame({"source": item.source_of_claim, "claimed": as_text(values)})
+    said = pl.DataFrame({"source": item.source_of_claim, "claimed": values})
     return said.group_by("source", maintain_order=True).agg(claimed=several)
 
 
