@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.investment import Investment
     from veracity.algorithms.lca import GuessLCA, LieLCA, MistakeLCA
     from veracity.algorithms.ltd_rbm import LTDRBM
+    from veracity.algorithms.ltd_rbm_n import NumericLTDRBM
     from veracity.algorithms.ltm import LTM
     from veracity.algorithms.majority_vote import MajorityVote
     from veracity.algorithms.mle import MLE
@@ -94,6 +95,7 @@ __all__ = [
     "Local",
     "MajorityVote",
     "MistakeLCA",
+    "NumericLTDRBM",
     "OneCoin",
     "PooledInvestment",
     "PopAccu",

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import veracity
 from claims import as_encoded, started, states, value_rows
 from veracity import MLE, Prior
+from veracity.algorithms.mle import TwoCoins
 from veracity.discovery import prepare
 
 ROWS = [("a", "p", True), ("b", "p", True), ("a", "q", False), ("b", "q", True)]
@@ -48,6 +49,25 @@ def test_one_value_of_each_item_is_thought_true_at_the_start():
     assert started(MLE(), as_encoded(claims.head(3))).prevalence == pytest.approx(1 / 3)
     given = MLE(prior=Prior(prevalence=0.1))
     assert started(given, as_encoded(claims)).prevalence == 0.1
+
+
+REACHED = TwoCoins(np.array([0.8, 0.6]), np.array([0.3, 0.1]), np.zeros(2), 0.5, -9.0, True)
+
+
+def test_known_facts_correct_the_rates_that_were_reached():
+    # The first source supports both known facts, of which one is true; the second denies them.
+    known = np.array([[1.0, 2.0, 1.0, 2.0], [0.0, 0.0, 1.0, 2.0]])
+    reached = MLE().calibrate(REACHED, Prior().rates(["a", "b"], known))
+    assert_allclose(reached.tpr, [(1 + 8) / 11, 6 / 11])
+    assert_allclose(reached.fpr, [(1 + 3) / 11, 1 / 11])
+    assert reached[3:] == REACHED[3:]
+
+
+def test_a_round_moves_as_far_as_the_rate_that_moves_most():
+    for part in ("tpr", "fpr"):
+        moved = REACHED._replace(**{part: getattr(REACHED, part) + np.array([0.1, -0.3])})
+        assert MLE().change(REACHED, moved) == pytest.approx(0.3)
+    assert MLE().change(REACHED, REACHED._replace(prevalence=0.1)) == pytest.approx(0.4)
 
 
 @settings(max_examples=30)

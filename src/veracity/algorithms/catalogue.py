@@ -88,6 +88,7 @@ CATALOGUE: dict[str, Entry] = {
     "crh": Entry(f"{_HERE}.crh:CRH"),
     "catd": Entry(f"{_HERE}.catd:CATD"),
     "gtm": Entry(f"{_HERE}.gtm:GTM"),
+    "ltd-rbm-n": Entry(f"{_HERE}.ltd_rbm_n:NumericLTDRBM"),
 }
 """Our own algorithms by the name they have on the command line."""
 

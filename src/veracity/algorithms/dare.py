@@ -92,7 +92,7 @@ class DARE(Algorithm[Abilities]):
         return bool(state.prior.is_fixed.all())
 
     def tally(self, block: Block, state: Abilities, turn: Turn) -> Tally:
-        """How often each source knew more than was expected, and how far that can be told."""
+        """How often each source knew more than was expected, and how far that varies."""
         ability = state.ability[block.source_of_support]
         advantage = ability - self._difficulty(block, ability)[_item_of_claim(block)]
         true = clamp_known(self._judge(block, advantage), block)
@@ -104,8 +104,9 @@ class DARE(Algorithm[Abilities]):
 
     def learn(self, state: Abilities, total: Tally) -> Abilities:
         """One step of Newton's towards the most probable abilities."""
+        surplus, spread = total
         away = state.ability - self._usual(state.prior)
-        moved = state.ability + self._step(*total, -away, self.ability_spread)
+        moved = state.ability + self._step(surplus, spread, -away, self.ability_spread)
         return state._replace(ability=np.where(state.prior.is_fixed, state.ability, moved))
 
     def change(self, before: Abilities, after: Abilities) -> float:
@@ -151,7 +152,7 @@ class DARE(Algorithm[Abilities]):
             advantage = ability - difficulty[item]
             known = self._known(block, advantage, self._judge(block, advantage))
             surplus, spread = (
-                np.bincount(item, of_claim, block.n_items)
+                np.bincount(item, of_claim, block.n_items).astype(np.float64)
                 for of_claim in (known.after - known.before, known.before * (1.0 - known.before))
             )
             difficulty += self._step(-surplus, spread, -difficulty, self.difficulty_spread)

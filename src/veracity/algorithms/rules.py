@@ -66,6 +66,10 @@ class Weights(NamedTuple):
     """Logarithms, [source, label that is true, label that is claimed]."""
     shrink_of_item: FloatArray | None = None
     """With `confusion`: the scores of an item's labels are divided by this."""
+    shift_of_claim: FloatArray | None = None
+    """For an estimate: what is taken off each number before it is averaged, if anything."""
+    centre_of_item: FloatArray | None = None
+    """For an estimate: the number the prior speaks for; if None, the mean of the item's."""
     unclaimed: float | FloatArray | None = None
     """For a softmax, the score of what nobody claims: of all items, or of each."""
     account: Literal["exact", "average"] = "exact"

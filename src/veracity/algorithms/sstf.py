@@ -113,4 +113,4 @@ class SSTF(Algorithm[Confidences]):
         held = own * (1.0 + self.pull) + repulsion * others
         total = item_sums(drawn / held, block) / (1.0 + strength * item_sums(1.0 / held, block))
         confidence = (drawn - repulsion * np.repeat(total, n_values)) / held
-        return np.clip(confidence, -1.0, 1.0)
+        return np.asarray(np.clip(confidence, -1.0, 1.0))
