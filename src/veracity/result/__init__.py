@@ -89,7 +89,10 @@ class Result:
         if self._plausibility is not None:
             return self._plausibility
         assert self.encoded is not None  # without claims there are no blocks
-        return self.encoded.by_block(self.tables.facts["plausibility"].to_numpy())
+        facts = vars(self.tables)["facts"]
+        if isinstance(facts, PieceTable):  # no name of theirs need be here
+            facts = facts.changed(lambda piece: piece.select("plausibility")).collect()
+        return self.encoded.by_block(facts["plausibility"].to_numpy())
 
     @property
     def truths(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
