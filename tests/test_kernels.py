@@ -23,10 +23,10 @@ seeds = st.integers(0, 2**32 - 1)
 def arguments_of(name, block, seed):
     """Arguments for the kernel of this name, the same for the same seed."""
     rng = np.random.default_rng(seed)
-    n = n_sources_of(block)
-    known = np.repeat(rng.integers(-2, 2, block.n_items), block.n_facts_of_item)
+    block, n = shared(block, rng), n_sources_of(block)
+    known = np.repeat(np.maximum(rng.integers(-2, 2, block.n_items), -1), block.n_facts_of_item)
     label = rng.integers(0, 3, block.n_facts).astype(np.int32)
-    block = block._replace(known_of_fact=np.maximum(known, -1).astype(np.int8), label_of_fact=label)
+    block = block._replace(known_of_fact=known.astype(np.int8), label_of_fact=label)
     order = rng.permutation(block.n_items)
     is_fixed = rng.integers(0, 2, n).astype(np.float64)
     machine = Machine(rng.normal(-1, 1, n), rng.normal(2, 1, n), rng.normal(), is_fixed)
@@ -92,6 +92,14 @@ def arguments_of(name, block, seed):
         "climb": (block, order, machine, pace, rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
     }[name]
+
+
+def shared(block, rng):
+    """The block, or the same with claims that count by shares."""
+    if rng.integers(2):
+        return block
+    supports, voices = len(block.source_of_support), len(block.source_of_voice)
+    return block._replace(share_of_support=rng.random(supports), share_of_voice=rng.random(voices))
 
 
 def some_pairs(n_slots, rng):

@@ -22,10 +22,13 @@ from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, BoolArray, IntArray, Names, Places
 from veracity.claims.numbering import Numbered, marks_of, places
+from veracity.claims.one_word import settled_batches
 from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
+from veracity.claims.shares import affirmed_voices, with_shares
 from veracity.errors import NoClaims
+from veracity.io.memory import claims_within_reach
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels, kernels_for
 from veracity.printing import counted
@@ -183,6 +186,11 @@ class Encoded:
         return self.parts.blocks
 
     @property
+    def has_shares(self) -> bool:
+        """Whether claims count by their shares: they are samples, or have weights."""
+        return self.example.block.has_shares
+
+    @property
     def n_items(self) -> int:
         """How many items are described."""
         return sum(block.n_items for block in self.blocks)
@@ -263,6 +271,25 @@ class Encoded:
     def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:  # noqa: ANN401
         """Items with about so many claims at most, and the answers to their facts."""
         return self._chosen(Draw(self._share_with(most_claims)), answers)
+
+    def within_reach(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:  # noqa: ANN401
+        """The same on this machine with its answers, and what is to be known of it.
+
+        Where there is no room for all that is on disk or on executors, it is about items drawn at
+        random, always the same ones.
+        """
+        most = claims_within_reach()
+        if isinstance(self.parts, PartsInMemory) or self.n_claims <= most:
+            return *self.here(None, answers), ()
+        if answers is None:
+            some, found = self.drawn(most // 2), None
+        else:
+            some, found = self.drawn_with(answers, most)
+        note = (
+            f"looked at {some.n_items:,} of {self.n_items:,} items, drawn at random: there is room "
+            f"for about {most:,} of {self.n_claims:,} claims on this machine"
+        )
+        return some, found, (note,)
 
     def _share_with(self, most_claims: int) -> float:
         """The share of the items that has so many claims; that of one item, if it has more."""
@@ -348,9 +375,9 @@ def encode(
     >>> encoded.blocks[0].source_of_support.tolist(), encoded.facts["value"].to_list()
     ([1, 0], ['1', '2'])
     """
-    batches = _told(table, tell)
-    found = encode_part(batches, table.kind, table.n_rows, claims_per_block, threads=threads)
-    notes = notes_of(found.names, found.n_self_contradicting)
+    rows, settled = settled_batches(_told(table, tell), table.kind, table.origin, are_all=True)
+    found = encode_part(rows, table.kind, table.n_rows, claims_per_block, threads=threads)
+    notes = (*settled.notes, *notes_of(found.names, found.n_self_contradicting))
     check_some(found.parts, found.n_self_contradicting, table.origin)
     return Encoded(table.kind, found.names.names, PartsInMemory(found.parts), notes)
 
@@ -466,7 +493,13 @@ def _encode_values(
     spelling_place = places(by_value)[spelling_place]
     claims = items.number, numbered.values.numbers, numbered.sources.numbers
     place = items.place, spelling_place, source_place
+    placed = zip(place, claims, strict=True) if numbered.weights else ()
+    rows = [own[np.concatenate(numbers)] for own, numbers in placed]  # claims are not kept
     block, spelling_of_fact = _block(claims, place, len(items.items), value_of_spelling, pool)
+    if numbered.weights:
+        item, spelling, source = rows
+        weight = pl.concat(numbered.weights).to_numpy()
+        block = with_shares(block, (item, value_of_spelling[spelling], source), weight)
     values = spellings.gather(spelling_of_fact)
     block = block._replace(
         label_of_fact=value_of_spelling[spelling_of_fact].astype(np.int32),
@@ -585,12 +618,16 @@ def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
             "source": source_place[np.concatenate(numbered.sources.numbers)],
             "claim": pl.concat(numbered.claims),
         }
-    ).unique()
-    spoken = rows.filter(pl.len().over("fact", "source") == 1)
-    n_self_contradicting = (len(rows) - len(spoken)) // 2
-    if spoken.is_empty():
+    )
+    if numbered.weights:
+        voices = affirmed_voices(rows.with_columns(weight=pl.concat(numbered.weights)))
+        voices, n_self_contradicting = voices.with_columns(claim=pl.col("affirmed") > 0.0), 0
+    else:
+        rows = rows.unique()
+        voices = rows.filter(pl.len().over("fact", "source") == 1).sort("fact", "source")
+        n_self_contradicting = (len(rows) - len(voices)) // 2
+    if voices.is_empty():
         return PartOfRows(LocalNames.nothing(), (), n_self_contradicting)
-    voices = spoken.sort("fact", "source")
     kept_sources, source = np.unique(voices["source"].to_numpy(), return_inverse=True)
     kept_facts, fact = np.unique(voices["fact"].to_numpy(), return_inverse=True)
     is_support = voices["claim"].to_numpy()
@@ -602,6 +639,10 @@ def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
         source.astype(np.int32),
         *_nothing_known(len(kept_facts), len(kept_facts)),
     )
+    if numbered.weights:
+        affirmed = voices["affirmed"].to_numpy()
+        share = voices["share"].to_numpy(writable=True)
+        block = block._replace(share_of_support=affirmed[is_support], share_of_voice=share)
     names, items = LocalNames.nothing(), facts.items[kept_facts]
     names = names._replace(sources=sources.gather(kept_sources))
     block = block._replace(mark_of_item=marks_of(items))

@@ -98,6 +98,7 @@ class Numbered:
         self._n_expected = n_claims
         self._at_work: list[Future[None]] = []
         self.claims: list[pl.Series] = []
+        self.weights: list[pl.Series] = []
         self.n_claims = 0
 
     def add(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> None:
@@ -114,6 +115,8 @@ class Numbered:
         ]
         if "claim" in rows.columns:
             self.claims.append(rows["claim"])
+        if "weight" in rows.columns:
+            self.weights.append(rows["weight"])
 
     def finish(self) -> None:
         """Wait until all that was added is numbered."""

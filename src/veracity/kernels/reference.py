@@ -2,7 +2,8 @@
 
 A `block` holds items with their facts, the supports of each fact (positive claims) and the voices
 of each item (every source that says anything about it). Negative claims are implied: a voice of
-the item that does not support the fact opposes it.
+the item that does not support the fact opposes it. Each counts in full, or by its share where the
+block has shares: what a source says is then an expectation over what it may say.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veracity.kernels import STEADY, Machine, Numbers, Pace
+from veracity.kernels import BEND, Machine, Numbers, Pace
 
 if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
@@ -45,15 +46,22 @@ LOW = np.uint64(0xFFFFFFFF)
 
 def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:
     """Score each fact: the bases of all voices of its item plus the weights of its supporters."""
-    base_of_item = _sum_by(base_of_source[block.source_of_voice], block.first_voice_of_item)
-    own = _sum_by(weight_of_source[block.source_of_support], block.first_support_of_fact)
+    base = _counted(base_of_source[block.source_of_voice], block.share_of_voice)
+    base_of_item = _sum_by(base, block.first_voice_of_item)
+    own = sum_claims(block, weight_of_source[block.source_of_support])
     base_of_fact = np.repeat(base_of_item, np.diff(block.first_fact_of_item))
     return np.asarray(base_of_fact + own, dtype=np.float64)
 
 
 def sum_claims(block: Block, weight_of_support: FloatArray) -> FloatArray:
     """Score each fact: the sum of what its supports weigh."""
-    return _sum_by(weight_of_support, block.first_support_of_fact)
+    weight = _counted(weight_of_support, block.share_of_support)
+    return _sum_by(weight, block.first_support_of_fact)
+
+
+def _counted(number: FloatArray, share: FloatArray) -> FloatArray:
+    """Numbers of supports or voices, as far as these count."""
+    return number * share if len(share) else number
 
 
 def weigh_claims(
@@ -95,7 +103,7 @@ def sum_by_source(
     n_supports = np.diff(block.first_support_of_fact)
     column = np.repeat(column_of_item[block.item_of_fact], n_supports)
     cell = block.source_of_support.astype(np.int64) * n_columns + column
-    number = np.repeat(number_of_fact, n_supports)
+    number = _counted(np.repeat(number_of_fact, n_supports), block.share_of_support)
     sums = np.bincount(cell, number, n_sources * n_columns).astype(np.float64)
     return np.asarray(sums.reshape(n_sources, n_columns))
 
@@ -122,18 +130,19 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
     Columns: supports of true facts, supports, true facts spoken on, facts spoken on; a fact is
     true as far as it is plausible.
     """
-    n_supports_of_fact = np.diff(block.first_support_of_fact)
-    plausibility_of_support = np.repeat(plausibility_of_fact, n_supports_of_fact)
+    plausibility_of_support = np.repeat(plausibility_of_fact, np.diff(block.first_support_of_fact))
     n_voices_of_item = np.diff(block.first_voice_of_item)
     true_of_voice = np.repeat(
         _sum_by(plausibility_of_fact, block.first_fact_of_item), n_voices_of_item
     )
     facts_of_voice = np.repeat(np.diff(block.first_fact_of_item), n_voices_of_item)
+    support, voice = block.share_of_support, block.share_of_voice
     columns = [
-        np.bincount(block.source_of_support, plausibility_of_support, n_sources),
-        np.bincount(block.source_of_support, minlength=n_sources),
-        np.bincount(block.source_of_voice, true_of_voice, n_sources),
-        np.bincount(block.source_of_voice, facts_of_voice, n_sources),
+        np.bincount(block.source_of_support, _counted(number, support), n_sources)
+        for number in (plausibility_of_support, np.ones(len(plausibility_of_support)))
+    ] + [
+        np.bincount(block.source_of_voice, _counted(number, voice), n_sources)
+        for number in (true_of_voice, facts_of_voice)
     ]
     return np.stack(columns, axis=1).astype(np.float64)
 
@@ -146,7 +155,8 @@ def sum_confusions(
     Every support counts as far as it weighs.
     """
     said = np.repeat(block.label_of_fact, np.diff(block.first_support_of_fact))
-    words = weight_of_support[:, None] * log_confusion[block.source_of_support, :, said]
+    weight = _counted(weight_of_support, block.share_of_support)
+    words = weight[:, None] * log_confusion[block.source_of_support, :, said]
     return _sum_by(words, block.first_support_of_fact[block.first_fact_of_item])
 
 
@@ -290,15 +300,17 @@ def _low_and_high(slot: IntArray, one: IntArray, other: IntArray) -> tuple[IntAr
 def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
     """Weight of each support: one over how many, itself included, say it as copies of each other.
 
-    1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters).
+    1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters, each as
+    far as it counts).
     """
     slot, n = slot_of_source[block.source_of_support], len(block.source_of_support)
     place = np.flatnonzero(slot >= 0)
     fact = np.repeat(np.arange(len(block.first_support_of_fact) - 1),
                      np.diff(block.first_support_of_fact))  # fmt: skip
     one, other = (place[of_pair] for of_pair in _pairs_within(fact[place]))
-    others = np.bincount(one, copied[slot[one], slot[other]], n)
-    others += np.bincount(other, copied[slot[other], slot[one]], n)
+    share = _counted(np.ones(n), block.share_of_support)
+    others = np.bincount(one, copied[slot[one], slot[other]] * share[other], n)
+    others += np.bincount(other, copied[slot[other], slot[one]] * share[one], n)
     return np.asarray(1.0 / (1.0 + others))
 
 
@@ -322,7 +334,8 @@ def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatAr
         (block.source_of_support[:, None], np.arange(n_labels), said[:, None]),
         (n_sources, n_labels, n_labels),
     )
-    counts = np.bincount(cells.ravel(), label[item].ravel(), n_sources * n_labels**2)
+    true = _counted(label[item].T, block.share_of_support).T
+    counts = np.bincount(cells.ravel(), true.ravel(), n_sources * n_labels**2)
     return np.asarray(counts.reshape(n_sources, n_labels, n_labels), dtype=np.float64)
 
 
@@ -340,6 +353,7 @@ def climb(
     a, w, b, is_fixed = machine
     for batch in _batches(block, order, pace.batch_size):
         da, dw, db = np.zeros_like(a), np.zeros_like(w), 0.0
+        facts, true_facts = np.zeros_like(a), np.zeros_like(a)
         for item in batch:
             voices = _voices(block, item)
             supporters = _supporters_of_facts(block, item)
@@ -357,8 +371,15 @@ def climb(
             da[voices] -= claims
             dw[voices] -= true_claims
             db += float(plausible.sum()) - true
+            facts[voices] += len(plausible)
+            true_facts[voices] += true
         n_facts = sum(len(_supporters_of_facts(block, item)) for item in batch)
-        a, w, b = _step(Machine(a, w, b, is_fixed), (da, dw, db), n_facts, pace)
+        pace_of_batch = pace._replace(rate=pace.rate * min(1.0, pace.facts_per_step / n_facts))
+        now, gradient = Machine(a, w, b, is_fixed), (da, dw, db)
+        if rng is None or pace.gibbs_steps == 0:
+            a, w, b = _foreseen(now, gradient, (facts, true_facts, n_facts), pace_of_batch)
+        else:
+            a, w, b = _step(now, gradient, pace_of_batch)
     return a, w, b
 
 
@@ -449,26 +470,90 @@ def gibbs(
 
 
 def _step(
-    machine: Machine, gradient: tuple[FloatArray, FloatArray, float], n_facts: int, pace: Pace
+    machine: Machine, gradient: tuple[FloatArray, FloatArray, float], pace: Pace
 ) -> tuple[FloatArray, FloatArray, float]:
     """Climb one step; what the sources' biases take up, the global bias gives up.
 
     The gradient is a sum over the batch's facts. Where these are very many, because the batch is
-    large or one item has very many values, the step shrinks, lest it throw all sources off.
+    large or one item has very many values, the step has shrunk, lest it throw all sources off.
 
     A helper RBM's hidden bias is b_G + Σ b_s with b_s = log(1 - tpr) - log(1 - fpr), so after the
     step b_G is the new hidden bias less the new b_s. Under a single truth b_G plays no part.
     """
     a, w, b, is_fixed = machine
     da, dw, db = gradient
-    rate, limit = pace.rate * min(1.0, STEADY / n_facts), pace.limit
-    free = is_fixed == 0
-    new_a = np.where(free, np.clip(a + rate * da, -limit, limit), a)
-    new_w = np.where(free, np.clip(a + w + rate * (da + dw), -limit, limit) - new_a, w)
+    rate, free = pace.rate, is_fixed == 0
+    new_a, new_w = _moved(machine, free * rate * da, free * rate * (da + dw), pace.limit)
     if pace.single_truth:
         return new_a, new_w, b
     beta, new_beta = (_softplus(x) - _softplus(x + y) for x, y in ((a, w), (new_a, new_w)))
-    return new_a, new_w, float(np.clip(b + rate * db - (new_beta - beta).sum(), -limit, limit))
+    moved = b + rate * db - (new_beta - beta).sum()
+    return new_a, new_w, float(np.clip(moved, -pace.limit, pace.limit))
+
+
+def _foreseen(
+    machine: Machine,
+    gradient: tuple[FloatArray, FloatArray, float],
+    expected: tuple[FloatArray, FloatArray, float],
+    pace: Pace,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Climb one step by the gradient at its end, not at its start, as far as a line foretells it.
+
+    A sum over n facts climbs n times as steeply as one, and bends n times as much. A step along
+    the gradient passes the top and comes down on the other side, further away than before, where
+    the rate times that bend exceeds two. This one solves (1 - rate J) move = rate * gradient, J
+    being how the gradient falls off as rates and prevalence move, all that is claimed held: it
+    ends before the top at any rate, and for small rates it is the same.
+
+    With t = W - m tpr and f = V - W - (n - m) fpr the gradients of log-odds a and c = a + w are
+    t + f and 2 t + f; with x = rate m tpr', y = rate (n - m) fpr' a source's part of 1 - rate J is
+    1 + [[y, x], [y, 2 x]], and all depend on b_G by a matrix of rank one (Sherman and Morrison).
+    """
+    a, w, b, is_fixed = machine
+    da, dw, db = gradient
+    facts, true, n_facts = expected
+    rate = np.where(is_fixed == 0, pace.rate, 0.0)
+    tpr, fpr = _sigmoid(a + w), _sigmoid(a)
+    x, y = rate * true * tpr * (1.0 - tpr), rate * (facts - true) * fpr * (1.0 - fpr)
+
+    def solved(of_true: FloatArray, of_false: FloatArray) -> tuple[FloatArray, FloatArray]:
+        scale = 1.0 + y + 2.0 * x + x * y
+        return (of_true + (1.0 + x) * of_false) / scale, ((2.0 + y) * of_true + of_false) / scale
+
+    def taken(move_a: FloatArray, move_c: FloatArray) -> float:
+        """How much Σ b_s grows as the log-odds move."""
+        return float((fpr * move_a - tpr * move_c).sum())
+
+    move_a, move_c = solved(rate * dw, rate * (da - dw))
+    if pace.single_truth:
+        bias_move = 0.0
+    else:
+        prevalence = float(_sigmoid(b))
+        steep = pace.rate * prevalence * (1.0 - prevalence)
+        push = np.where(is_fixed == 0, -steep * facts, 0.0)
+        pull_a, pull_c = solved(push * tpr, -push * fpr)
+        given = steep * n_facts + taken(pull_a, pull_c)
+        bias_move = (pace.rate * db - taken(move_a, move_c)) / (1.0 + given)
+        move_a, move_c = move_a + bias_move * pull_a, move_c + bias_move * pull_c
+    move_a, move_c = np.clip(move_a, -BEND, BEND), np.clip(move_c, -BEND, BEND)
+    new_a, new_w = _moved(machine, move_a, move_c, pace.limit)
+    if pace.single_truth:
+        return new_a, new_w, b
+    beta, new_beta = (_softplus(p) - _softplus(p + q) for p, q in ((a, w), (new_a, new_w)))
+    bend = taken(new_a - a, new_a + new_w - a - w) - float((new_beta - beta).sum())
+    moved = b + float(np.clip(bias_move, -BEND, BEND)) + bend
+    return new_a, new_w, float(np.clip(moved, -pace.limit, pace.limit))
+
+
+def _moved(
+    machine: Machine, move_a: FloatArray, move_c: FloatArray, limit: float
+) -> tuple[FloatArray, FloatArray]:
+    """Biases and weights after moves of both log-odds; those of fixed sources stay to the bit."""
+    a, w, _, is_fixed = machine
+    new_a = np.clip(a + move_a, -limit, limit)
+    new_w = np.clip(a + w + move_c, -limit, limit) - new_a
+    free = is_fixed == 0
+    return np.where(free, new_a, a), np.where(free, new_w, w)
 
 
 def _judge_item(

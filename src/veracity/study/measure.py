@@ -15,10 +15,10 @@ from veracity.claims.encode import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged, ParameterError
 from veracity.fit.answering import answered
-from veracity.fit.loop import survey_of
+from veracity.fit.loop import Learned, survey_of
 from veracity.inspect.evaluation import N_BINS
 
-__all__ = ["Measured", "accuracy", "calibration_error", "measure", "right_of_item"]
+__all__ = ["Measured", "accuracy", "calibration_error", "judged_facts", "measure", "right_of_item"]
 
 
 class Measured(NamedTuple):
@@ -33,17 +33,27 @@ class Measured(NamedTuple):
 
 def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Measured:
     """Let an algorithm judge claims, on one thread; `truth` are the same with their truth known."""
+    began = time.perf_counter()
+    learned, plausibility = _answered(encoded, algorithm)
+    seconds = time.perf_counter() - began
+    right, doubt = accuracy(truth, plausibility), calibration_error(truth, plausibility)
+    return Measured(right, doubt, seconds, len(learned.trace), learned.converged)
+
+
+def judged_facts(encoded: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
+    """The plausibility of every fact, on one thread."""
+    return _answered(encoded, algorithm)[1]
+
+
+def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, FloatArray]:
+    """What an algorithm learns, and the plausibility of all facts."""
     if "categorical" not in algorithm.kinds:
         raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
-    began = time.perf_counter()
     with warnings.catch_warnings(), Local(threads=1).hold(encoded.blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # the rows say it
         survey = survey_of(held, encoded.kind, encoded.names)
         learned, judged, *_ = answered(held, encoded, survey, algorithm)
-    seconds = time.perf_counter() - began
-    plausibility = np.concatenate(judged.plausibility)
-    right, doubt = accuracy(truth, plausibility), calibration_error(truth, plausibility)
-    return Measured(right, doubt, seconds, len(learned.trace), learned.converged)
+    return learned, np.concatenate(judged.plausibility)
 
 
 def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:
