@@ -13,7 +13,8 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,16 @@ from veracity.result.soundness import (
 )
 from veracity.result.tables import Tables
 
-__all__ = ["FITTED_FILE", "RUN_FILE", "RUN_MARK", "Saved", "digest_of", "read_saved", "sealed"]
+__all__ = [
+    "FITTED_FILE",
+    "RUN_FILE",
+    "RUN_MARK",
+    "Saved",
+    "digest_of",
+    "digests_of",
+    "read_saved",
+    "sealed",
+]
 
 RUN_FILE = "run.json"
 """The file that makes a folder the folder of a run."""
@@ -137,6 +147,14 @@ def digest_of(file: Path) -> str:
     """The digest by which a file is known to be as it was saved."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def digests_of(files: Iterable[Path]) -> dict[str, str]:
+    """The digests of files, by their names."""
+    files = list(files)
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        digests = pool.map(digest_of, files)
+        return {file.name: digest for file, digest in zip(files, digests, strict=True)}
 
 
 class _Folder:
