@@ -40,18 +40,18 @@ def draw(
         value[: n_claims // 10] = np.arange(n_claims // 10)
     claims = pl.DataFrame(
         {
-            "source": _names("source", n_sources).gather(source),
-            "entity": _names("entity", n_items // 4 + 1).gather(item // 4),
-            "attribute": _names("attribute", 4).gather(item % 4),
-            "value": _names("value", n_values).gather(value),
+            "source": _named("source", source, n_sources),
+            "entity": _named("entity", item // 4, n_items // 4 + 1),
+            "attribute": _named("attribute", item % 4, 4),
+            "value": _named("value", value, n_values),
         }
     )
-    items = np.arange(n_items)
+    told = np.arange(n_items if n_items <= n_claims else 0)  # of a part nobody asks for the truths
     truth = pl.DataFrame(
         {
-            "entity": _names("entity", n_items // 4 + 1).gather(items // 4),
-            "attribute": _names("attribute", 4).gather(items % 4),
-            "value": _names("value", n_values).gather(_value(items, 0, n_values)),
+            "entity": _named("entity", told // 4, n_items // 4 + 1),
+            "attribute": _named("attribute", told % 4, 4),
+            "value": _named("value", _value(told, 0, n_values), n_values),
         }
     )
     return claims.sample(fraction=1.0, shuffle=True, seed=seed), truth
@@ -76,9 +76,12 @@ def _value(item: np.ndarray, choice: np.ndarray | int, n_values: int) -> np.ndar
     return (item * 2_654_435_761 + choice * 40_503) % n_values
 
 
-def _names(word: str, count: int) -> pl.Series:
+def _named(word: str, number: np.ndarray, count: int) -> pl.Series:
+    """Names of numbers below a count: each is spelt once, unless few of them are met."""
     width = len(str(count - 1))
-    return word + pl.Series(np.arange(count)).cast(pl.String).str.zfill(width)
+    if count > len(number):
+        return word + pl.Series(number).cast(pl.String).str.zfill(width)
+    return (word + pl.Series(np.arange(count)).cast(pl.String).str.zfill(width)).gather(number)
 
 
 if __name__ == "__main__":

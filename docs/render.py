@@ -1,8 +1,10 @@
-"""Put the tables of the studies into the pages that tell of them: ``python docs/render.py``.
+"""Put the figures of the studies into the pages that tell of them: ``python docs/render.py``.
 
 Between ``<!-- table NAME -->`` and ``<!-- end -->`` stands the table ``NAME.csv``; between
-``<!-- made NAME -->`` and ``<!-- end -->`` how the study in the folder NAME was made; names are
-looked for in the page's folder of studies. A test compares the pages with what this would write.
+``<!-- made NAME -->`` and ``<!-- end -->`` how the study in the folder NAME was made. A figure in
+the middle of a sentence follows ``<!-- NAME | ROW | COLUMN -->``: the cell of ``NAME.csv`` in the
+row that begins with ROW. Names are looked for in the page's folder of studies. A test compares the
+pages with what this would write.
 """
 
 import json
@@ -13,17 +15,34 @@ from pathlib import Path
 import polars as pl
 
 DOCS = Path(__file__).parent
-STUDIES_OF = {"paper.md": "paper", "asking.md": "studies", "algorithms/veracity.md": "studies"}
+STUDIES_OF = {
+    "paper.md": "paper",
+    "asking.md": "studies",
+    "algorithms/veracity.md": "studies",
+    "choosing.md": "studies",
+    "known-truths.md": "studies",
+    "normalising.md": "studies",
+    "../README.md": "studies",
+}
 """The folder with the studies that a page tells of."""
 
 PLACE = re.compile(r"<!-- (table|made) (\S+) -->\n.*?<!-- end -->", re.DOTALL)
+FIGURE = re.compile(r"<!-- (\S+) \| ([^|]+) \| ([^|]+?) -->[0-9.-]+")
 
 
 def render(page: str) -> str:
     """A page with its tables as they are in the files."""
     folder = DOCS / STUDIES_OF[page]
     text = (DOCS / page).read_text(encoding="utf-8")
-    return PLACE.sub(lambda place: _filled(folder, place[1], place[2]), text)
+    text = PLACE.sub(lambda place: _filled(folder, place[1], place[2]), text)
+    return FIGURE.sub(lambda place: _figure(folder, place), text)
+
+
+def _figure(folder: Path, place: re.Match[str]) -> str:
+    name, row, column = place.groups()
+    table = pl.read_csv(folder / f"{name}.csv")
+    cell = table.filter(pl.nth(0) == row)[column].item()
+    return f"<!-- {name} | {row} | {column} -->{_cell(cell)}"
 
 
 def _filled(folder: Path, what: str, name: str) -> str:

@@ -14,19 +14,18 @@ import veracity
 from veracity.engines.spark import OWN_SETTINGS
 from veracity.io.frames import spark_table
 
-__all__ = ["PARTS", "as_polars", "engine", "frame_of", "in_one_group"]
+__all__ = ["PARTS", "QUICK_JAVA", "as_polars", "engine", "frame_of"]
 
 PARTS = 3
+
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java works on so little that compiling it well takes longer than the work."""
 
 QUICK = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
 }
-"""Java works on so little that compiling it well takes longer than the work."""
-
-in_one_group = pytest.mark.xdist_group("spark")
-"""Tests that share a session, whose start takes as long as a dozen of them."""
 
 
 @functools.cache

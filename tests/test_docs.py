@@ -82,15 +82,7 @@ def run_console(block: Block) -> None:
         assert not missing, f"{command} does not print {missing[0]!r}, or not here"
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=str(page.relative_to(ROOT)), marks=[spark.in_one_group])
-        if page.name == "spark.md"
-        else pytest.param(page, id=str(page.relative_to(ROOT)))
-        for page in PAGES
-    ],
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_page_does_what_it_shows(page, tmp_path, monkeypatch):
     if page.name == "spark.md":
         spark.engine()  # the session that the page uses, or a skip

@@ -11,7 +11,7 @@ import veracity
 from claims import as_block, as_encoded, value_rows
 from veracity.claims.encode import encode
 from veracity.claims.how import HowToRead
-from veracity.claims.numbering import Hashes
+from veracity.claims.numbering import Hashes, _pairs_by_hash, _pairs_by_place
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
 from veracity.io import memory
@@ -247,3 +247,15 @@ def test_the_same_items_are_drawn_however_claims_are_cut_and_one_at_least(rows, 
     some, answers = cut.drawn_with([np.arange(block.n_facts) for block in cut.blocks], most)
     assert some.items.equals(drawn.items)
     assert [len(own) for own in answers] == some.n_facts_of_block
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=40))
+def test_items_are_the_same_whether_all_pairs_have_a_place_or_are_looked_up(pairs):
+    of_entity, of_attribute = np.array([3, 1, 4, 0, 2], np.int32), np.array([2, 0, 3, 1], np.int32)
+    expected = [4 * of_entity[entity] + of_attribute[attribute] for entity, attribute in pairs]
+    for find in (_pairs_by_place, _pairs_by_hash):
+        batches = np.array_split(np.array(pairs, np.int32), 3)
+        entity, attribute = ([batch[:, i] for batch in batches] for i in range(2))
+        found = find(entity, of_entity, attribute, of_attribute)
+        assert found.key[found.place[np.concatenate(found.number)]].tolist() == expected
+        assert found.key.tolist() == sorted(set(expected))

@@ -23,10 +23,10 @@ seeds = st.integers(0, 2**32 - 1)
 def arguments_of(name, block, seed):
     """Arguments for the kernel of this name, the same for the same seed."""
     rng = np.random.default_rng(seed)
-    n = n_sources_of(block)
-    known = np.repeat(rng.integers(-2, 2, block.n_items), block.n_facts_of_item)
+    block, n = shared(block, rng), n_sources_of(block)
+    known = np.repeat(np.maximum(rng.integers(-2, 2, block.n_items), -1), block.n_facts_of_item)
     label = rng.integers(0, 3, block.n_facts).astype(np.int32)
-    block = block._replace(known_of_fact=np.maximum(known, -1).astype(np.int8), label_of_fact=label)
+    block = block._replace(known_of_fact=known.astype(np.int8), label_of_fact=label)
     order = rng.permutation(block.n_items)
     is_fixed = rng.integers(0, 2, n).astype(np.float64)
     machine = Machine(rng.normal(-1, 1, n), rng.normal(2, 1, n), rng.normal(), is_fixed)
@@ -86,10 +86,28 @@ def arguments_of(name, block, seed):
         "sum_confusions": (block, rng.normal(size=(n, 3, 3)), weight_of_support),
         "count_pairs": (block, some_items, slot, rng.random(block.n_facts)),
         "count_false_pairs": (block, some_items, slot, 3.0 * rng.random(n_slots)),
+        "count_shared": (block, slot, int(rng.integers(2, 5))),
+        "find_links": (block, slot, *some_pairs(n_slots, rng)),
         "count_once": (block, slot, rng.random((n_slots, n_slots))),
         "climb": (block, order, machine, pace, rng),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
     }[name]
+
+
+def shared(block, rng):
+    """The block, or the same with claims that count by shares."""
+    if rng.integers(2):
+        return block
+    supports, voices = len(block.source_of_support), len(block.source_of_voice)
+    return block._replace(share_of_support=rng.random(supports), share_of_voice=rng.random(voices))
+
+
+def some_pairs(n_slots, rng):
+    """Numbers of some pairs of slots, and how many there are."""
+    pairs = np.triu(rng.random((n_slots, n_slots)) < 0.7, k=1)
+    number = np.full((n_slots, n_slots), -1, np.int32)
+    number[pairs] = number.T[pairs] = np.arange(pairs.sum())
+    return number, int(pairs.sum())
 
 
 def n_sources_of(block):
@@ -174,6 +192,17 @@ def test_few_claims_are_no_reason_to_load_numba():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
+
+
+def test_kernels_load_no_linear_algebra_but_those_of_others_have_it():
+    code = (
+        "import sys, numba, numpy as np; from veracity.kernels.compiled import normalise_log;"
+        "normalise_log(np.zeros(2), np.array([0, 2]), np.zeros(1));"
+        "print('scipy.linalg' in sys.modules);"
+        "print(numba.njit(lambda a: a @ a)(np.eye(2)).tolist())"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.split("\n")[:2] == ["False", "[[1.0, 0.0], [0.0, 1.0]]"]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,18 @@ def test_there_is_a_sentence_for_each_and_a_figure(tables):
     assert "league" in study.figures(found)
 
 
+def test_truths_that_are_told_do_not_count_and_a_vote_learns_nothing_from_them(folders):
+    names = ("majority-vote", "veracity", "dawid-skene")
+    study = LeagueStudy(datasets=folders[1:], algorithms=names, known=1000, draws=2)
+    rows = [row for task in study.tasks(pl.DataFrame()) for row in study.do(task)]
+    known = study.tables(pl.DataFrame(rows, infer_schema_length=None))["known"]
+    named = ["data2", "data2 with known", "data3", "data3 with known"]
+    assert known.columns == ["algorithm", *named]
+    vote = row_of(known, "majority-vote")
+    assert vote["data2"] == vote["data2 with known"] < 1.0
+    assert row_of(known, "dawid-skene")["data3 with known"] is None
+
+
 def test_calibration_is_what_evaluate_says():
     drawn = Synthetic(sources=6, items=200, accuracy=0.55).draw(seed=4)
     result = veracity.discover(drawn.claims)

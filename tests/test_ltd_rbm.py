@@ -270,6 +270,34 @@ def test_kinds_of_sources_start_from_the_rates_of_their_kind():
     assert prior.rates(["aa", "orbitz", "ua"]).tpr.tolist() == [0.9, 0.8, 0.9]
 
 
+def test_the_own_rate_of_a_source_comes_before_that_of_its_kind():
+    prior = Prior(
+        fpr=0.3,
+        prevalence=1.0,
+        of_kind={"airline": Rate(tpr=0.9, fpr=0.1, fixed=True)},
+        kind_of_source={"aa": "airline", "ua": "airline"},
+        of_source={"ua": Rate(tpr=0.6), "far": Rate(tpr=0.0, fpr=1.0)},
+    )
+    rates = prior.rates(["aa", "far", "orbitz", "ua"])
+    assert rates.tpr.tolist() == [0.9, 1e-6, 0.8, 0.6]
+    assert rates.fpr.tolist() == [0.1, 1 - 1e-6, 0.3, 0.2]
+    assert rates.is_fixed.tolist() == [1, 0, 0, 0]
+    assert rates.known.tolist() == [[0.0] * 4] * 4
+    assert rates.prevalence == 1 - 1e-6  # nothing could be learned from certainty
+    assert prior.unknown(["aa", "orbitz"]) == ["far", "ua"]
+
+
+def test_known_facts_weigh_on_rates_as_ten_others_do():
+    # Of five known facts two are true, of which the first source supports one; of the three false
+    # ones it supports two. The second is fixed.
+    known = np.array([[1.0, 3.0, 2.0, 5.0]] * 2)
+    prior = Prior(of_source={"b": Rate(fixed=True)}).rates(["a", "b"], known)
+    tpr, fpr = prior.weigh_known(np.array([0.8, 0.8]), np.array([0.2, 0.2]))
+    assert_allclose(tpr, [(1 + 8) / (2 + 10), 0.8])
+    assert_allclose(fpr, [(2 + 2) / (3 + 10), 0.2])
+    assert_allclose(prior.weigh_known_accuracy(np.array([0.5, 0.5])), [(1 + 5) / (3 + 10), 0.5])
+
+
 def test_a_prior_table_speaks_of_sources_and_kinds():
     table = pl.DataFrame(
         {

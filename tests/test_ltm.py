@@ -130,3 +130,16 @@ def test_a_sampler_that_has_not_converged_says_so():
         result = veracity.discover(CLAIMS, LTM(rounds=5, burn_in=3), kind="binary")
     assert not result.converged
     assert any("did not converge" in note for note in result.notes)
+
+
+def test_new_claims_are_judged_in_closed_form_by_the_counts_that_were_learned():
+    # incremental LTM, as the paper has it: the posterior of each fact by itself, with the rates
+    # that follow from expected counts and priors
+    fitted = veracity.discover(CLAIMS, LTM(rounds=20, burn_in=5), kind="binary").fitted
+    state, n_kept = fitted.state, 15
+    counts = state.kept_counts.mean(axis=1) / n_kept + state.prior
+    fpr, tpr = (counts[:, i, 1] / counts[:, i].sum(axis=1) for i in (0, 1))
+    new = pl.DataFrame({"source": ["a", "b"], "fact": ["new"] * 2, "claim": [True, False]})
+    true, false = tpr[0] * (1 - tpr[1]), fpr[0] * (1 - fpr[1])
+    judged = fitted.judge(new).facts["plausibility"].item()
+    assert judged == pytest.approx(true / (true + false))

@@ -1,4 +1,7 @@
-"""What a source says more than once: the newest, the weightiest, or what it says most often."""
+"""What a source says more than once: the newest, the mean of its numbers; and what is told of it.
+
+Values that count by their shares are in `test_shares`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from click.testing import CliRunner
 
 import veracity
 from veracity.cli import main
-from veracity.errors import BadValue, ParameterError, TooLarge
+from veracity.errors import BadValue, ParameterError
 
 ROWS = pl.DataFrame(
     {
@@ -66,26 +69,12 @@ def test_times_that_are_not_plain_are_refused(times):
         read(ROWS.with_columns(time=pl.Series(times)), "time")
 
 
-def test_what_weighs_most_counts():
-    rows, notes = read(ROWS, "weight")
-    assert rows == [("a", "x", "new"), ("b", "x", "new")]
-    assert told(notes, "1 value is left out: the same source named another with more weight")
+def test_weights_are_numbers_from_zero_on():
     with pytest.raises(BadValue, match=r"'-1\.0' is no weight"):
         read(ROWS.with_columns(weight=pl.lit(-1.0)), "weight")
-
-
-def test_of_samples_the_most_frequent_counts():
-    rows, notes = read(samples=True)
-    assert rows == [("a", "x", "old"), ("b", "x", "new")]
-    assert told(notes, "1 value is left out")
-    rows, notes = read(ROWS[[0, 1, 3]], samples=True)
+    rows, notes = read(ROWS.with_columns(weight=pl.Series([0.0, 1.0, 0.5, 1.0])), "weight")
     assert len(rows) == 3
-    assert told(notes, "1 value weighs as much as another")
-
-
-def test_the_order_of_rows_is_of_no_account():
-    many = pl.concat([ROWS.with_columns(weight=pl.lit(w)) for w in (0.1, 0.2, 0.3, 0.7)])
-    assert read(many, "weight") == read(many.reverse(), "weight")
+    assert told(notes, "1 row without a weight is left out")
 
 
 def test_of_numbers_the_weighted_mean_counts():
@@ -93,12 +82,6 @@ def test_of_numbers_the_weighted_mean_counts():
     found, notes = read(rows, "weight", kind="numeric")
     assert found == [("a", "x", 2.5), ("b", "x", 2.0)]
     assert told(notes, "2 more samples of a source on an item: their weighted mean counts")
-
-
-def test_values_are_normalised_before_they_are_counted():
-    rows = ROWS.with_columns(value=pl.Series(["7:05 PM", "19:06", "19:05", "19:06"]))
-    found, _ = read(rows, samples=True, normalise=True)
-    assert found[0] == ("a", "x", "19:05")
 
 
 def test_rows_of_wide_tables_have_a_time():
@@ -116,10 +99,24 @@ def test_several_true_values_have_no_one_word():
         read(samples=True, kind="multiple")
 
 
-def test_too_many_rows_are_refused(monkeypatch):
-    monkeypatch.setattr("veracity.claims.read.fits", lambda rows, memory: False)
-    with pytest.raises(TooLarge, match="all 4 rows have to be in memory"):
-        veracity.discover(ROWS, samples=True)
+@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize(("kind", "part"), [("categorical", "time"), ("numeric", "weight")])
+def test_what_memory_does_not_hold_is_settled_part_by_part(kind, part, normalise):
+    rows = pl.concat(
+        pl.DataFrame(
+            {"source": [source] * 3, "entity": [f"x{n}"] * 3, "value": ["3", "1", "2"],
+             "weight": [1, 2, 3], "time": [n, n + 1, 0]}
+        )
+        for n in range(300) for source in "ab"
+    )  # fmt: skip
+    name = "gtm" if kind == "numeric" else "majority-vote"
+    how = {"kind": kind, "columns": {part: part}, "normalise": normalise}
+    here = veracity.discover(rows, name, **how)
+    spilled = veracity.discover(rows, name, **how, engine=veracity.Local(memory=100_000))
+    assert told(spilled.notes, "kept on disk")
+    assert set(here.notes) < set(spilled.notes)
+    assert told(here.notes, "1,200 ")
+    assert spilled.truths.sort("entity").equals(here.truths.sort("entity"))
 
 
 # --- never in silence -----------------------------------------------------------------------------
@@ -153,4 +150,4 @@ def test_the_command_line_says_the_same(tmp_path):
     run = CliRunner().invoke(main, [*arguments, "--columns", "time=time"])
     assert '"claims": 2' in run.stdout
     run = CliRunner().invoke(main, [*arguments, "--samples"])
-    assert '"claims": 2' in run.stdout
+    assert "what it says of one counts by shares" in run.stdout

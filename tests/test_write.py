@@ -4,6 +4,7 @@ import ctypes
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +46,20 @@ def test_a_folder_that_exists_is_refused_unless_forced(run):
     with pytest.raises(OutputError, match="exists; choose another name, or --force to replace it"):
         check(run, force=False)
     check(run)
+
+
+def test_ctrl_c_while_the_temporary_folder_is_removed_leaves_nothing(tmp_path, monkeypatch):
+    remove, interrupts = shutil.rmtree, [KeyboardInterrupt]
+
+    def interrupted(folder, **options):
+        if interrupts:
+            raise interrupts.pop()
+        remove(folder, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt), finished_file(tmp_path / "truths.csv") as file:
+        file.write_text("all of it")
+    assert content(tmp_path) == ["truths.csv"]
 
 
 def test_an_empty_folder_may_be_replaced(tmp_path):

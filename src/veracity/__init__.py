@@ -20,23 +20,31 @@ from veracity.algorithms.catalogue import public_names
 if TYPE_CHECKING:
     from veracity import errors, study, synthetic, tables, testing
     from veracity.algorithms.accu import Accu
-    from veracity.algorithms.accu_copy import AccuCopy
+    from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy
+    from veracity.algorithms.accu_format import AccuFormat
     from veracity.algorithms.accu_sim import AccuSim
     from veracity.algorithms.average_log import AverageLog
     from veracity.algorithms.base import Algorithm
     from veracity.algorithms.catd import CATD
+    from veracity.algorithms.cosine import Cosine
     from veracity.algorithms.crh import CRH
+    from veracity.algorithms.dare import DARE
     from veracity.algorithms.dawid_skene import DawidSkene
     from veracity.algorithms.gtm import GTM
     from veracity.algorithms.investment import Investment
+    from veracity.algorithms.lca import GuessLCA, LieLCA, MistakeLCA
     from veracity.algorithms.ltd_rbm import LTDRBM
+    from veracity.algorithms.ltd_rbm_n import NumericLTDRBM
     from veracity.algorithms.ltm import LTM
     from veracity.algorithms.majority_vote import MajorityVote
     from veracity.algorithms.mle import MLE
     from veracity.algorithms.one_coin import OneCoin
     from veracity.algorithms.pooled_investment import PooledInvestment
+    from veracity.algorithms.pop_accu import PopAccu
     from veracity.algorithms.prior import Prior, Rate
     from veracity.algorithms.simple_lca import SimpleLCA
+    from veracity.algorithms.source_features import SourceFeatures
+    from veracity.algorithms.sstf import SSTF
     from veracity.algorithms.sums import Sums
     from veracity.algorithms.three_estimates import ThreeEstimates
     from veracity.algorithms.truth_finder import TruthFinder
@@ -60,32 +68,43 @@ if TYPE_CHECKING:
 __all__ = [
     "CATD",
     "CRH",
+    "DARE",
     "GTM",
     "LTDRBM",
     "LTM",
     "MLE",
+    "SSTF",
     "Accu",
     "AccuCopy",
+    "AccuFormat",
     "AccuSim",
+    "AccuSimCopy",
     "Agreement",
     "Algorithm",
     "AverageLog",
     "Comparison",
+    "Cosine",
     "DawidSkene",
     "Difference",
     "Evaluation",
     "Fitted",
+    "GuessLCA",
     "Health",
     "Investment",
+    "LieLCA",
     "Local",
     "MajorityVote",
+    "MistakeLCA",
+    "NumericLTDRBM",
     "OneCoin",
     "PooledInvestment",
+    "PopAccu",
     "Prior",
     "Profile",
     "Rate",
     "Result",
     "SimpleLCA",
+    "SourceFeatures",
     "Spark",
     "Sums",
     "ThreeEstimates",
@@ -130,6 +149,7 @@ _HOME = {
     "Profile": "veracity.inspect.profiling",
     "Rate": "veracity.algorithms.prior",
     "Result": "veracity.result",
+    "SourceFeatures": "veracity.algorithms.source_features",
     "Spark": "veracity.engines.spark",
     "check": "veracity.inspect.checking",
     "compare": "veracity.inspect.comparison",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -24,7 +25,12 @@ def main() -> None:
 
 
 def _end_in_peace() -> None:
-    """What is done is done: who asks it to stop now must not be told that it failed."""
+    """What is done is done: who asks it to stop now must not be told that it failed.
+
+    Nor is what is left in memory looked through once more before it goes: that takes up to a
+    quarter of a short run.
+    """
+    gc.freeze()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # Windows lacks the last
         with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask
             signal.signal(getattr(signal, name), signal.SIG_IGN)

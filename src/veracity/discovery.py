@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm, algorithm_named
+from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import FloatArray
 from veracity.claims.encode import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
+from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.survey import Survey
@@ -43,6 +45,7 @@ __all__ = [
     "chosen_algorithm",
     "discover",
     "judge",
+    "knowing_more",
     "prepare",
     "update",
 ]
@@ -68,6 +71,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     wide: Wide | None = None,
     source_from: SourceFrom | None = None,
     samples: bool = False,
+    source_features: object | None = None,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -86,8 +90,8 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
         Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell. The
-        part "time" lets the newest word of a source on an item count, "weight" the one with most
-        weight.
+        part "time" lets the newest word of a source on an item count; "weight" is how much a claim
+        counts: a confidence, or a count.
     kind
         "categorical" (one value of an item is true, the default), "multiple" (several may be),
         "binary" (rows say of a fact that it is true or false), or "numeric" (values are numbers,
@@ -107,7 +111,11 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         each of several tables of a database is.
     samples
         Whether rows of one source about one item are samples, as of a model that was asked several
-        times: what it says most often counts.
+        times: each value counts by its share.
+    source_features
+        What is known of the sources beside their claims, in any form claims can have: a column with
+        their names, the others with numbers or text. Sources with few claims borrow from those like
+        them, and `Result.features` tells what each feature is worth.
     min_plausibility
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -130,6 +138,8 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     engine = engine_for(claims, engine)
     chosen = None if algorithm is None else chosen_algorithm(algorithm, seed, engine)
     _check_min_plausibility(min_plausibility)
+    if chosen is not None and source_features is not None:
+        _require_features(chosen)
     tell = progress or say_nothing
     prepared = prepare(
         claims,
@@ -146,7 +156,29 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
         raise ParameterError("discover: min_plausibility is not for numeric claims")
+    if source_features is not None:
+        chosen, prepared = _describing(chosen, source_features, prepared)
     return answer(prepared, chosen, engine, tell, min_plausibility)
+
+
+def _require_features(algorithm: Algorithm[Any]) -> None:
+    if "source_features" not in (own.name for own in fields(algorithm)):  # type: ignore[arg-type]
+        raise ParameterError(
+            f"{algorithm.name} has no use for features of sources: leave out source_features, or "
+            "take veracity or one-coin"
+        )
+
+
+def _describing(
+    algorithm: Algorithm[Any], data: object, prepared: Prepared
+) -> tuple[Algorithm[Any], Prepared]:
+    """The algorithm with features of the sources, and what is to be said of these."""
+    _require_features(algorithm)
+    features = SourceFeatures.read(data, prepared.table.columns)
+    notes = (*features.notes, *features.notes_on(prepared.encoded.names.sources))
+    told = (f"source features: {note}" for note in notes)
+    described: Algorithm[Any] = replace(algorithm, source_features=features)  # type: ignore[type-var]
+    return described, replace(prepared, notes=(*prepared.notes, *told))
 
 
 @dataclass(frozen=True)
@@ -193,8 +225,12 @@ def prepare(
 
 def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     """What a source says more than once, of one item: the same, or something else."""
-    if isinstance(table, SparkClaims) or encoded.kind == "binary":
+    if isinstance(table, SparkClaims):
         return []
+    if encoded.has_shares:
+        return _shared(table, encoded)
+    if encoded.kind == "binary" or "time" in table.columns or "samples" in table.shape:
+        return []  # what was left out was told
     notes = []
     n_same = table.rows_kept - encoded.n_claims
     if n_same > 0:
@@ -205,9 +241,26 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
         more = counted(n_other, "more value is", "more values are")
         notes.append(
             f"{more} named by a source that names another of the same item: each counts; "
-            "--samples counts what it says most often, --columns time=NAME what is newest"
+            "--samples counts each by its share, --columns time=NAME what is newest"
         )
     return notes
+
+
+def _shared(table: ClaimsTable | ClaimsStream, encoded: Encoded) -> list[str]:
+    """What became of samples and weights."""
+    blocks = encoded.blocks
+    if all((block.share_of_support == 1.0).all() for block in blocks):
+        if "weight" not in table.columns:
+            return []
+        return [
+            "the weights change nothing: none is below 1, and no source names two values of an "
+            "item; confidences are numbers from 0 to 1"
+        ]
+    n_more = table.rows_kept - sum(len(block.source_of_voice) for block in blocks)
+    if n_more <= 0:
+        return []
+    rows = counted(n_more, "row is a further word", "rows are further words")
+    return [f"{rows} of a source on an item: what it says of one counts by shares"]
 
 
 def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
@@ -234,6 +287,8 @@ def answer(
             f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
             "ones"
         )
+    if encoded.has_shares:
+        algorithm = _taking_shares(algorithm)
     other = decided(encoded, algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
@@ -249,6 +304,17 @@ def answer(
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
         own = survey if kept is None else survey_of(held, encoded.kind, names)
         return with_doubts(result, held, own, judged.plausibility)
+
+
+def _taking_shares(algorithm: Algorithm[Any]) -> Algorithm[Any]:
+    """The algorithm, in a form that lets claims count by their shares."""
+    for form in (algorithm, algorithm.by_sweeps()):
+        if form.takes_shares:
+            return form
+    raise ParameterError(
+        f"{algorithm.name} counts every claim in full, so it takes no samples and no weights; "
+        "choose another algorithm, such as veracity, or leave samples and weights out"
+    )
 
 
 def _fitted(
@@ -310,6 +376,19 @@ def update(
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
 
+def knowing_more(fitted: Fitted, source_features: object | None) -> Fitted:
+    """The fit, with features of further sources, if there are any."""
+    if source_features is None:
+        return fitted
+    known = fitted.algorithm.source_features
+    if known is None:
+        raise ParameterError(
+            "the fit learned nothing of features: leave out source_features, or discover with them"
+        )
+    more = known.with_more(source_features, fitted.columns)
+    return replace(fitted, algorithm=replace(fitted.algorithm, source_features=more))  # type: ignore[type-var]
+
+
 def _prepare_for(
     fitted: Fitted,
     claims: object,
@@ -333,7 +412,10 @@ def _prepare_for(
     notes = prepared.notes
     if n_all > n_met:
         new = counted(n_all - n_met, "source was", "sources were")
-        notes = (*notes, f"{new} never met before, and counted as the mean of those that were")
+        like = "as the mean of those that were"
+        if fitted.algorithm.source_features is not None:
+            like = "as their features say"
+        notes = (*notes, f"{new} never met before, and counted {like}")
     return replace(prepared, encoded=encoded, notes=notes)
 
 

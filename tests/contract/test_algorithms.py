@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import unittest
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +19,30 @@ from claims import binary_rows, value_rows
 from veracity.algorithms import CATALOGUE
 from veracity.algorithms.base import BySource, Phase, Step
 from veracity.algorithms.rules import Weights
-from veracity.testing import CHECKS, check_algorithm, some_claims
+from veracity.testing import CHECKS, DoesNotApply, check_algorithm, some_claims
 
 KINDS = ("categorical", "multiple", "binary")
 SAMPLERS = ("ltm", "ltd-rbm-cd", "ltd-rbm-c-cd")
 """What draws at random, claim by claim."""
-every_algorithm = pytest.mark.parametrize(
-    "name", sorted(name for name, entry in CATALOGUE.items() if "categorical" in entry.make().kinds)
+
+FOR_VALUES = sorted(
+    name for name, entry in CATALOGUE.items() if "categorical" in entry.make().kinds
 )
+every_algorithm = pytest.mark.parametrize("name", FOR_VALUES)
+
+
+def every_algorithm_but(reasons):
+    """Every algorithm for values; those that promise otherwise are skipped, and say why."""
+    return pytest.mark.parametrize(
+        "name",
+        [
+            pytest.param(name, marks=pytest.mark.skip(reason=reasons[name]))
+            if name in reasons
+            else name
+            for name in FOR_VALUES
+        ],
+    )
+
 
 CHECKED = {
     **{name: entry.make() for name, entry in CATALOGUE.items()},
@@ -53,8 +70,16 @@ def rows_of(kind, **options):
     return binary_rows(**options) if kind == "binary" else value_rows(**options)
 
 
-def allows(name, kind):
-    return kind in CATALOGUE[name].make().kinds
+def has_seed(name):
+    return "seed" in (one.name for one in fields(CATALOGUE[name].make()))
+
+
+def with_kinds(names):
+    """Each of these algorithms with each kind of claims that it is for."""
+    return pytest.mark.parametrize(
+        ("name", "kind"),
+        [(name, kind) for name in names for kind in KINDS if kind in CATALOGUE[name].make().kinds],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +88,10 @@ def labels():
     return veracity.synthetic.Synthetic(sources=9, items=120, accuracy=0.75).draw(seed=2).claims
 
 
-@every_algorithm
-@pytest.mark.parametrize("kind", KINDS)
+@with_kinds(FOR_VALUES)
 @settings(max_examples=8)
 @given(data=st.data())
 def test_plausibilities_and_rates_are_probabilities_for_any_claims(name, kind, data):
-    if not allows(name, kind):
-        return
     result = discover(data.draw(rows_of(kind)), name, kind)
     assert result.facts["plausibility"].is_between(0.0, 1.0).all()
     assert not result.facts["plausibility"].is_nan().any()
@@ -79,26 +101,13 @@ def test_plausibilities_and_rates_are_probabilities_for_any_claims(name, kind, d
         assert not told.is_nan().any()
 
 
-@every_algorithm
+@pytest.mark.parametrize("name", [name for name in FOR_VALUES if has_seed(name)])
 @settings(max_examples=6)
 @given(rows=value_rows())
-def test_new_names_in_the_old_order_change_nothing(name, rows):
+def test_new_names_in_the_old_order_change_nothing_to_samplers(name, rows):
     renamed = rows.with_columns(pl.col("source", "entity").str.replace("^", "new "))
     one, other = discover(rows, name), discover(renamed, name)
     assert_allclose(one.facts["plausibility"], other.facts["plausibility"], atol=1e-12)
-
-
-@every_algorithm
-@settings(max_examples=6)
-@given(rows=value_rows(), seed=st.integers(0, 99))
-def test_shuffled_names_of_sources_change_nothing(name, rows, seed):
-    if name in SAMPLERS:
-        return  # a sampler draws anew
-    old = list("abcdefgh")
-    new = np.random.default_rng(seed).permutation(old)
-    renamed = rows.with_columns(pl.col("source").replace_strict(old, new))
-    one, other = discover(rows, name), discover(renamed, name)
-    assert_allclose(one.facts["plausibility"], other.facts["plausibility"], atol=1e-9)
 
 
 NOT_APART = {
@@ -116,13 +125,11 @@ NOT_APART = {
 """Where the paper has an item matter to sources that do not speak of it, and why."""
 
 
-@every_algorithm
+@every_algorithm_but(NOT_APART)
 @settings(max_examples=6)
 @given(rows=value_rows())
 def test_an_undisputed_item_of_others_changes_nothing(name, rows):
     # Of the same sources, it tells that they are right: to all but a vote it matters.
-    if name in NOT_APART:
-        return
     labels = rows["value"].unique()
     apart = pl.DataFrame({"source": ["y", "z"], "entity": ["zz"] * 2, "value": [labels[0]] * 2})
     one, other = discover(rows, name), discover(pl.concat([rows, apart]), name)
@@ -130,13 +137,11 @@ def test_an_undisputed_item_of_others_changes_nothing(name, rows):
     assert_allclose(one.facts["plausibility"], others["plausibility"], atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["two-estimates", "three-estimates", "crh"])
-@settings(max_examples=25)
-@given(rows=binary_rows() | value_rows(), seed=st.integers(0, 99))
-def test_what_rounds_or_turns_at_one_half_hangs_on_no_name(name, rows, seed):
-    kind = "binary" if "fact" in rows.columns else "categorical"
-    if not allows(name, kind):
-        return
+@with_kinds(["two-estimates", "three-estimates", "crh"])
+@settings(max_examples=15)
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_what_rounds_or_turns_at_one_half_hangs_on_no_name(name, kind, data, seed):
+    rows = data.draw(rows_of(kind))
     old = list("abcdefgh")
     new = np.random.default_rng(seed).permutation(old)
     swap = pl.col("source").replace_strict(old, new)
@@ -230,6 +235,48 @@ def test_a_parameter_out_of_range_is_refused_with_whose_what_and_got(make, messa
     assert message in str(caught.value)
 
 
+def at_least(least):
+    return (least,), (least - 1,)
+
+
+POSITIVE = (1e-100, 1.0), (0.0, 9e-101, -1.0)
+PROBABILITY = (1e-9, 1.0 - 1e-9), (0.0, 1.0)
+BOUNDS = {
+    **dict.fromkeys(("learning_rate", "smoothing", "strength", "tolerance"), POSITIVE),
+    **dict.fromkeys(("tpr_strength", "fpr_strength", "dampening"), POSITIVE),
+    **dict.fromkeys(("initial_error", "initial_difficulty", "initial_trust"), PROBABILITY),
+    **dict.fromkeys(("copied", "significance", "stretching"), PROBABILITY),
+    **dict.fromkeys(("decay", "influence", "min_rounds", "seed"), at_least(0)),
+    **dict.fromkeys(("burn_in", "thinning"), at_least(0)),
+    **dict.fromkeys(("batch_size", "gibbs_steps", "max_rounds", "steps"), at_least(1)),
+    **dict.fromkeys(("min_shared", "most_partners", "most_values", "n_false_values"), at_least(1)),
+    "base_similarity": ((0.0, 1.0), (-1e-9, 1.0 + 1e-9)),
+    "chains": ((1, 1_000), (0, 1_001)),
+    "copying": ((1e-9, 0.499), (0.0, 0.5, 1.0)),
+    "growth": ((1.0, 20.0), (0.999, 20.001)),
+    "most_supporters": at_least(2),
+    "rounds": ((11, 1_000_000), (10, 1_000_001)),
+}
+"""Of each parameter, what is just taken, and what is refused."""
+
+MORE_ROUNDS = {"two-estimates": 11, "ltd-rbm": 2, "ltd-rbm-c": 2}
+"""Who takes more rounds at least: those in which stretching fades out, or `min_rounds`."""
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_parameters_are_taken_up_to_their_bounds_and_refused_beyond(name):
+    algorithm = CATALOGUE[name].make()
+    bounds = BOUNDS | {"max_rounds": at_least(MORE_ROUNDS.get(name, 1))}
+    for parameter in (one.name for one in fields(algorithm) if one.name in bounds):
+        taken, refused = bounds[parameter]
+        for value in taken:
+            assert getattr(replace(algorithm, **{parameter: value}), parameter) == value
+        for value in refused:
+            told = rf"^{type(algorithm).__name__}: {parameter} must be .*, got {value}"
+            with pytest.raises(veracity.errors.ParameterError, match=told):
+                replace(algorithm, **{parameter: value})
+
+
 # --- the checks tell who breaks a promise ---------------------------------------------------------
 
 
@@ -266,8 +313,17 @@ class AgreeingVote(veracity.Algorithm[Agreement]):
         return Weights("share", state.share)
 
 
-def test_an_algorithm_of_your_own_can_pass_all_checks():
-    check_algorithm(AgreeingVote())
+def test_all_checks_are_asked_until_a_promise_is_broken():
+    # That one of your own can pass them all is shown, and tried, in docs/your-own-algorithm.md.
+    with pytest.raises(AssertionError, match="plausibilities are shares"):
+        check_algorithm(IsSure())
+
+
+def test_a_promise_that_does_not_apply_is_skipped_and_says_why():
+    (own,) = (one for one in CHECKS if one.__name__ == "check_unanimous_values_are_true")
+    with pytest.raises(DoesNotApply, match="it is for numbers alone"):
+        own(CHECKED["gtm"])
+    assert issubclass(DoesNotApply, unittest.SkipTest)  # as such it is skipped
 
 
 LOOKS = []

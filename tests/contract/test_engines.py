@@ -173,6 +173,17 @@ def test_questions_checks_and_evaluation_are_the_same(engine):
     assert [w.sentence for w in one.warnings] == [w.sentence for w in other.warnings]
 
 
+def test_what_does_not_fit_is_looked_at_in_part(engine, monkeypatch):
+    result = discover(claims_of("categorical"), engine=engine)
+    monkeypatch.setattr("veracity.claims.encode.claims_within_reach", lambda: 300)
+    truth = result.truths.select("entity", "attribute", "value")
+    health, profile = veracity.check(result), veracity.profile(result, truth)
+    for notes in (health.notes, profile.notes):
+        assert any("of 150 items, drawn at random: there is room" in note for note in notes)
+    assert (health.claims, health.items) == (result.run.input.claims, 150)
+    assert 0 < profile.known <= profile.items < 150
+
+
 @pytest.mark.parametrize("kind", ["categorical", "numeric"])
 def test_values_are_normalised_as_if_all_were_in_memory(engine, kind):
     claims = claims_of(kind)

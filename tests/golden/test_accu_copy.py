@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_encoded, states, survey_of, value_rows
+from claims import as_encoded, started, states, survey_of, value_rows
 from veracity.algorithms.accu import Accu
-from veracity.algorithms.accu_copy import AccuCopy, log_dependence
+from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy, log_dependence
+from veracity.algorithms.accu_sim import AccuSim
+from veracity.algorithms.rules import scores
 from veracity.claims.encode import encode
 from veracity.claims.read import read_claims
 from veracity.dependence.pairs import (
@@ -215,6 +217,26 @@ def test_swapped_names_swap_the_copies_and_nothing_else():
 def test_no_claims_make_a_dependence_of_nan(rows):
     found = copies_in(rows, AccuCopy(min_shared=1), rounds=3)
     assert all(0.5 <= probability <= 1.0 for probability in found.values())
+
+
+@given(rows=value_rows())
+def test_where_nobody_copies_votes_count_for_similar_values_as_in_accu_sim(rows):
+    encoded = as_encoded(rows)
+    both, sim = (
+        algorithm.judge(encoded.blocks[0], started(algorithm, encoded))
+        for algorithm in (AccuSimCopy(), AccuSim())
+    )
+    assert_allclose(both, sim, rtol=1e-12)
+
+
+def test_a_copied_vote_lends_as_little_to_a_similar_value_as_it_counts_itself():
+    claims = mirrored(drawn({"good": 0.9, "fair": 0.8, "bad": 0.5}), "bad", ["mirror"])
+    encoded, algorithm = as_encoded(claims), AccuSimCopy(similarity=lambda one, other: 1.0)
+    *_, state = states(algorithm, encoded, 5)
+    (block,) = encoded.blocks
+    own = scores(block, algorithm.weigh(block, state)._replace(pairs=None))
+    total = np.repeat(np.add.reduceat(own, block.first_fact_of_item[:-1]), block.n_facts_of_item)
+    assert_allclose(scores(block, algorithm.weigh(block, state)), own + 0.5 * (total - own))
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_encoded, started
+from claims import as_encoded, started, states
 from veracity import ThreeEstimates, TwoEstimates
 from veracity.algorithms.base import Turn
 from veracity.algorithms.two_estimates import stretch
@@ -34,6 +36,41 @@ def test_two_estimates_without_stretching_worked_out_by_hand():
     start = started(algorithm, as_encoded(CLAIMS))._replace(rounds=algorithm.steps)
     learned, _ = one_round(algorithm, start)
     assert_allclose(learned.error, [0.45, 0.4, 0.55])
+
+
+def claims_of(**words):
+    """Facts with who affirms and who denies them: ``p="a+ b-"``."""
+    rows = [(*word, fact) for fact, said in words.items() for word in said.split()]
+    said = pl.DataFrame(rows, schema=["source", "claim", "fact"], orient="row")
+    return said.with_columns(pl.col("claim") == "+")
+
+
+def test_two_estimates_with_stretching_worked_out_by_hand_for_two_rounds():
+    # Round 1, error .2, weight 1. Truths .6, .5, .65; stretched 2/3, 0, 1. Errors of a = 1/3 / 3,
+    # b = 1/3 / 2, c = (2/3 + 1 + 1) / 3, d = 0; stretched by 9/8: 1/8, 3/16, 1, 0.
+    # Round 2, weight .9. Truths (7/8 + 13/16 + 1) / 3 = 43/48, (1/8 + 0) / 2 = 1/16 and
+    # (7/8 + 13/16 + 1 + 1) / 4 = 59/64, which stretched are 32/33, 0 and 1.
+    claims = claims_of(p="a+ b+ c-", q="a- c+", r="a+ b+ c- d+")
+    _, first, second = states(TwoEstimates(), as_encoded(claims), 2)
+    assert_allclose(first.error, [1 / 8, 3 / 16, 1, 0], atol=1e-12)
+    tenth = Fraction(1, 10)
+    p = 9 * tenth * Fraction(32, 33) + tenth * Fraction(43, 48)
+    q = tenth / 16
+    r = 9 * tenth + tenth * Fraction(59, 64)
+    errors = [(1 - p + q + 1 - r) / 3, (1 - p + 1 - r) / 2, (p + 1 - q + r) / 3, 1 - r]
+    low, high = min(errors), max(errors)
+    stretched = [9 * tenth * (error - low) / (high - low) + tenth * error for error in errors]
+    assert_allclose(second.error, np.array(stretched, dtype=float))
+    assert (second.lowest, second.highest) == pytest.approx((1 / 16, 59 / 64))
+
+
+def test_two_estimates_turns_errors_around_where_claims_err_more_often_than_not():
+    # As above but for r: truths .6, .5, .65, stretched 2/3, 0, 1. Errors of a = 1/3 / 3,
+    # b = (1/3 + 1) / 2, c = (2/3 + 1 + 0) / 3, d = 0; stretched by 3/2: 1/6, 1, 5/6, 0. Over the
+    # claims their mean is (3 * 1/6 + 2 * 1 + 3 * 5/6 + 0) / 9 = 5/9, above one half.
+    claims = claims_of(p="a+ b+ c-", q="a- c+", r="a+ b- c+ d+")
+    _, learned = states(TwoEstimates(), as_encoded(claims), 1)
+    assert_allclose(learned.error, [5 / 6, 0, 1 / 6, 1], atol=1e-12)
 
 
 def test_three_estimates_worked_out_by_hand():

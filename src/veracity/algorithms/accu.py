@@ -22,7 +22,7 @@ from veracity.algorithms.base import (
 )
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.algorithms.rules import Weights, logit
+from veracity.algorithms.rules import Weights, logit, ratio
 from veracity.claims.block import Block, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
@@ -50,7 +50,7 @@ class Accuracies(NamedTuple):
     def learn(self, counts: FloatArray) -> Accuracies:
         """The mean plausibility of what a source says, from `count_votes`; fixed sources stay."""
         supports_of_true, supports = counts.T[:2]
-        mean = np.where(supports > 0, supports_of_true / np.maximum(supports, 1.0), self.accuracy)
+        mean = np.where(supports > 0, ratio(supports_of_true, supports), self.accuracy)
         return self._replace(
             accuracy=np.where(self.prior.is_fixed, self.accuracy, self._clear(mean))
         )
@@ -101,6 +101,7 @@ class Accu(Algorithm[Accuracies]):
     name = "accu"
     kinds = ("categorical",)
     state_type = Accuracies
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
     n_false_values: float = 100.0

@@ -2,7 +2,8 @@
 
 Dong, Berti-Equille, Srivastava: Integrating Conflicting Data: The Role of Source Dependence
 (VLDB 2009). Independent sources that name the same value are mostly right; the same *false* value
-they hardly ever name. So it is shared mistakes that give a copy away.
+they hardly ever name. So it is shared mistakes that give a copy away. The paper also joins it with
+AccuSim: see `AccuSimCopy`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from veracity.algorithms.base import (
     Algorithm,
     BySource,
     Copies,
+    Labels,
     Memory,
     Phase,
     Step,
@@ -27,7 +29,7 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, plausibilities, sigmoid
-from veracity.claims.block import SAME, Block, FloatArray, IntArray
+from veracity.claims.block import SAME, Block, FloatArray, IntArray, Names
 from veracity.claims.survey import Survey
 from veracity.dependence.pairs import (
     Links,
@@ -41,8 +43,9 @@ from veracity.dependence.pairs import (
 )
 from veracity.errors import ParameterError
 from veracity.kernels.loading import kernels
+from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
-__all__ = ["AccuCopy", "Copying", "log_dependence"]
+__all__ = ["AccuCopy", "AccuSimCopy", "Copying", "log_dependence"]
 
 MOST_COPIES = 10_000
 """How many pairs are told of, at most."""
@@ -57,7 +60,8 @@ FEWEST_PAIRS = 10
 class Copying(NamedTuple):
     """The accuracies, the pairs that are looked at, and what these share: how much of it is true.
 
-    `claims` and `rank` of the sources need not use their names.
+    `claims` and `rank` of the sources need not use their names. `labels` are the values, of which
+    some may be similar.
     """
 
     accuracies: Accuracies
@@ -67,12 +71,20 @@ class Copying(NamedTuple):
     n_shared: FloatArray
     different: FloatArray
     shared_true: FloatArray
+    labels: Labels
 
     def check(self, n_sources: int) -> None:
         """Refuse, with a `ValueError`, counts that are not of the pairs."""
         shape = self.pairs.source.shape
         if any(of.shape != shape for of in (self.n_shared, self.different, self.shared_true)):
             raise ValueError("what was learned of pairs is not of the pairs")
+
+
+class Beside(NamedTuple):
+    """What is worked out once for a block: what pairs share there, and which values are similar."""
+
+    links: Links
+    similar: SimilarPairs | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +107,11 @@ class AccuCopy(Algorithm[Copying]):
         Which pairs are looked at, all others being taken for independent: those that name at least
         `min_shared` same values, leaving out the values that more than `most_supporters` sources
         name; and of each source the `most_partners` with which it shares most.
+    similarity
+        How similar two values of an item are, from 0 to 1; None if they are not compared.
+    influence, most_values
+        How much of the votes for a similar value counts. Values of an item with more than
+        `most_values` are not compared.
     max_rounds, tolerance
         It stops when a round moves no accuracy by `tolerance`.
     """
@@ -110,6 +127,9 @@ class AccuCopy(Algorithm[Copying]):
     min_shared: int = 10
     most_supporters: int = 100
     most_partners: int = 50
+    similarity: Similarity | None = None
+    influence: float = 0.5
+    most_values: int = MOST_VALUES
     max_rounds: int = 50
     tolerance: float = 1e-3
 
@@ -121,6 +141,8 @@ class AccuCopy(Algorithm[Copying]):
         require_at_least(self, 1, n_false_values=self.n_false_values, max_rounds=self.max_rounds)
         require_at_least(self, 1, min_shared=self.min_shared, most_partners=self.most_partners)
         require_at_least(self, 2, most_supporters=self.most_supporters)
+        require_at_least(self, 0, influence=self.influence)
+        require_at_least(self, 1, most_values=self.most_values)
 
     @property
     def rule(self) -> PairRule:
@@ -129,19 +151,22 @@ class AccuCopy(Algorithm[Copying]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Copying:
         """Accuracies as in Accu; no pair has been looked at."""
+        if self.similarity is not None:
+            survey.require_labels(self.name)
         accuracies = Accuracies.at_start(survey, prior, self.n_false_values)
         claims = survey.counted.supports_of_source
         nobody, nothing = Pairs(*np.zeros((2, 0), np.int64)), np.zeros(0)
-        return Copying(accuracies, claims, np.zeros_like(claims), nobody, nothing, nothing, nothing)
+        no_pairs = (nobody, nothing, nothing, nothing)
+        return Copying(accuracies, claims, np.zeros_like(claims), *no_pairs, survey.names.labels)
 
     def phases(self, state: Copying) -> tuple[Phase[Copying], ...]:
         """Find the pairs, count what they share, learn from a first vote; then rounds."""
         pairs = (
             Step(self.tally_pairs, self.learn_pairs),
-            Step(self.tally_links, self.learn_links, self.links),
-            Step(self.tally_vote, self.learn, self.links),
+            Step(self.tally_links, self.learn_links, self.beside),
+            Step(self.tally_vote, self.learn, self.beside),
         )
-        rounds = (Step(self.tally, self.learn, self.links),)
+        rounds = (Step(self.tally, self.learn, self.beside),)
         return Phase("pairs", pairs), Phase("rounds", rounds, self.change)
 
     def tally_pairs(self, block: Block, state: Copying, turn: Turn) -> Tally:
@@ -156,13 +181,17 @@ class AccuCopy(Algorithm[Copying]):
         rank = nameless_rank(state.claims, signature)
         return state._replace(rank=rank, pairs=choose_pairs(shared, rank, self.rule))
 
-    def links(self, block: Block, state: Copying) -> Links:
-        """What the pairs share."""
-        return links_of(block, state.pairs, len(state.claims))
+    def beside(self, block: Block, state: Copying) -> Beside:
+        """What the pairs share, and how similar the values of each item are."""
+        links = links_of(block, state.pairs, len(state.claims))
+        if self.similarity is None:
+            return Beside(links, None)
+        values, first = state.labels.gather(block.label_of_fact), block.first_fact_of_item
+        return Beside(links, similar_pairs(values, first, self.similarity, self.most_values))
 
     def tally_links(self, block: Block, state: Copying, turn: Turn) -> Tally:
         """How much each pair shares, and how often it differs."""
-        links: Links = turn.memory
+        links: Links = turn.memory.links
         return links.n_links.astype(np.float64), links.different
 
     def learn_links(self, state: Copying, total: Tally) -> Copying:
@@ -180,16 +209,19 @@ class AccuCopy(Algorithm[Copying]):
         excellent = np.full(len(state.claims), EXCELLENT)
         accuracies = state.accuracies._replace(accuracy=excellent)
         suspects = state._replace(accuracies=accuracies)
-        independence = self._independence(block, suspects, turn.memory)
+        independence = self._independence(block, suspects, turn.memory.links)
         return self._tally(block, state, turn.memory, independence)
 
     def tally(self, block: Block, state: Copying, turn: Turn) -> Tally:
         """Judge the facts; count how sources met them, and the true ones that pairs share."""
-        independence = self._independence(block, state, turn.memory)
+        independence = self._independence(block, state, turn.memory.links)
         return self._tally(block, state, turn.memory, independence)
 
-    def _tally(self, block: Block, state: Copying, links: Links, independence: FloatArray) -> Tally:
-        weights = _weights(block, state, independence)
+    def _tally(
+        self, block: Block, state: Copying, beside: Beside, independence: FloatArray
+    ) -> Tally:
+        links = beside.links
+        weights = self._weights(block, state, beside, independence)
         plausibility = clamp_known(plausibilities(block, weights), block)
         counts = kernels.count_votes(block, plausibility, len(state.claims))
         of_support = np.repeat(plausibility, block.n_supports_of_fact)
@@ -216,8 +248,13 @@ class AccuCopy(Algorithm[Copying]):
 
     def weigh(self, block: Block, state: Copying, memory: Memory = None) -> Weights:
         """A source's vote, ln(n A_s / (1 - A_s)), times the probability that it is no copy."""
-        links = memory or self.links(block, state)
-        return _weights(block, state, self._independence(block, state, links))
+        beside = memory or self.beside(block, state)
+        independence = self._independence(block, state, beside.links)
+        return self._weights(block, state, beside, independence)
+
+    def grow(self, state: Copying, names: Names) -> Copying:
+        """New sources as usual; new values are compared like others."""
+        return super().grow(state, names)._replace(labels=names.labels)
 
     def resume(self, state: Copying, survey: Survey, prior: PriorRates) -> Copying:
         """The accuracies reached so far, with the claims of all."""
@@ -276,6 +313,39 @@ class AccuCopy(Algorithm[Copying]):
             links.support_of_source,
         )
         return np.exp(np.bincount(later, log_factor, len(block.source_of_support)))
+
+    def _weights(
+        self, block: Block, state: Copying, beside: Beside, independence: FloatArray
+    ) -> Weights:
+        """What each claim weighs: the vote of its source, as far as it is independent."""
+        weights = state.accuracies.weights(block)
+        own = weights._replace(of_claim=weights.support[block.source_of_support] * independence)
+        if beside.similar is None:
+            return own
+        one, other, similarity = beside.similar
+        return own._replace(pairs=(one, other, self.influence * similarity))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccuSimCopy(AccuCopy):
+    """AccuCopy, in which a value also gains from the votes for values that are similar to it.
+
+    Parameters
+    ----------
+    similarity
+        How similar two values of an item are, from 0 to 1.
+    influence, most_values
+        How much of the votes for a similar value counts. Values of an item with more than
+        `most_values` are not compared.
+    prior, n_false_values, copying, copied, min_shared, most_supporters, most_partners
+        As for `AccuCopy`.
+    max_rounds, tolerance
+        It stops when a round moves no accuracy by `tolerance`.
+    """
+
+    name = "accu-sim-copy"
+
+    similarity: Similarity | None = BY_KIND
 
 
 def log_dependence(
@@ -347,9 +417,3 @@ def _order(net: FloatArray, state: Copying) -> IntArray:
     place = np.empty(n_sources, dtype=np.int64)
     place[order] = np.arange(n_sources)
     return place
-
-
-def _weights(block: Block, state: Copying, independence: FloatArray) -> Weights:
-    """What each claim weighs: the vote of its source, as far as it is independent."""
-    weights = state.accuracies.weights(block)
-    return weights._replace(of_claim=weights.support[block.source_of_support] * independence)

@@ -62,6 +62,7 @@ class AccuSim(Algorithm[Likened]):
     name = "accu-sim"
     kinds = ("categorical",)
     state_type = Likened
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
     n_false_values: float = 100.0

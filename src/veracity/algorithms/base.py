@@ -28,7 +28,9 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.prior import NO_PRIOR, BySource, CountBySource, Prior, PriorRates
+from veracity.algorithms.regression import Worth
 from veracity.algorithms.rules import Weights, plausibilities
+from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray, Names
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
@@ -154,10 +156,17 @@ class Algorithm(ABC, Generic[State]):
     state_type: ClassVar[Any] = None
     """The type of the state: a named tuple of numbers, arrays and such tuples, to be kept."""
 
+    takes_shares: ClassVar[bool] = False
+    """Whether claims may count by their shares: so they do for who learns and judges from blocks by
+    kernels alone, and asks for `votes_of_fact` where others count supports."""
+
     rounds_go_on: ClassVar[bool] = False
     """Whether rounds are counted on where learning goes on with new claims."""
 
     prior: Prior = NO_PRIOR
+    source_features: SourceFeatures | None = None
+    """Features of the sources; a parameter of algorithms that learn what these are worth."""
+
     seed: int = 0
     max_rounds: int = 0
     min_rounds: int = 0
@@ -226,6 +235,14 @@ class Algorithm(ABC, Generic[State]):
     def confusion(self, state: State) -> FloatArray | None:
         """[source, true label, label said]: how likely that is, where the algorithm learns it."""
         return None
+
+    def difficulty(self, block: Block, state: State) -> FloatArray | None:
+        """How hard each item of the block is, where the algorithm learns it: more is harder."""
+        return None
+
+    def worth(self, state: State) -> dict[str, Worth]:
+        """What features of sources are worth for each rate, where the algorithm learns it."""
+        return {}
 
     def rivals(self, state: State) -> dict[str, Algorithm[Any]]:
         """Others that could read the claims otherwise, by how they are come by: see `readings`."""

@@ -70,11 +70,20 @@ CATALOGUE: dict[str, Entry] = {
     "ltm": Entry(f"{_HERE}.ltm:LTM"),
     "two-estimates": Entry(f"{_HERE}.two_estimates:TwoEstimates"),
     "three-estimates": Entry(f"{_HERE}.three_estimates:ThreeEstimates"),
+    "cosine": Entry(f"{_HERE}.cosine:Cosine"),
+    "sstf": Entry(f"{_HERE}.sstf:SSTF"),
     "truth-finder": Entry(f"{_HERE}.truth_finder:TruthFinder"),
     "accu": Entry(f"{_HERE}.accu:Accu"),
+    "pop-accu": Entry(f"{_HERE}.pop_accu:PopAccu"),
     "accu-sim": Entry(f"{_HERE}.accu_sim:AccuSim"),
+    "accu-format": Entry(f"{_HERE}.accu_format:AccuFormat"),
     "accu-copy": Entry(f"{_HERE}.accu_copy:AccuCopy"),
+    "accu-sim-copy": Entry(f"{_HERE}.accu_copy:AccuSimCopy"),
     "simple-lca": Entry(f"{_HERE}.simple_lca:SimpleLCA"),
+    "guess-lca": Entry(f"{_HERE}.lca:GuessLCA"),
+    "mistake-lca": Entry(f"{_HERE}.lca:MistakeLCA"),
+    "lie-lca": Entry(f"{_HERE}.lca:LieLCA"),
+    "dare": Entry(f"{_HERE}.dare:DARE"),
     "sums": Entry(f"{_HERE}.sums:Sums"),
     "average-log": Entry(f"{_HERE}.average_log:AverageLog"),
     "investment": Entry(f"{_HERE}.investment:Investment"),
@@ -84,6 +93,7 @@ CATALOGUE: dict[str, Entry] = {
     "crh": Entry(f"{_HERE}.crh:CRH"),
     "catd": Entry(f"{_HERE}.catd:CATD"),
     "gtm": Entry(f"{_HERE}.gtm:GTM"),
+    "ltd-rbm-n": Entry(f"{_HERE}.ltd_rbm_n:NumericLTDRBM"),
 }
 """Our own algorithms by the name they have on the command line."""
 
@@ -136,6 +146,10 @@ def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
         from veracity.algorithms.prior import Prior  # noqa: PLC0415 - only where there is one
 
         made["prior"] = Prior.from_description(parameters["prior"])
+    if parameters.get("source_features") is not None:
+        from veracity.algorithms.source_features import SourceFeatures  # noqa: PLC0415
+
+        made["source_features"] = SourceFeatures.from_description(parameters["source_features"])
     if parameters.get("similarity") is not None:
         from veracity.similarity import Likeness  # noqa: PLC0415
 

@@ -29,7 +29,7 @@ from veracity.algorithms.numbers import (
     weighted_estimate,
 )
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.rules import Rule, Weights, is_best_of_item, share_of_item
+from veracity.algorithms.rules import Rule, Weights, is_best_of_item, ratio, share_of_item
 from veracity.claims.block import Block, FloatArray
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
@@ -64,6 +64,7 @@ class CRH(Algorithm[Losses]):
     name = "crh"
     kinds: ClassVar[tuple[Kind, ...]] = ("categorical", "numeric")
     state_type = Losses
+    takes_shares = True
 
     max_rounds: int = 100
     tolerance: float = 1e-4
@@ -89,7 +90,7 @@ class CRH(Algorithm[Losses]):
 
     def learn(self, state: Losses, total: Distances) -> Losses:
         """The weights that minimise the weighted loss."""
-        mean_loss = total.square / np.maximum(total.n_claims, 1.0)
+        mean_loss = ratio(total.square, total.n_claims)
         known = (total.known_square, total.n_known)
         weight = self.weights_from(mean_loss, total.n_claims)
         return Losses(weight, mean_loss, total.n_claims, *known)

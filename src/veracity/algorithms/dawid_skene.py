@@ -69,6 +69,7 @@ class DawidSkene(Algorithm[Confusion]):
     name = "dawid-skene"
     kinds = ("categorical",)
     state_type = Confusion
+    takes_shares = True
 
     smoothing: float = 0.01
     max_rounds: int = 100
@@ -93,7 +94,7 @@ class DawidSkene(Algorithm[Confusion]):
     def tally_vote(self, block: Block, state: Confusion, turn: Turn) -> Tally:
         """Count the confusions of the sources with the vote, and with the known truths."""
         n_sources, n_labels = state.confusion.shape[:2]
-        votes = share_of_item(block.n_supports_of_fact.astype(np.float64), block)
+        votes = share_of_item(block.votes_of_fact, block)
         vote = spread_labels(votes, block, n_labels)
         known = spread_labels((block.known_of_fact == 1).astype(np.float64), block, n_labels)
         known_counts = kernels.count_confusions(block, known, n_sources)

@@ -201,6 +201,11 @@ class LTDRBM(Algorithm[Training]):
         )
 
     @property
+    def takes_shares(self) -> bool:  # type: ignore[override]
+        """Sweeps count by them; mini-batches count every claim in full."""
+        return self.learning == "flow"
+
+    @property
     def depends_on_blocks(self) -> bool:
         """Mini-batches are cut from blocks, and follow each other."""
         return self.learning == "batches"

@@ -34,6 +34,7 @@ class MajorityVote(Algorithm[Equals]):
 
     name = "majority-vote"
     state_type = Equals
+    takes_shares = True
 
     def start(self, survey: Survey, prior: PriorRates) -> Equals:
         """All sources are equal."""

@@ -2,13 +2,13 @@
 
 Wang, Kaplan, Le, Abdelzaher: On Truth Discovery in Social Sensing: A Maximum Likelihood Estimation
 Approach (IPSN 2012), with the change of the LTD-RBM paper: a claim may be positive, negative or
-missing, and a missing one tells nothing.
+missing, and a missing one tells nothing. In the original, who does not claim a fact denies it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -23,18 +23,24 @@ from veracity.algorithms.base import (
     Turn,
     clamp_known,
 )
-from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.checks import require_at_least, require_one_of, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.algorithms.rules import Weights, logit, scores, sigmoid
-from veracity.claims.block import Block, FloatArray
+from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
+from veracity.claims.block import UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["MLE", "TwoCoins"]
+__all__ = ["MLE", "Missing", "TwoCoins"]
+
+Missing = Literal["unknown", "negative"]
+"""What it tells that a source says nothing of an item: nothing, or that it denies all of it."""
 
 
 class TwoCoins(NamedTuple):
-    """Each source's tpr and fpr, the prevalence, and the log-likelihood they were learned at."""
+    """Each source's tpr and fpr, the prevalence, and the log-likelihood they were learned at.
+
+    `known` are the facts that are known to be true, and all that are known.
+    """
 
     tpr: BySource
     fpr: BySource
@@ -42,6 +48,7 @@ class TwoCoins(NamedTuple):
     prevalence: float
     log_likelihood: float
     single_truth: bool
+    known: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,26 +62,35 @@ class MLE(Algorithm[TwoCoins]):
         over the mean number of values an item has, or at one half if items may have several truths.
     learn_prevalence
         Whether the prevalence is learned, as in the original.
+    missing
+        What a missing claim tells: nothing ("unknown"), or, as in the original, that its source
+        denies the fact ("negative"). Then rates are of all facts, not of those spoken of, and start
+        where a source claims as often as it does.
     max_rounds, tolerance
         It stops when a round moves no rate by `tolerance`.
     """
 
     name = "mle"
     state_type = TwoCoins
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
     learn_prevalence: bool = True
+    missing: Missing = "unknown"
     max_rounds: int = 100
     tolerance: float = 1e-4
 
     def __post_init__(self) -> None:
         require_positive(self, tolerance=self.tolerance)
         require_at_least(self, 1, max_rounds=self.max_rounds)
+        require_one_of(self, get_args(Missing), missing=self.missing)
 
     def start(self, survey: Survey, prior: PriorRates) -> TwoCoins:
         """Start from the prior."""
         prevalence = prior.prevalence or survey.usual_prevalence
         tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
+        if self.missing == "negative":
+            tpr, fpr = _as_often_as_claimed(survey, prior, prevalence)
         return TwoCoins(tpr, fpr, prior.is_fixed, prevalence, -np.inf, survey.single_truth)
 
     def tally(self, block: Block, state: TwoCoins, turn: Turn) -> Tally:
@@ -82,13 +98,17 @@ class MLE(Algorithm[TwoCoins]):
         log_odds = scores(block, self.weigh(block, state))
         plausibility = clamp_known(sigmoid(log_odds), block)
         counts = kernels.count_votes(block, plausibility, len(state.tpr))
+        known = np.array([np.sum(block.known_of_fact == 1), np.sum(block.known_of_fact != UNKNOWN)])
         # log P(claims) = log P(false, claims) + log(1 + odds); the first follows from the counts
-        return counts, plausibility.sum(), len(plausibility), np.logaddexp(0.0, log_odds).sum()
+        log_evidence = np.logaddexp(0.0, log_odds).sum()
+        return counts, plausibility.sum(), len(plausibility), log_evidence, known
 
     def learn(self, state: TwoCoins, total: Tally) -> TwoCoins:
         """The rates that are most likely given the counts (M-step)."""
-        counts, true, facts, log_odds_of_any = total
+        counts, true, facts, log_odds_of_any, known = total
         supports_of_true, supports, spoken_true, spoken = counts.T
+        if self.missing == "negative":
+            spoken_true, spoken = np.full_like(spoken, true), np.full_like(spoken, facts)
         tpr = _share(supports_of_true, spoken_true, state.tpr)
         fpr = _share(supports - supports_of_true, spoken - spoken_true, state.fpr)
         is_free = state.is_fixed == 0
@@ -100,6 +120,7 @@ class MLE(Algorithm[TwoCoins]):
             fpr=np.where(is_free, fpr, state.fpr),
             prevalence=min(max(prevalence, SUREST), 1.0 - SUREST),
             log_likelihood=float(if_false + log_odds_of_any),
+            known=(float(known[0]), float(known[1])),
         )
 
     def change(self, before: TwoCoins, after: TwoCoins) -> float:
@@ -110,6 +131,10 @@ class MLE(Algorithm[TwoCoins]):
 
     def calibrate(self, state: TwoCoins, prior: PriorRates) -> TwoCoins:
         """Correct the rates by the known truths."""
+        if self.missing == "negative":  # who is silent has spoken on all of them
+            known = prior.known.copy()
+            known[:, 2:] = state.known
+            prior = prior._replace(known=known)
         tpr, fpr = prior.weigh_known(state.tpr, state.fpr)
         return state._replace(tpr=tpr, fpr=fpr)
 
@@ -118,11 +143,25 @@ class MLE(Algorithm[TwoCoins]):
         oppose = np.log1p(-state.tpr) - np.log1p(-state.fpr)
         support = oppose + logit(state.tpr) - logit(state.fpr)
         prior = float(logit(np.array(state.prevalence)))
-        return Weights("softmax" if state.single_truth else "sigmoid", support, oppose, prior)
+        rule: Rule = "softmax" if state.single_truth else "sigmoid"
+        if self.missing == "negative":  # all who do not support a fact oppose it
+            return Weights(rule, support - oppose, prior=prior + float(oppose.sum()))
+        return Weights(rule, support, oppose, prior)
 
     def rates(self, state: TwoCoins, counts: FloatArray) -> Rates:
         """The rates that were learned."""
         return Rates(state.tpr, state.fpr, state.prevalence)
+
+
+def _as_often_as_claimed(
+    survey: Survey, prior: PriorRates, prevalence: float
+) -> tuple[FloatArray, FloatArray]:
+    """The prior's rates, scaled so that each source claims as many facts as it does."""
+    usual = prevalence * prior.tpr + (1.0 - prevalence) * prior.fpr
+    scale = survey.counted.supports_of_source / survey.counted.facts / usual
+    scale = np.where(prior.is_fixed, 1.0, scale)
+    tpr, fpr = (np.clip(rate * scale, SUREST, 1.0 - SUREST) for rate in (prior.tpr, prior.fpr))
+    return tpr, fpr
 
 
 def _share(part: FloatArray, whole: FloatArray, otherwise: FloatArray) -> FloatArray:

@@ -24,20 +24,34 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.labels import grown_share
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.rules import Weights, item_sums, plausibilities, scores, share_of_item
+from veracity.algorithms.regression import Beforehand, Counts, Regression, Worth
+from veracity.algorithms.rules import (
+    Weights,
+    item_sums,
+    plausibilities,
+    ratio,
+    scores,
+    share_of_item,
+)
+from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
 __all__ = ["Coins", "OneCoin"]
 
+PSEUDO_CLAIMS = 4.0
+"""Of how many claims what features say of a source is worth."""
+
 
 class Coins(NamedTuple):
-    """Accuracy of each source, ``share[k]``: P(label k is true), and how likely."""
+    """Accuracy of each source, ``share[k]``: P(label k is true), and how likely that is."""
 
     accuracy: BySource
     share: FloatArray
     log_likelihood: float
+    features: Regression | None = None
+    """What features of sources say of the accuracy, if there are any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +62,9 @@ class OneCoin(Algorithm[Coins]):
 
     Parameters
     ----------
+    source_features
+        What is known of the sources beside their claims: see `SourceFeatures`. Accuracies are then
+        drawn to those of sources with such features.
     max_rounds, tolerance
         It stops when a round moves no accuracy and no share of a value by `tolerance`.
     """
@@ -55,7 +72,9 @@ class OneCoin(Algorithm[Coins]):
     name = "one-coin"
     kinds = ("categorical",)
     state_type = Coins
+    takes_shares = True
 
+    source_features: SourceFeatures | None = None
     max_rounds: int = 100
     tolerance: float = 1e-4
 
@@ -67,7 +86,12 @@ class OneCoin(Algorithm[Coins]):
         """Nothing is told of anybody yet."""
         survey.require_labels(self.name)
         n_labels = survey.n_labels
-        return Coins(np.full(survey.n_sources, 0.5), np.full(n_labels, 1.0 / n_labels), -np.inf)
+        share = np.full(n_labels, 1.0 / n_labels)
+        features = None
+        if self.source_features is not None:
+            rows = self.source_features.rows(survey.names.sources)
+            features = Regression.at_start(rows, 1)
+        return Coins(np.full(survey.n_sources, 0.5), share, -np.inf, features)
 
     def phases(self, state: Coins) -> tuple[Phase[Coins], ...]:
         """Measure the sources against the vote; then rounds."""
@@ -76,7 +100,7 @@ class OneCoin(Algorithm[Coins]):
 
     def tally_vote(self, block: Block, state: Coins, turn: Turn) -> Tally:
         """How the sources' words met the vote."""
-        votes = share_of_item(block.n_supports_of_fact.astype(np.float64), block)
+        votes = share_of_item(block.votes_of_fact, block)
         vote = clamp_known(votes, block)
         counts = kernels.count_votes(block, vote, len(state.accuracy))
         return counts, np.bincount(block.label_of_fact, vote, len(state.share)), -np.inf
@@ -98,9 +122,13 @@ class OneCoin(Algorithm[Coins]):
     def learn(self, state: Coins, total: Tally) -> Coins:
         """The accuracies that are most likely given the counts (M-step)."""
         counts, labels, log_likelihood = total
-        accuracy = counts[:, 0] / np.maximum(counts[:, 1], 1.0)
+        met = Counts(counts[:, 0], counts[:, 1])
+        accuracy, features = ratio(met.right, met.total), state.features
+        if features is not None:
+            accuracy, features = features.shrunk(0, met, _known(met))
         labels = np.maximum(labels, SUREST)
         return state._replace(
+            features=features,
             accuracy=np.clip(accuracy, SUREST, 1.0 - SUREST),
             share=labels / labels.sum(),
             log_likelihood=float(log_likelihood),
@@ -127,14 +155,33 @@ class OneCoin(Algorithm[Coins]):
         rest = np.maximum(1.0 - item_sums(share, block), np.finfo(np.float64).tiny)
         return Weights("softmax", odds, prior=np.log(share), unclaimed=np.log(rest))
 
+    def worth(self, state: Coins) -> dict[str, Worth]:
+        """What features are worth for the accuracy."""
+        return {} if state.features is None else {"accuracy": state.features.worth(0)}
+
     def trust(self, state: Coins) -> FloatArray:
         """The accuracy."""
         return state.accuracy
 
     def grow(self, state: Coins, names: Names) -> Coins:
         """New sources are like the others; new labels are as rare as the rarest."""
-        share = grown_share(state.share, max(len(names.labels), len(state.share)))
-        return super().grow(state, names)._replace(share=share)
+        n_met, share = (
+            len(state.accuracy),
+            grown_share(state.share, max(len(names.labels), len(state.share))),
+        )
+        grown = super().grow(state, names)._replace(share=share)
+        if grown.features is None or self.source_features is None:
+            return grown
+        features = grown.features._replace(rows=self.source_features.rows(names.sources))
+        accuracy = np.append(grown.accuracy[:n_met], features.expected(0)[n_met:])
+        return grown._replace(accuracy=accuracy, features=features)
+
+
+def _known(counts: Counts) -> Beforehand:
+    """The mean of all; nothing is known beforehand of any source."""
+    mean = (counts.right.sum() + 1.0) / (counts.total.sum() + 2.0)
+    nothing = np.zeros(len(counts.total))
+    return Beforehand(float(mean), nothing, nothing == 0.0, PSEUDO_CLAIMS)
 
 
 def _log_evidence(block: Block, weights: Weights) -> FloatArray:

@@ -8,10 +8,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.checks import require_probability, require_share
+from veracity.algorithms.checks import require_positive, require_probability, require_share
 from veracity.claims.block import FloatArray
 from veracity.claims.checking import TRUE_WORDS
 from veracity.claims.columns import read_table
+from veracity.claims.schema import Kind
 from veracity.errors import BadValue, ParameterError, VeracityError
 from veracity.naming import name_text
 
@@ -22,7 +23,9 @@ __all__ = [
     "CountBySource",
     "Prior",
     "PriorRates",
+    "PriorSpreads",
     "Rate",
+    "Spread",
 ]
 
 BySource = Annotated[FloatArray, "source"]
@@ -46,6 +49,22 @@ class Rate:
 
     def __post_init__(self) -> None:
         require_share(self, tpr=self.tpr, fpr=self.fpr)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """What is known of a source of numbers, or of a kind of source, in the unit of the numbers.
+
+    `error` is the standard deviation of its errors, `bias` how much too high it is on average;
+    `fixed` means learning leaves it alone.
+    """
+
+    error: float
+    bias: float = 0.0
+    fixed: bool = False
+
+    def __post_init__(self) -> None:
+        require_positive(self, error=self.error)
 
 
 CERTAIN = 1e-6
@@ -86,11 +105,20 @@ class PriorRates(NamedTuple):
         return np.where(self.is_fixed, accuracy, known)
 
 
+class PriorSpreads(NamedTuple):
+    """What is known of sources of numbers, as arrays: an error of zero where nothing is."""
+
+    error: CountBySource
+    bias: CountBySource
+    is_fixed: CountBySource
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prior:
     """Prior knowledge: for all sources, for kinds of sources, for single sources.
 
-    A source's own rate comes first, then its kind's, then the rate of all.
+    A source's own rate comes first, then its kind's, then the rate of all. Where claims are
+    numbers, kinds and sources have a `Spread` in the place of a `Rate`.
 
     >>> prior = Prior(
     ...     tpr=0.7,
@@ -105,9 +133,9 @@ class Prior:
     tpr: float = 0.8
     fpr: float = 0.2
     prevalence: float | None = None
-    of_kind: Mapping[str, Rate] = field(default_factory=dict)
+    of_kind: Mapping[str, Rate | Spread] = field(default_factory=dict)
     kind_of_source: Mapping[object, str] = field(default_factory=dict)
-    of_source: Mapping[object, Rate] = field(default_factory=dict)
+    of_source: Mapping[object, Rate | Spread] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_probability(self, tpr=self.tpr, fpr=self.fpr)
@@ -125,11 +153,12 @@ class Prior:
 
         A row with a source and rates speaks of that source; one with a kind and rates, of that
         kind; one with a source and a kind, but no rates, says of which kind the source is. So
-        `Result.sources` can be given: sources of which it tells no rates are left out.
+        `Result.sources` can be given: sources of which it tells no rates are left out. Where claims
+        are numbers, columns error and bias stand in the place of tpr and fpr.
         """
-        of_kind: dict[str, Rate] = {}
+        of_kind: dict[str, Rate | Spread] = {}
         kind_of_source: dict[object, str] = {}
-        of_source: dict[object, Rate] = {}
+        of_source: dict[object, Rate | Spread] = {}
         table = read_table(data)
         is_told = {"tpr", "fpr"} <= set(table.columns) and "kind" not in table.columns
         for number, row in enumerate(table.iter_rows(named=True), start=1):
@@ -157,7 +186,7 @@ class Prior:
     def from_description(cls, described: Mapping[str, Any]) -> Prior:
         """The prior that a run tells of, as JSON has it."""
         of_kind, of_source = (
-            {name: Rate(**rate) for name, rate in described.get(part, {}).items()}
+            {name: _made(rate) for name, rate in described.get(part, {}).items()}
             for part in ("of_kind", "of_source")
         )
         plain = {
@@ -178,7 +207,7 @@ class Prior:
         if rate_of_name:
             for i, source in enumerate(sources):
                 rate = rate_of_name.get(name_text(source))
-                if rate is not None:
+                if isinstance(rate, Rate):
                     tpr[i], fpr[i], is_fixed[i] = rate.tpr, rate.fpr, rate.fixed
         known = np.zeros((len(sources), 4)) if known is None else known
         tpr, fpr = (np.clip(rate, CERTAIN, 1.0 - CERTAIN) for rate in (tpr, fpr))
@@ -187,12 +216,33 @@ class Prior:
             prevalence = min(max(prevalence, CERTAIN), 1.0 - CERTAIN)
         return PriorRates(tpr, fpr, is_fixed, known, prevalence)
 
+    def check(self, kind: Kind) -> None:
+        """Refuse rates of sources of numbers, and spreads of others."""
+        is_right, other = (Spread, Rate) if kind == "numeric" else (Rate, Spread)
+        if any(
+            isinstance(one, other) for one in (*self.of_kind.values(), *self.of_source.values())
+        ):
+            raise ParameterError(
+                f"Prior: what is known of sources must be a {is_right.__name__}, not a "
+                f"{other.__name__}, where claims are {kind}"
+            )
+
+    def spreads(self, sources: Sequence[object]) -> PriorSpreads:
+        """Spell out for these sources what the prior says of their numbers."""
+        told = np.zeros((3, len(sources)))
+        rate_of_name = self._rate_of_name()
+        for i, source in enumerate(sources) if rate_of_name else ():
+            spread = rate_of_name.get(name_text(source))
+            if isinstance(spread, Spread):
+                told[:, i] = spread.error, spread.bias, spread.fixed
+        return PriorSpreads(*told)
+
     def unknown(self, sources: Sequence[object]) -> list[str]:
         """The sources this prior speaks of that make no claim."""
         rate_of_name = self._rate_of_name()
         return sorted(rate_of_name.keys() - set(map(name_text, sources))) if rate_of_name else []
 
-    def _rate_of_name(self) -> dict[str, Rate]:
+    def _rate_of_name(self) -> dict[str, Rate | Spread]:
         """The rate of each source that is named; names are compared as text."""
         of_kind = {
             name_text(name): self.of_kind[kind] for name, kind in self.kind_of_source.items()
@@ -204,8 +254,14 @@ NO_PRIOR = Prior()
 """Nothing special is known: most sources are right more often than wrong."""
 
 
-def _rate_in(row: Mapping[str, Any]) -> Rate | None:
-    """The rates in one row of a prior table, if it has any."""
-    given = {name: float(row[name]) for name in ("tpr", "fpr") if row.get(name) is not None}
+def _made(described: Mapping[str, Any]) -> Rate | Spread:
+    return Spread(**described) if "error" in described else Rate(**described)
+
+
+def _rate_in(row: Mapping[str, Any]) -> Rate | Spread | None:
+    """The rates in one row of a prior table, or what it says of numbers, if it has any."""
     fixed = str(row.get("fixed") or "").strip().lower() in TRUE_WORDS
+    if row.get("error") is not None:
+        return Spread(error=float(row["error"]), bias=float(row.get("bias") or 0.0), fixed=fixed)
+    given = {name: float(row[name]) for name in ("tpr", "fpr") if row.get(name) is not None}
     return Rate(**given, fixed=fixed) if given else None

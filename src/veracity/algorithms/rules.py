@@ -19,9 +19,11 @@ __all__ = [
     "label_scores",
     "logit",
     "plausibilities",
+    "ratio",
     "scores",
     "share_of_item",
     "sigmoid",
+    "softmax_of_claims",
     "unclaimed_scores",
 ]
 
@@ -31,8 +33,9 @@ Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
 - softmax: exp(score) as a share of all, and of what nobody claims; one fact is true
 - sigmoid: 1 / (1 + exp(-score)); each fact is true or false by itself
 - share: score^power as a share of all
-- mean: score over the number of sources that speak
-- balance: for^power / (for^power + against^power); the score is for less against
+- mean: score over the number of sources that speak, each as far as it counts
+- balance: for^power / (for^power + against^power); the score is for less against. Who supports
+  with a negative weight speaks against, and who opposes with one speaks for
 - estimate: for numbers, which are averaged by weight
 """
 
@@ -41,10 +44,12 @@ class Weights(NamedTuple):
     """What the claims of a block add to the scores of its facts, and the rule that follows.
 
     The score of a fact is its prior, plus `support` of every source that supports it, plus `oppose`
-    of every other source that speaks on its item. Some algorithms weigh otherwise: by the claim,
-    not the source (`of_claim`, one per support, for `support`); by what is claimed and what is true
-    (`confusion`, times `of_claim` if there is one); or a claim also adds a share of its weight to
-    the facts paired with its own (`pairs`: fact, other fact, share).
+    of every other source that speaks on its item. A source that supports it with a share of its
+    word alone adds that share of `support`, and the rest of `oppose`. Some algorithms weigh
+    otherwise: by the claim, not the source (`of_claim`, one per support, for `support`); by what is
+    claimed and what is true (`confusion`, times `of_claim` if there is one); or a claim also adds a
+    share of its weight to the facts paired with its own (`pairs`: fact, other fact, share). Mostly
+    that goes both ways; if `pairs_are_one_way`, the other fact adds to the fact alone.
     """
 
     rule: Rule
@@ -56,10 +61,15 @@ class Weights(NamedTuple):
     """For shares and balances: of the scores to this power."""
     of_claim: FloatArray | None = None
     pairs: tuple[IntArray, IntArray, FloatArray] | None = None
+    pairs_are_one_way: bool = False
     confusion: FloatArray | None = None
     """Logarithms, [source, label that is true, label that is claimed]."""
     shrink_of_item: FloatArray | None = None
     """With `confusion`: the scores of an item's labels are divided by this."""
+    shift_of_claim: FloatArray | None = None
+    """For an estimate: what is taken off each number before it is averaged, if anything."""
+    centre_of_item: FloatArray | None = None
+    """For an estimate: the number the prior speaks for; if None, the mean of the item's."""
     unclaimed: float | FloatArray | None = None
     """For a softmax, the score of what nobody claims: of all items, or of each."""
     account: Literal["exact", "average"] = "exact"
@@ -78,8 +88,10 @@ def scores(block: Block, weights: Weights) -> FloatArray:
         own = kernels.sum_votes(block, weights.oppose, weights.support - weights.oppose)
     if weights.pairs is not None:
         fact, other, share = weights.pairs
-        to_fact = np.bincount(fact, own[other] * share, len(own))
-        own = own + to_fact + np.bincount(other, own[fact] * share, len(own))
+        added = np.bincount(fact, own[other] * share, len(own))
+        if not weights.pairs_are_one_way:
+            added = added + np.bincount(other, own[fact] * share, len(own))
+        own = own + added
     return np.asarray(weights.prior + own, dtype=np.float64)
 
 
@@ -89,8 +101,10 @@ def plausibilities(block: Block, weights: Weights) -> FloatArray:
         label = label_probabilities(label_scores(block, weights))
         return np.asarray(label[block.item_of_fact, block.label_of_fact])
     if weights.rule == "balance":
-        against = kernels.sum_votes(block, weights.support, -weights.support)
-        return _balance(scores(block, weights._replace(oppose=None)), against, weights.power)
+        trusted, distrusted = np.maximum(weights.support, 0.0), np.maximum(-weights.support, 0.0)
+        in_favour = kernels.sum_votes(block, distrusted, trusted - distrusted)
+        against = kernels.sum_votes(block, trusted, distrusted - trusted)
+        return _balance(in_favour, against, weights.power)
     score = scores(block, weights)
     if weights.rule == "softmax":
         unclaimed = unclaimed_scores(block, weights)
@@ -98,8 +112,13 @@ def plausibilities(block: Block, weights: Weights) -> FloatArray:
     if weights.rule == "sigmoid":
         return sigmoid(score)
     if weights.rule == "mean":
-        return np.asarray(score / block.n_voices_of_fact)
+        return np.asarray(score / np.repeat(block.votes_of_item, block.n_facts_of_item))
     return share_of_item(score, block, weights.power)
+
+
+def softmax_of_claims(block: Block, of_claim: FloatArray) -> FloatArray:
+    """The plausibility of each fact, if one of each item is true, from what its claims add."""
+    return plausibilities(block, Weights("softmax", of_claim, of_claim=of_claim))
 
 
 def unclaimed_scores(block: Block, weights: Weights) -> FloatArray:
@@ -172,8 +191,14 @@ def share_of_item(score: FloatArray, block: Block, power: float = 1.0) -> FloatA
     return np.where(total > 0.0, share, 1.0 / np.repeat(n_facts_of_item, n_facts_of_item))
 
 
+def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """``part / whole``, and zero where the whole is nothing."""
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0.0)
+
+
 def _balance(in_favour: FloatArray, against: FloatArray, power: float) -> FloatArray:
-    against = np.maximum(against, 0.0)  # the voices less the supporters may round below 0
+    # the voices less the supporters may round below 0
+    in_favour, against = np.maximum(in_favour, 0.0), np.maximum(against, 0.0)
     highest = np.maximum(in_favour, against)
     is_some = highest > 0.0
     divisor = np.where(is_some, highest, 1.0)

@@ -45,6 +45,7 @@ class SimpleLCA(Algorithm[Honesty]):
     name = "simple-lca"
     kinds = ("categorical",)
     state_type = Honesty
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
     strength: float = 5.0

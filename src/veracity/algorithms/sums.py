@@ -68,6 +68,7 @@ class Sums(Algorithm[Standing]):
 
     name = "sums"
     state_type = Standing
+    takes_shares = True
     rounds_go_on = True
 
     max_rounds: int = 20

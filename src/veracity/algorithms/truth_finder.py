@@ -19,7 +19,7 @@ from veracity.algorithms.checks import (
     require_share,
 )
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.rules import Weights, scores, sigmoid
+from veracity.algorithms.rules import Weights, ratio, scores, sigmoid
 from veracity.algorithms.sums import Sides, clamp_sides, earned
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
@@ -65,6 +65,7 @@ class TruthFinder(Algorithm[Doubts]):
 
     name = "truth-finder"
     state_type = Doubts
+    takes_shares = True
 
     similarity: Similarity | None = BY_KIND
     base_similarity: float = 0.5
@@ -106,7 +107,7 @@ class TruthFinder(Algorithm[Doubts]):
 
     def learn(self, state: Doubts, total: Tally) -> Doubts:
         """The doubt of a source: the mean of the doubts in its claims."""
-        mean = total[0] / np.maximum(state.n_claims, 1.0)
+        mean = ratio(total[0], state.n_claims)
         return state._replace(doubt=np.maximum(mean, LEAST_DOUBT))
 
     def change(self, before: Doubts, after: Doubts) -> float:

@@ -22,7 +22,7 @@ from veracity.algorithms.base import (
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.rules import Weights, scores
+from veracity.algorithms.rules import Weights, ratio, scores
 from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Largest, Survey
 from veracity.kernels.loading import kernels
@@ -56,6 +56,7 @@ class TwoEstimates(Algorithm[Errors]):
 
     name = "two-estimates"
     state_type = Errors
+    takes_shares = True
 
     initial_error: float = 0.2
     steps: int = 10
@@ -105,7 +106,7 @@ class TwoEstimates(Algorithm[Errors]):
         Unless truths are known, which tell which way round is right.
         """
         wrong, facts, n_known = total
-        error = wrong / np.maximum(facts, 1.0)
+        error = ratio(wrong, facts)
         error = stretch(error, self._weight(state), float(error.min()), float(error.max()))
         mean = round(float(np.average(error, weights=facts)), SAME)  # just one half stays so
         is_flipped = n_known == 0 and mean > 0.5
@@ -126,7 +127,8 @@ class TwoEstimates(Algorithm[Errors]):
 
     def _truth(self, block: Block, state: Errors) -> FloatArray:
         """The mean over a fact's claims of 1 - error, where they are positive, or error."""
-        return np.asarray(scores(block, self.weigh(block, state)) / block.n_voices_of_fact)
+        voices = np.repeat(block.votes_of_item, block.n_facts_of_item)
+        return np.asarray(scores(block, self.weigh(block, state)) / voices)
 
     def _weight(self, state: Errors) -> float:
         """How much is stretched in this round."""

@@ -66,6 +66,10 @@ class Block(NamedTuple):
     """For numeric claims: the known truth, NaN where it is not known."""
     mark_of_item: NDArray[np.uint32] = NO_MARKS
     """A number that follows from the item's name, and from nothing else: by it items are drawn."""
+    share_of_support: FloatArray = NO_NUMBERS
+    share_of_voice: FloatArray = NO_NUMBERS
+    """How much each counts, up to one: the supports of a voice share what the voice has. Both are
+    empty where each counts in full."""
     number: int = 0
     """The place of this block among all, in which their tallies are merged."""
 
@@ -122,9 +126,38 @@ class Block(NamedTuple):
         return np.isin(spoken, self.fact_of_support * n_sources + self.source_of_support)
 
     @property
+    def affirms_most(self) -> BoolArray:
+        """Of binary facts, which voices support theirs with half of their word at least."""
+        affirms = self.affirms
+        if self.has_shares:
+            affirms[affirms] = self.share_of_support >= 0.5 * self.share_of_voice[affirms]
+        return affirms
+
+    @property
     def n_voices_of_fact(self) -> IntArray:
         """How many sources speak on each fact's item."""
         return np.repeat(self.n_voices_of_item, self.n_facts_of_item)
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether claims count by their shares, and not each in full."""
+        return len(self.share_of_voice) > 0
+
+    @property
+    def votes_of_fact(self) -> FloatArray:
+        """How much supports each fact: its sources, each as far as its claim counts."""
+        if not self.has_shares:
+            return self.n_supports_of_fact.astype(np.float64)
+        votes = np.bincount(self.fact_of_support, self.share_of_support, self.n_facts)
+        return votes.astype(np.float64)
+
+    @property
+    def votes_of_item(self) -> FloatArray:
+        """How much is said of each item: its sources, each as far as it counts."""
+        if not self.has_shares:
+            return self.n_voices_of_item.astype(np.float64)
+        votes = np.bincount(self.item_of_voice, self.share_of_voice, self.n_items)
+        return votes.astype(np.float64)
 
     @property
     def is_numeric(self) -> bool:
@@ -159,6 +192,8 @@ class Block(NamedTuple):
             self.number_of_fact[facts[0] : facts[-1]],
             self.known_number_of_item[first_item:last_item],
             self.mark_of_item[first_item:last_item],
+            self.share_of_support[supports[0] : supports[-1]],
+            self.share_of_voice[voices[0] : voices[-1]],
             number,
         )
 
@@ -179,8 +214,40 @@ class Block(NamedTuple):
             self.number_of_fact[fact] if self.is_numeric else NO_NUMBERS,
             self.known_number_of_item[is_meant] if self.is_numeric else NO_NUMBERS,
             self.mark_of_item[is_meant] if len(self.mark_of_item) else NO_MARKS,
+            self.share_of_support[support] if self.has_shares else NO_NUMBERS,
+            self.share_of_voice[voice] if self.has_shares else NO_NUMBERS,
             self.number,
         )
+
+    def in_full(self) -> Block:
+        """The same, with every claim counting in full."""
+        return self._replace(share_of_support=NO_NUMBERS, share_of_voice=NO_NUMBERS)
+
+    def said_most(self) -> tuple[Block, BoolArray]:
+        """What each voice says most of all, as if it said that alone; and which facts are left.
+
+        Where it says two things as much, it says both. For facts of which one is true.
+        """
+        if not self.has_shares:
+            return self, np.ones(self.n_facts, dtype=np.bool_)
+        fact, share = self.fact_of_support, self.share_of_support
+        n_sources = int(self.source_of_support.max()) + 1
+        spoken = self.item_of_fact[fact] * n_sources + self.source_of_support
+        _, voice = np.unique(spoken, return_inverse=True)
+        most = np.zeros(len(self.source_of_voice))
+        np.maximum.at(most, voice, share)
+        is_most = np.round(share, SAME) >= np.round(most, SAME)[voice]
+        n_supports = np.bincount(fact[is_most], minlength=self.n_facts)
+        is_left = n_supports > 0
+        n_facts_of_item = np.bincount(self.item_of_fact[is_left], minlength=self.n_items)
+        left = self.in_full()._replace(
+            first_fact_of_item=_first(n_facts_of_item),
+            first_support_of_fact=_first(n_supports[is_left]),
+            source_of_support=self.source_of_support[is_most],
+            known_of_fact=self.known_of_fact[is_left],
+            label_of_fact=self.label_of_fact[is_left],
+        )
+        return left, is_left
 
     def drawn(self, share: float, *, least: int = 1) -> BoolArray:
         """Items drawn at random, about this share of them: always the same, wherever they lie.

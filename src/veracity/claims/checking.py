@@ -8,6 +8,7 @@ from collections import Counter
 import polars as pl
 
 from veracity.claims.schema import Kind
+from veracity.claims.shares import weighed
 from veracity.errors import BadValue
 from veracity.naming import as_text, is_in_calendar, rendered
 from veracity.printing import counted, in_short
@@ -71,7 +72,10 @@ def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFr
     if "claim" in rows.columns:
         rows = rows.with_columns(claim=as_claims(rows["claim"], origin))
     rows, n_lacking = complete(rows)
-    return (with_numbers(rows, origin) if kind == "numeric" else rows), n_lacking
+    kept = weighed(rows, origin)
+    if len(kept) < len(rows):
+        n_lacking["weight"] += len(rows) - len(kept)
+    return (with_numbers(kept, origin) if kind == "numeric" else kept), n_lacking
 
 
 def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:

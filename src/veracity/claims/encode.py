@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -23,13 +22,17 @@ from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, BoolArray, IntArray, Names, Places
 from veracity.claims.numbering import Numbered, marks_of, places
+from veracity.claims.one_word import settled_batches
 from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
+from veracity.claims.shares import affirmed_voices, with_shares
 from veracity.errors import NoClaims
+from veracity.io.memory import claims_within_reach
 from veracity.kernels import Numbers
-from veracity.kernels.loading import FEW, kernels
+from veracity.kernels.loading import FEW, kernels, kernels_for
 from veracity.printing import counted
+from veracity.workers import in_order
 
 __all__ = [
     "CLAIMS_PER_BLOCK",
@@ -50,6 +53,9 @@ Counted = TypeVar("Counted")
 
 CLAIMS_PER_BLOCK = 1 << 20
 """Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
+
+CLAIMS_PARTED = 1 << 19
+"""So many claims, or a batch with more, are brought to the parts in which they are laid out."""
 
 CLAIMS_LAID_OUT = 1 << 17
 """So many claims are laid out at a time, which stay in a processor's cache."""
@@ -157,7 +163,8 @@ class PartsInMemory(tuple[Part, ...]):
         self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
     ) -> list[pl.DataFrame]:
         """The tables that are made of all parts."""
-        made = [make(part, answer) for part, answer in zip(self, answers, strict=True)]
+        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+            made = list(pool.map(make, self, answers))
         return [pl.concat([tables[place] for tables in made]) for place in range(len(names))]
 
 
@@ -177,6 +184,11 @@ class Encoded:
     def blocks(self) -> Sequence[Block]:
         """All that is claimed, without names of items; they are taken one at a time."""
         return self.parts.blocks
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether claims count by their shares: they are samples, or have weights."""
+        return self.example.block.has_shares
 
     @property
     def n_items(self) -> int:
@@ -260,6 +272,25 @@ class Encoded:
         """Items with about so many claims at most, and the answers to their facts."""
         return self._chosen(Draw(self._share_with(most_claims)), answers)
 
+    def within_reach(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:  # noqa: ANN401
+        """The same on this machine with its answers, and what is to be known of it.
+
+        Where there is no room for all that is on disk or on executors, it is about items drawn at
+        random, always the same ones.
+        """
+        most = claims_within_reach()
+        if isinstance(self.parts, PartsInMemory) or self.n_claims <= most:
+            return *self.here(None, answers), ()
+        if answers is None:
+            some, found = self.drawn(most // 2), None
+        else:
+            some, found = self.drawn_with(answers, most)
+        note = (
+            f"looked at {some.n_items:,} of {self.n_items:,} items, drawn at random: there is room "
+            f"for about {most:,} of {self.n_claims:,} claims on this machine"
+        )
+        return some, found, (note,)
+
     def _share_with(self, most_claims: int) -> float:
         """The share of the items that has so many claims; that of one item, if it has more."""
         share = most_claims / max(self.n_claims, 1)
@@ -333,6 +364,7 @@ def encode(
     table: ClaimsTable | ClaimsStream,
     tell: Callable[[str, int, int], None] | None = None,
     claims_per_block: int = CLAIMS_PER_BLOCK,
+    threads: int | None = None,
 ) -> Encoded:
     """Number the sources, items and values of claims, all as one part that stays in memory.
 
@@ -343,8 +375,9 @@ def encode(
     >>> encoded.blocks[0].source_of_support.tolist(), encoded.facts["value"].to_list()
     ([1, 0], ['1', '2'])
     """
-    found = encode_part(_told(table, tell), table.kind, table.n_rows, claims_per_block)
-    notes = notes_of(found.names, found.n_self_contradicting)
+    rows, settled = settled_batches(_told(table, tell), table.kind, table.origin, are_all=True)
+    found = encode_part(rows, table.kind, table.n_rows, claims_per_block, threads=threads)
+    notes = (*settled.notes, *notes_of(found.names, found.n_self_contradicting))
     check_some(found.parts, found.n_self_contradicting, table.origin)
     return Encoded(table.kind, found.names.names, PartsInMemory(found.parts), notes)
 
@@ -430,11 +463,13 @@ def encode_part(
     if n_rows <= FEW:  # a batch costs the reference as much as all names before it
         whole = list(batches)
         batches = [pl.concat(whole)] if whole else []
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or pl.thread_pool_size()) as pool:
+        pool.submit(kernels_for, n_rows)  # they are loaded while the first rows are read
         numbered = Numbered(n_rows)
         for rows in batches:
             if len(rows):
                 numbered.add(rows, pool)
+        numbered.finish()
         if not numbered.n_claims:
             return PartOfRows(LocalNames.nothing())
         if kind == "binary":
@@ -456,13 +491,15 @@ def _encode_values(
     by_value = np.argsort(value_of_spelling, kind="stable")  # spellings of a value side by side
     spellings, value_of_spelling = spellings.gather(by_value), value_of_spelling[by_value]
     spelling_place = places(by_value)[spelling_place]
-    block, spelling_of_fact = _block(
-        numbered.items.with_places(items.place),
-        numbered.values.with_places(spelling_place),
-        numbered.sources.with_places(source_place),
-        value_of_spelling,
-        pool,
-    )
+    claims = items.number, numbered.values.numbers, numbered.sources.numbers
+    place = items.place, spelling_place, source_place
+    placed = zip(place, claims, strict=True) if numbered.weights else ()
+    rows = [own[np.concatenate(numbers)] for own, numbers in placed]  # claims are not kept
+    block, spelling_of_fact = _block(claims, place, len(items.items), value_of_spelling, pool)
+    if numbered.weights:
+        item, spelling, source = rows
+        weight = pl.concat(numbered.weights).to_numpy()
+        block = with_shares(block, (item, value_of_spelling[spelling], source), weight)
     values = spellings.gather(spelling_of_fact)
     block = block._replace(
         label_of_fact=value_of_spelling[spelling_of_fact].astype(np.int32),
@@ -495,30 +532,51 @@ def _cut(whole: Part, claims_per_block: int) -> tuple[Part, ...]:
     return tuple(parts)
 
 
+def _in_portions(numbers: tuple[list[IntArray], ...]) -> Iterator[tuple[IntArray, ...]]:
+    """The numbers of all rows, some rows at a time; those that were taken are not kept."""
+    while numbers[0]:
+        n_batches = n_rows = 0
+        while n_batches < len(numbers[0]) and n_rows < CLAIMS_PARTED:
+            n_rows += len(numbers[0][n_batches])
+            n_batches += 1
+        portion = tuple(np.concatenate(of_column[:n_batches]) for of_column in numbers)
+        for of_column in numbers:
+            del of_column[:n_batches]
+        yield portion
+
+
 def _block(
-    item: Numbers,
-    spelling: Numbers,
-    source: Numbers,
+    claims: tuple[list[IntArray], ...],
+    place: tuple[IntArray, ...],
+    n_items: int,
     value_of_spelling: IntArray,
     pool: ThreadPoolExecutor,
 ) -> tuple[Block, IntArray]:
-    """Lay out numbered claims, part by part; also give the usual spelling of each fact."""
-    n_claims, n_items = len(item.number), len(item.place)
+    """Lay out numbered claims, part by part; also give the usual spelling of each fact.
+
+    Claims are the numbers of items, spellings and sources, batch by batch, and are not kept;
+    `place` has the place of every such number.
+    """
+    n_claims = sum(map(len, claims[0]))
     items_per_part = max(1, n_items * CLAIMS_LAID_OUT // n_claims)
-    first_of_part, item_of_claim, key = kernels.part_claims(item, spelling, source, items_per_part)
+
+    def parted(numbers: tuple[IntArray, ...]) -> tuple[IntArray, IntArray, IntArray]:
+        first, item, key = kernels.part_claims(*map(Numbers, numbers, place), items_per_part)
+        return first, item, key
+
+    portions = list(in_order(parted, _in_portions(claims), pool, pl.thread_pool_size()))
 
     def lay_out(part: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
-        claims = slice(first_of_part[part], first_of_part[part + 1])
+        own = [slice(first[part], first[part + 1]) for first, _, _ in portions]
+        item = np.concatenate([of[rows] for rows, (_, of, _) in zip(own, portions, strict=True)])
+        key = np.concatenate([of[rows] for rows, (_, _, of) in zip(own, portions, strict=True)])
         first_item = part * items_per_part
-        found = kernels.lay_out(
-            item_of_claim[claims] - np.int32(first_item),
-            key[claims],
-            value_of_spelling,
-            min(items_per_part, n_items - first_item),
-        )
+        n_own = min(items_per_part, n_items - first_item)
+        found = kernels.lay_out(item - np.int32(first_item), key, value_of_spelling, n_own)
         return found, kernels.find_voices(*found[:3])
 
-    laid, voices = zip(*pool.map(lay_out, range(len(first_of_part) - 1)), strict=True)
+    n_parts = -(-n_items // items_per_part)
+    laid, voices = zip(*pool.map(lay_out, range(n_parts)), strict=True)
     first_fact, first_support, sources, spellings = zip(*laid, strict=True)
     first_fact_of_item = _joined(first_fact)
     first_support_of_fact = _joined(first_support)
@@ -556,16 +614,20 @@ def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
     facts = numbered.items_sorted()
     rows = pl.DataFrame(
         {
-            "fact": numbered.items.renumbered(facts.place),
-            "source": numbered.sources.renumbered(source_place),
+            "fact": facts.place[np.concatenate(facts.number)],
+            "source": source_place[np.concatenate(numbered.sources.numbers)],
             "claim": pl.concat(numbered.claims),
         }
-    ).unique()
-    spoken = rows.filter(pl.len().over("fact", "source") == 1)
-    n_self_contradicting = (len(rows) - len(spoken)) // 2
-    if spoken.is_empty():
+    )
+    if numbered.weights:
+        voices = affirmed_voices(rows.with_columns(weight=pl.concat(numbered.weights)))
+        voices, n_self_contradicting = voices.with_columns(claim=pl.col("affirmed") > 0.0), 0
+    else:
+        rows = rows.unique()
+        voices = rows.filter(pl.len().over("fact", "source") == 1).sort("fact", "source")
+        n_self_contradicting = (len(rows) - len(voices)) // 2
+    if voices.is_empty():
         return PartOfRows(LocalNames.nothing(), (), n_self_contradicting)
-    voices = spoken.sort("fact", "source")
     kept_sources, source = np.unique(voices["source"].to_numpy(), return_inverse=True)
     kept_facts, fact = np.unique(voices["fact"].to_numpy(), return_inverse=True)
     is_support = voices["claim"].to_numpy()
@@ -577,6 +639,10 @@ def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
         source.astype(np.int32),
         *_nothing_known(len(kept_facts), len(kept_facts)),
     )
+    if numbered.weights:
+        affirmed = voices["affirmed"].to_numpy()
+        share = voices["share"].to_numpy(writable=True)
+        block = block._replace(share_of_support=affirmed[is_support], share_of_voice=share)
     names, items = LocalNames.nothing(), facts.items[kept_facts]
     names = names._replace(sources=sources.gather(kept_sources))
     block = block._replace(mark_of_item=marks_of(items))

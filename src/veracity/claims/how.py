@@ -42,8 +42,8 @@ class HowToRead:
         What names the source, where no column does: the file, the sheet, or the table of a
         database.
     samples
-        Whether what a source says of an item in several rows are samples: what it says most often
-        counts.
+        Whether what a source says of an item in several rows are samples: each value counts by
+        its share.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -89,13 +89,8 @@ class HowToRead:
 
     @property
     def carrying(self) -> tuple[str, ...]:
-        """The columns that were named to say which of a source's words counts."""
+        """The columns that were named to say which of a source's words counts, or how much."""
         return tuple(part for part in ("time", "weight") if part in self.columns)
-
-    @property
-    def wants_one_word(self) -> bool:
-        """Whether one of the things that a source says of an item counts, and not all."""
-        return self.samples or bool(self.carrying)
 
     def told(self, wide: Wide | None) -> dict[str, str]:
         """What is to be said to read the same again, of a table that is wide by this."""

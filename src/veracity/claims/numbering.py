@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +11,13 @@ from numpy.typing import NDArray
 
 from veracity.claims.block import IntArray
 from veracity.claims.schema import keys_of
-from veracity.kernels import Numbers
 from veracity.kernels.loading import kernels_for
 
 __all__ = ["Hashes", "Items", "Numbered", "Numbering", "hashes_of_items", "marks_of", "places"]
+
+
+PAIRS_PER_CLAIM = 2
+"""Up to so many pairs of entity and attribute there could be for each claim, all are numbered."""
 
 
 class Hashes(NamedTuple):
@@ -47,23 +49,22 @@ class Numbering:
 
     def __init__(self, n_claims: int) -> None:
         self.numbers: list[IntArray] = []
-        self._kernels = kernels_for(n_claims)
+        self._n_claims = n_claims
         self._names: list[pl.Series] = []
         self._slots: IntArray = np.zeros((1 << 10, 2), dtype=np.uint64)
         self._n_names = 0
 
     def number(self, hashes: Hashes) -> IntArray:
         """Number a batch; return the rows that brought new names."""
-        self._slots, number, new_row = self._kernels.number_names(
-            self._slots, self._n_names, *hashes
-        )
+        kernels = kernels_for(self._n_claims)
+        self._slots, number, new_row = kernels.number_names(self._slots, self._n_names, *hashes)
         self._n_names += len(new_row)
         self.numbers.append(number)
         return np.asarray(new_row)
 
-    def add(self, column: pl.Series, hashes: Hashes) -> None:
+    def add(self, column: pl.Series) -> None:
         """Number a batch of names, and keep the new ones."""
-        new_row = self.number(hashes)
+        new_row = self.number(Hashes.of(column))
         if len(new_row):
             self._names.append(column.gather(new_row))
 
@@ -73,27 +74,16 @@ class Numbering:
         order = names.arg_sort()
         return names.gather(order), places(order.to_numpy())
 
-    def with_places(self, place_of_number: IntArray) -> Numbers:
-        """The numbers given to all rows, which are not kept, and the places of the numbers."""
-        number = np.concatenate(self.numbers)
-        self.numbers.clear()
-        return Numbers(number, place_of_number)
-
-    def renumbered(self, place_of_number: IntArray) -> IntArray:
-        """The number of every row, with the places for the numbers given so far."""
-        renumbered = np.empty(sum(map(len, self.numbers)), dtype=np.int32)
-        first = 0
-        while self.numbers:  # the old ones go as the new ones come
-            number = self.numbers.pop(0)
-            np.take(place_of_number, number, out=renumbered[first : first + len(number)])
-            first += len(number)
-        return renumbered
-
 
 class Items(NamedTuple):
-    """Items in sorted order, the place there of each number given so far, and their attributes."""
+    """Items in sorted order, and their attributes.
+
+    `number` has the number of the item of every row, batch by batch, and `place` the place in
+    sorted order of every number; some numbers may be of no item.
+    """
 
     items: pl.DataFrame
+    number: list[IntArray]
     place: IntArray
     attributes: pl.Series
     attribute_of_item: IntArray
@@ -103,51 +93,105 @@ class Numbered:
     """The names of all columns, numbered; an item is a pair of entity and attribute, or a fact."""
 
     def __init__(self, n_claims: int) -> None:
-        self.sources, self.items, self.values = (Numbering(n_claims) for _ in range(3))
-        self.item_parts: dict[str, Numbering] = {}
-        self._n_claims = n_claims
+        self.sources, self.values = Numbering(n_claims), Numbering(n_claims)
+        self._keys: dict[str, Numbering] = {}
+        self._n_expected = n_claims
+        self._at_work: list[Future[None]] = []
         self.claims: list[pl.Series] = []
+        self.weights: list[pl.Series] = []
         self.n_claims = 0
 
     def add(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> None:
-        """Number a batch of claims, each column for itself."""
+        """Number a batch of claims, each column for itself, while the next batch is read."""
+        self.finish()
         self.n_claims += len(rows)
-        work: list[Callable[[], None]] = [lambda: self._add_items(rows)]
-        for name, names in (("source", self.sources), ("value", self.values)):
-            if name in rows.columns:
-                column = rows[name]
-                work.append(lambda c=column, n=names: n.add(c, Hashes.of(c)))  # type: ignore[misc]
+        for name in keys_of(rows):
+            self._keys.setdefault(name, Numbering(self._n_expected))
+        numbering = {**self._keys, "value": self.values, "source": self.sources}
+        self._at_work = [
+            pool.submit(names.add, rows[name])
+            for name, names in numbering.items()
+            if name in rows.columns
+        ]
         if "claim" in rows.columns:
             self.claims.append(rows["claim"])
-        for done in [pool.submit(task) for task in work]:
-            done.result()
+        if "weight" in rows.columns:
+            self.weights.append(rows["weight"])
 
-    def _add_items(self, rows: pl.DataFrame) -> None:
-        columns = [rows[name] for name in keys_of(rows)]
-        hashes = [Hashes.of(column) for column in columns]
-        of_item = hashes_of_items(hashes)
-        new_row = self.items.number(of_item)
-        for column, own in zip(columns, hashes, strict=True):
-            if len(new_row):
-                names = self.item_parts.setdefault(column.name, Numbering(self._n_claims))
-                names.add(column.gather(new_row), own.at(new_row))
+    def finish(self) -> None:
+        """Wait until all that was added is numbered."""
+        for done in self._at_work:
+            done.result()
+        self._at_work = []
 
     def items_sorted(self) -> Items:
-        """The items by entity, then attribute."""
-        key: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
-        parts = []
-        for name, part in self.item_parts.items():
-            names, place = part.sorted()
-            number = part.renumbered(place)
-            key = key * np.uint64(len(names)) + number.astype(np.uint64)
-            parts.append((names.alias(name), number))
-        order = np.argsort(key)
-        items = pl.DataFrame([names.gather(number[order]) for names, number in parts])
-        if len(parts) == 1:
+        """The items by entity, then attribute; their numbers are not kept here."""
+        first, *others = self._keys
+        names, place = self._keys[first].sorted()
+        number = self._keys.pop(first).numbers
+        if not others:
             nothing = pl.Series("attribute", [], dtype=pl.String)
-            return Items(items, places(order), nothing, np.zeros(len(items), dtype=np.int32))
-        names, number = parts[1]
-        return Items(items, places(order), names, number[order].astype(np.int32))
+            no_attribute = np.zeros(len(names), dtype=np.int32)
+            return Items(names.to_frame(first), number, place, nothing, no_attribute)
+        attributes, place_of_attribute = self._keys[others[0]].sorted()
+        of_attribute = self._keys.pop(others[0]).numbers
+        pairs = _pairs(number, place, of_attribute, place_of_attribute)
+        entity, attribute = np.divmod(pairs.key, len(attributes))
+        items = pl.DataFrame([names.gather(entity), attributes.gather(attribute)])
+        return Items(items, pairs.number, pairs.place, attributes, attribute.astype(np.int32))
+
+
+class _Pairs(NamedTuple):
+    """Pairs of names, numbered; and those that there are, by the places of both, in order."""
+
+    number: list[IntArray]
+    place: IntArray
+    key: IntArray
+
+
+def _pairs(
+    number: list[IntArray], place: IntArray, other: list[IntArray], place_of_other: IntArray
+) -> _Pairs:
+    """Number the pairs of names that stand in the same row; the old numbers are not kept."""
+    n_pairs = len(place) * len(place_of_other)
+    most = min(PAIRS_PER_CLAIM * sum(map(len, number)), np.iinfo(np.int32).max)
+    find = _pairs_by_place if n_pairs <= most else _pairs_by_hash
+    return find(number, place, other, place_of_other)
+
+
+def _pairs_by_place(
+    number: list[IntArray], place: IntArray, other: list[IntArray], place_of_other: IntArray
+) -> _Pairs:
+    """With a number for every pair that there could be: nothing has to be looked up."""
+    n_others = len(place_of_other)
+    key_of_pair = (place[:, None].astype(np.int64) * n_others + place_of_other).reshape(-1)
+    is_there = np.zeros(len(key_of_pair), dtype=np.bool_)
+    pairs: list[IntArray] = []
+    while number:
+        pair = number.pop(0) * np.int32(n_others)
+        pair += other.pop(0)
+        is_there[pair] = True
+        pairs.append(pair)
+    in_order = np.empty_like(is_there)
+    in_order[key_of_pair] = is_there
+    place_of_key = np.cumsum(in_order, dtype=np.int32)
+    place_of_key -= 1
+    return _Pairs(pairs, place_of_key[key_of_pair], np.flatnonzero(in_order))
+
+
+def _pairs_by_hash(
+    number: list[IntArray], place: IntArray, other: list[IntArray], place_of_other: IntArray
+) -> _Pairs:
+    """With a number for every pair that there is, where many more could be."""
+    numbering, found = Numbering(sum(map(len, number))), []
+    while number:
+        key = place[number.pop(0)].astype(np.uint64) * np.uint64(len(place_of_other))
+        key += place_of_other[other.pop(0)].astype(np.uint64)
+        hashes = _read_only(_scattered(key))  # of no two keys the same, so one hash is enough
+        found.append(key[numbering.number(Hashes(hashes, hashes))])
+    key = np.concatenate(found)
+    order = np.argsort(key)
+    return _Pairs(numbering.numbers, places(order), key[order].astype(np.int64))
 
 
 def hashes_of_items(hashes: list[Hashes]) -> Hashes:
@@ -167,10 +211,14 @@ def marks_of(items: pl.DataFrame) -> NDArray[np.uint32]:
 
 
 def _mixed(one: IntArray, other: IntArray) -> NDArray[np.uint64]:
-    mixed = one ^ (other * np.uint64(0x9E3779B97F4A7C15))
-    mixed ^= mixed >> np.uint64(32)
+    return _read_only(_scattered(one ^ (other * np.uint64(0x9E3779B97F4A7C15))))
+
+
+def _scattered(number: NDArray[Any]) -> NDArray[np.uint64]:
+    """Other numbers, the bits of which all depend on all; no two become the same."""
+    mixed = number ^ (number >> np.uint64(32))
     mixed *= np.uint64(0xD6E8FEB86659FD93)
-    return _read_only(mixed ^ (mixed >> np.uint64(32)))
+    return np.asarray(mixed ^ (mixed >> np.uint64(32)))
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

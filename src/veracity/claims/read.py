@@ -22,9 +22,10 @@ from veracity.claims.columns import open_parts
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
-from veracity.claims.one_word import with_one_word
+from veracity.claims.one_word import settled
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.errors import NoClaims, TooLarge
+from veracity.claims.shares import weighed
+from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
 from veracity.io.files import batches_of, n_rows_of
 from veracity.io.memory import fits
@@ -59,7 +60,7 @@ class ClaimsStream:
         self.kind: Kind = "categorical" if is_text else how.kind
         self.encoding = how.encoding
         self.rows_read = 0
-        self._what = what
+        self._what, self._are_samples = what, how.samples and what == "claims"
         self._n_lacking: Counter[str] = Counter()
         self._n_nameless = 0
         self.rows_kept = 0
@@ -123,9 +124,19 @@ class ClaimsStream:
         check_calendar(rows, origin, first_row)
         rows, n_lacking = complete(rows)
         self._n_lacking += n_lacking
+        rows = self._weighed(rows, origin)
         if "attribute" in rows.columns and rows["attribute"].dtype == pl.String:
             self._n_nameless += int((rows["attribute"] == "").sum())
         return with_numbers(rows, self.origin) if self._are_numbers else rows
+
+    def _weighed(self, rows: pl.DataFrame, origin: str) -> pl.DataFrame:
+        """With weights as numbers; a sample is one of several where nothing else is told."""
+        if self._are_samples and "weight" not in rows.columns:
+            return rows.with_columns(weight=pl.lit(1.0))
+        kept = weighed(rows, origin)
+        if len(kept) < len(rows):
+            self._n_lacking["weight"] += len(rows) - len(kept)
+        return kept
 
     def _timed(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         while True:
@@ -189,12 +200,10 @@ def open_claims(
     """
     began = time.perf_counter()
     stream = ClaimsStream(data, how)
-    if how.normalise is False and not how.wants_one_word:
+    if how.normalise is False:
         return stream
     if fits(stream.n_rows, memory):
         return _read(stream, how, began)
-    if how.wants_one_word:
-        raise _too_large(stream)
     look = partial(detect, kinds=how.kinds_of_values, claims_kind=how.kind)
     return NormalisedStream(stream, how.kind, look)
 
@@ -220,7 +229,8 @@ def read_claims(
         What `veracity.discover` takes.
     columns
         Which column plays which part, e.g. ``{"source": "website"}``. The part "time" lets the
-        newest word of a source on an item count, "weight" the one with most weight.
+        newest word of a source on an item count; "weight" is how much a claim counts: a confidence,
+        or a count.
     kind
         The kind of claims.
     encoding
@@ -235,7 +245,7 @@ def read_claims(
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.
     samples
-        Whether rows of one source about one item are samples: what it says most often counts.
+        Whether rows of one source about one item are samples: each value counts by its share.
     """
     how = HowToRead(
         columns=columns or {},
@@ -250,22 +260,14 @@ def read_claims(
     return _read(ClaimsStream(data, how), how, began)
 
 
-def _too_large(stream: ClaimsStream) -> TooLarge:
-    return TooLarge(
-        f"{stream.origin}: to know which word of a source counts, all {stream.n_rows:,} rows have "
-        "to be in memory, and there is no room; leave out time, weight and samples, or let "
-        "a database or Polars choose the rows that count"
-    )
-
-
 def _read(stream: ClaimsStream, how: HowToRead, began: float) -> ClaimsTable:
     """All claims of a stream, normalised if they are to be."""
     rows = stream.collect()
     if how.normalise is False:
-        table = _one_word(_table(stream, how.kind, rows), how)
+        table = _settled(_table(stream, how.kind, rows))
         return replace(table, seconds=time.perf_counter() - began)
     found, normalised = normalise_values(rows, how.kinds_of_values, claims_kind=how.kind)
-    table = _one_word(_table(stream, how.kind, normalised.rows), how)
+    table = _settled(_table(stream, how.kind, normalised.rows))
     return replace(
         table,
         notes=(*table.notes, *normalised.notes),
@@ -336,14 +338,12 @@ def open_claims_like(
     stream = ClaimsStream(data, replace(how, normalise=True))
     known = Normalisation.from_json(normalisation)
     if not fits(stream.n_rows, memory):
-        if how.wants_one_word:
-            raise _too_large(stream)
         return NormalisedStream(stream, kind, lambda seen: known, like)
     rows = stream.collect()
     normalised = known.apply(rows, like=like)
     if normalised.rows.is_empty():
         raise NoClaims(f"{stream.origin}: no claim names a value")
-    table = _one_word(_table(stream, kind, normalised.rows), how)
+    table = _settled(_table(stream, kind, normalised.rows))
     return replace(
         table,
         notes=(*table.notes, *normalised.notes),
@@ -353,8 +353,13 @@ def open_claims_like(
     )
 
 
-def _one_word(table: ClaimsTable, how: HowToRead) -> ClaimsTable:
-    return with_one_word(table, how) if how.wants_one_word else table
+def _settled(table: ClaimsTable) -> ClaimsTable:
+    """With the newest word of each source, and the mean of its numbers, where these were asked for.
+
+    The weights of other values stay: they are counted when all names are known.
+    """
+    rows, told = settled(table.rows, table.kind, table.origin)
+    return replace(table, rows=rows, notes=(*table.notes, *told.notes))
 
 
 def _table(stream: ClaimsStream, kind: Kind, rows: pl.DataFrame) -> ClaimsTable:

@@ -117,10 +117,13 @@ def open_on_spark(
         origin = os.fspath(data)
         is_here = Path(origin).exists()  # Spark would look for it from where Java was started
         frame = _read(session, str(Path(origin).absolute()) if is_here else origin, how.encoding)
-    wanted = how.parts if what == "claims" else how.parts[1:]
+    wanted = (*how.parts, *how.carrying) if what == "claims" else how.parts[1:]
     notes: list[str] = []
     found, shape = _chosen(frame, wanted, how, origin, notes)
-    columns = {part: name for part, name in shape.keys.items() if name != part}
+    if how.samples and what == "claims" and "weight" not in found.columns:
+        found = found.selectExpr("*", "1.0D as weight")
+    own = shape.keys.items()
+    columns = {part: name for part, name in own if name != part or part in how.carrying}
     told = how.told(shape.wide)
     return SparkClaims(found, how.kind, origin, columns, tuple(notes), how.encoding, told)
 
@@ -131,11 +134,6 @@ def _chosen(
     """The wanted columns, under the names we give them; and what they were found to be."""
     if how.source_from is not None:
         raise ParameterError(f"{origin}: source_from is not for Spark; add a column for the source")
-    if how.wants_one_word:
-        raise ParameterError(
-            f"{origin}: time, weight and samples are not for Spark; let it choose the rows that "
-            "count, e.g. by a window over source and entity"
-        )
     types = {own.name: own.dataType for own in frame.schema.fields}
     table = Seen(origin, list(types), wanted, lambda: _sample(frame))
     shape = shape_of(table, how, notes)

@@ -31,6 +31,7 @@ from veracity.claims.encode import (
     encode_part,
     notes_of,
 )
+from veracity.claims.one_word import Settled, settled_batches
 from veracity.claims.parting import AllNames, Decided, LocalNames, part_of_row, places_among
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
@@ -88,17 +89,23 @@ def encode_spilled(
     rows = _Rows(room.spill, room.n_parts(n_rows))
     decided = rows.fill(table, int(room.memory * SHARE_OF_ROWS), tell)
 
-    def encoded(number: int) -> PartOfRows:
-        return encode_part(
-            rows.take(number), table.kind, rows.n_rows[number], claims_per_block,
+    def encoded(number: int) -> tuple[PartOfRows, Settled]:
+        own, settled = settled_batches(
+            rows.take(number), table.kind, table.origin, are_all=rows.n_parts == 1
+        )
+        found = encode_part(
+            own, table.kind, rows.n_rows[number], claims_per_block,
             are_numbers=decided.are_numbers, threads=1,
         )  # fmt: skip
+        return found, settled
 
     names, writer, n_self_contradicting = AllNames(decided.are_numbers), _PartsWriter(room), 0
+    said_again = Settled()
     with ThreadPoolExecutor(room.threads) as pool:
         parts_found = in_order(encoded, range(rows.n_parts), pool, room.threads - 1)
-        for number, found in enumerate(parts_found):
+        for number, (found, settled) in enumerate(parts_found):
             tell("encoding", number, rows.n_parts)
+            said_again += settled
             names.add(found.names)
             n_self_contradicting += found.n_self_contradicting
             writer.add(found)
@@ -106,7 +113,8 @@ def encode_spilled(
     all_names, parts = names.together(), writer.finish()
     check_some(parts, n_self_contradicting, table.origin)
     writer.renumber(lambda own: places_among(own, all_names, is_open=names.n_open > 0))
-    notes = (*notes_of(all_names, n_self_contradicting), _note(n_rows, room.memory))
+    notes = (*said_again.notes, *notes_of(all_names, n_self_contradicting))
+    notes = (*notes, _note(n_rows, room.memory))
     return Encoded(table.kind, all_names.names._replace(n_open=names.n_open), parts, notes)
 
 

@@ -293,7 +293,7 @@ def like_note(name: str, part: str, taken: str = "is not read") -> str:
     option = shlex.quote(f"{part}={name}")
     means = {
         "time": "the newest word of a source on an item counts",
-        "weight": "what a source says with most weight counts",
+        "weight": "each claim counts by its weight",
     }[part]
     return f"column '{in_short(name)}' {taken}; with --columns {option}, {means}"
 

@@ -33,6 +33,7 @@ from veracity.cli.options import (
     pairs_of,
     seed_option,
     set_option,
+    source_features_option,
     spill_option,
     split_names,
     table_options,
@@ -72,6 +73,7 @@ SYNTHETIC_FILE = "synthetic.json"
     metavar="TABLE",
     help="What is known of sources, in columns source, kind, tpr, fpr and fixed.",
 )
+@source_features_option
 @min_plausibility_option
 @seed_option
 @threads_option
@@ -89,7 +91,8 @@ def discover(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     use_threads(options["threads"])
     from veracity.cli.showing import Targets, tell_result
 
-    targets = Targets.taken_from(options, (path, options["known"], options["prior"]))
+    given = (path, *(options[name] for name in ("known", "prior", "source_features")))
+    targets = Targets.taken_from(options, given)
     claims = chosen_claims(path, options)
     tell_result(_discover(claims, **options), targets, as_json=as_json)
 

@@ -8,13 +8,17 @@ import click
 
 from veracity.cli.options import (
     chosen_claims,
+    chosen_engine,
     chosen_reading,
     database_options,
+    engine_options,
     example,
     json_option,
     kind_option,
     known_option,
+    memory_option,
     normalise_options,
+    spill_option,
     table_options,
 )
 
@@ -28,6 +32,9 @@ __all__ = ["check", "profile"]
 @kind_option
 @table_options
 @normalise_options
+@memory_option
+@spill_option
+@engine_options
 @json_option
 def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Tell what the claims are like, before anything is discovered.
@@ -35,15 +42,15 @@ def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None
     PATH is what discover takes. How many claims, sources and items there are, how far they are in
     conflict, how accurate sources are where truth is known, and which sources look like copies.
     """
-    from veracity.engines import Local
     from veracity.inspect.profiling import profile as profile_claims
     from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_profile
 
-    given, how = chosen_claims(path, options), chosen_reading(options)
+    engine, given = chosen_engine(options), chosen_claims(path, options)
+    how = chosen_reading(options)
     with at_work() as progress:
-        claims = opened(given, how, Local())
-        found = profile_claims(claims, truth, progress=progress)
+        claims = opened(given, how, engine)
+        found = profile_claims(claims, truth, engine=engine, progress=progress)
     if as_json:
         tables = {"by_attribute": found.by_attribute, "by_source": found.by_source}
         rows = {k: [] if t is None else t.to_dicts() for k, t in tables.items()}
@@ -60,6 +67,9 @@ def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None
 @table_options
 @known_option
 @normalise_options
+@memory_option
+@spill_option
+@engine_options
 @json_option
 def check(path: str, known: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Check whether the claims can tell who is right.
@@ -67,19 +77,20 @@ def check(path: str, known: str | None, as_json: bool, **options: Any) -> None: 
     PATH is what discover takes. Each warning says what was seen, what it means and what would help;
     it also says how far the answer differs from a vote.
     """
-    from veracity.engines import Local
     from veracity.inspect.checking import check as check_claims
     from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_health
 
-    given, how = chosen_claims(path, options), chosen_reading(options)
+    engine, given = chosen_engine(options), chosen_claims(path, options)
+    how = chosen_reading(options)
     with at_work() as progress:
-        claims = opened(given, how, Local())
-        health = check_claims(claims, known=known, progress=progress)
+        claims = opened(given, how, engine)
+        health = check_claims(claims, known=known, engine=engine, progress=progress)
     if as_json:
         differs = health.against_vote
         told = None if differs is None else differs.to_dict()
         warnings = health.to_dicts()
-        print_json({"warnings": warnings, "against_vote": told, "alpha": health.alpha})
+        measured = {"alpha": health.alpha, "notes": health.notes}
+        print_json({"warnings": warnings, "against_vote": told, **measured})
         return
     show_health(health)

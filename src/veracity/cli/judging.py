@@ -17,6 +17,7 @@ from veracity.cli.options import (
     json_option,
     memory_option,
     min_plausibility_option,
+    source_features_option,
     spill_option,
     table_options,
     target_options,
@@ -36,7 +37,8 @@ def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: AN
     from veracity.result import load
     from veracity.show.terminal import at_work
 
-    as_json, targets = options.pop("as_json"), Targets.taken_from(options, (path,))
+    as_json = options.pop("as_json")
+    targets = Targets.taken_from(options, (path, options["source_features"]))
     given = chosen_claims(path, options)
     fitted = load(run).fitted
     if fitted is None:
@@ -47,6 +49,7 @@ def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: AN
         result = getattr(fitted, name)(
             claims,
             min_plausibility=options["min_plausibility"],
+            source_features=options["source_features"],
             engine=engine,
             progress=progress,
         )
@@ -56,7 +59,7 @@ def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: AN
 def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     for option in (
         json_option, spill_option, memory_option, threads_option, min_plausibility_option,
-        table_options, target_options, database_options,
+        source_features_option, table_options, target_options, database_options,
     ):  # fmt: skip
         command = option(command)
     command = click.argument("path")(engine_options(command))

@@ -41,6 +41,7 @@ __all__ = [
     "pairs_of",
     "seed_option",
     "set_option",
+    "source_features_option",
     "spill_option",
     "split_names",
     "table_options",
@@ -143,6 +144,11 @@ _records_option = click.option(
     metavar="FILE",
     help="File for records: one row per entity, one column per attribute; endings as for --out.",
 )
+_plausibility_option = click.option(
+    "--plausibility",
+    is_flag=True,
+    help="With --records: a column of plausibilities beside each attribute.",
+)
 kind_option = click.option(
     "--kind",
     type=click.Choice(KIND_NAMES),
@@ -162,7 +168,7 @@ columns_option = click.option(
     callback=_split_columns,
     metavar="PART=COLUMN,...",
     help="Which column plays which part, e.g. source=website,value=price; time=COLUMN lets the "
-    "newest word of a source count, weight=COLUMN the weightiest.",
+    "newest word of a source count, weight=COLUMN says how much a claim counts.",
 )
 encoding_option = click.option(
     "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
@@ -183,7 +189,7 @@ _source_from_option = click.option(
 _samples_option = click.option(
     "--samples",
     is_flag=True,
-    help="Rows of one source about one item are samples: what it says most often counts.",
+    help="Rows of one source about one item are samples: each value counts by its share.",
 )
 _table_option = click.option(
     "--table",
@@ -264,7 +270,14 @@ _force_all_option = click.option(
 
 def target_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     """Where the result is written."""
-    for option in (_force_all_option, _csv_option, _records_option, _to_option, _out_option):
+    for option in (
+        _force_all_option,
+        _csv_option,
+        _plausibility_option,
+        _records_option,
+        _to_option,
+        _out_option,
+    ):
         command = option(command)
     return command
 
@@ -275,6 +288,12 @@ set_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     help="A parameter of the algorithm, e.g. strength=2; may be given several times.",
+)
+source_features_option = click.option(
+    "--source-features",
+    metavar="TABLE",
+    help="What is known of sources beside their claims: a column with their names, others with "
+    "numbers or text.",
 )
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Seed of what is drawn at random."

@@ -21,6 +21,7 @@ class Targets(NamedTuple):
     out: Path | None
     to: str | None
     records: Path | None
+    plausibility: bool
     csv: bool
     force: bool
 
@@ -46,6 +47,8 @@ class Targets(NamedTuple):
 
         if self.csv and (self.out is None or self.is_file):
             raise click.UsageError("--csv is for a folder: --out RUN")
+        if self.plausibility and self.records is None:
+            raise click.UsageError("--plausibility is for --records; the truths tell it anyway")
         files = [self.out] if self.is_file else []
         for file in (*files, self.records):
             if file is not None:
@@ -68,7 +71,8 @@ class Targets(NamedTuple):
             files = sorted(path.name for path in self.out.iterdir())
             told.append(f"written to {self.out}: {', '.join(files)}")
         if self.records is not None:
-            notes = result.write(self.records, "records", force=self.force)
+            told_how = {"plausibility": self.plausibility, "force": self.force}
+            notes = result.write(self.records, "records", **told_how)
             told += [f"written to {self.records}: records", *(f"note: {note}" for note in notes)]
         if self.to is not None:
             to = result.write_database(self.to, force=self.force, progress=progress)

@@ -164,6 +164,8 @@ def sensitivity(
 @study.command(epilog=example("veracity study league flight/ weather/ --out study/"))
 @datasets_argument
 @normalise_option
+@number_option("--known", click.IntRange(min=0), 0, "Also tell each algorithm so many truths.")
+@number_option("--draws", click.IntRange(min=1), 3, "How often these are drawn at random.")
 @_study_options
 def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
     """All algorithms on all datasets.

@@ -176,6 +176,7 @@ def slots_of(n_claims: FloatArray) -> IntArray:
 
 def pair_work(block: Block, n_slots: int, *, contested: bool) -> float:
     """How many pairs there are to be counted in a block."""
+    block, _ = block.said_most()
     n_voices = np.minimum(block.n_voices_of_item, n_slots).astype(np.float64)
     return float((n_voices[_items(block, n_slots, contested=contested)] ** 2).sum())
 
@@ -183,10 +184,14 @@ def pair_work(block: Block, n_slots: int, *, contested: bool) -> float:
 def agreements(
     block: Block, dependence: Dependence, weight_of_fact: FloatArray | None, *, contested: bool
 ) -> Agreement:
-    """Count who agrees with whom: on facts, or on what facts weigh."""
+    """Count who agrees with whom: on facts, or on what facts weigh.
+
+    Sources agree if they say the same most of all.
+    """
     n_slots = len(dependence.both)
+    block, is_left = block.said_most()
     items = _looked_at(block, dependence, contested=contested)
-    weight = np.ones(block.n_facts) if weight_of_fact is None else weight_of_fact
+    weight = np.ones(block.n_facts) if weight_of_fact is None else weight_of_fact[is_left]
     both, same = kernels.count_pairs(block, items, dependence.slots, weight)
     voices = block.n_voices_of_item[items].astype(np.float64)
     is_looked_at = np.zeros(block.n_items, dtype=np.bool_)
@@ -201,6 +206,7 @@ def agreements(
 
 def mistakes(block: Block, dependence: Dependence, *, contested: bool) -> FloatArray:
     """Of what pairs share, how much seems false to all others, as far as these are trusted."""
+    block, _ = block.said_most()
     items = _looked_at(block, dependence, contested=contested)
     weight = dependence.weight_of_slot
     return np.asarray(kernels.count_false_pairs(block, items, dependence.slots, weight))

@@ -2,7 +2,8 @@
 
 Pairs are found by what they share of what few others say. What a pair shares is counted block by
 block: `count_shared` finds the pairs, `choose_pairs` keeps the closest, `links_of` spells out what
-these share. NumPy alone, a few array operations a source: fast enough without a compiled twin.
+these share. Where all pairs of the sources fit in a matrix, kernels do it; where sources are too
+many for that, so are pairs that share nothing, and NumPy goes from source to source.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.kernels.loading import kernels
 
 __all__ = [
     "PAIR_RULE",
@@ -45,6 +47,10 @@ PAIR_RULE = PairRule(min_shared=10, most_supporters=100, most_partners=50)
 """The usual one."""
 
 
+CELLS_PER_CLAIM = 4
+"""Up to so many pairs of sources for each claim of a block, there is a matrix of them all."""
+
+
 class PairCounts(NamedTuple):
     """How often pairs of sources meet: only those that do, by a key of both their numbers."""
 
@@ -63,8 +69,10 @@ class PairCounts(NamedTuple):
         """Counts of keys, each of which may occur often."""
         if count is None:
             return cls(*np.unique(key, return_counts=True))
-        keys, place = np.unique(key, return_inverse=True)
-        return cls(keys, np.bincount(place, count, len(keys)).astype(np.int64))
+        order = np.argsort(key, kind="stable")  # which is quick where sorted keys are merged
+        key, count = key[order], count[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        return cls(key[first], np.add.reduceat(count, first))
 
 
 class Pairs(NamedTuple):
@@ -116,6 +124,12 @@ class _BySource(NamedTuple):
 
 def count_shared(block: Block, is_able: BoolArray, rule: PairRule) -> PairCounts:
     """How many values both of a pair name, of those that few name; sources that are able only."""
+    slots = _slots(is_able)
+    if _is_matrix(block, slots):
+        n_shared = kernels.count_shared(block, slots, rule.most_supporters)
+        source_of_slot = np.flatnonzero(is_able)
+        low, high = np.nonzero(n_shared)
+        return PairCounts(source_of_slot[low] << 32 | source_of_slot[high], n_shared[low, high])
     kept = np.flatnonzero(is_able[block.source_of_support])
     source = block.source_of_support[kept].astype(np.int64)
     first = np.searchsorted(kept, block.first_support_of_fact)
@@ -169,6 +183,11 @@ def nameless_rank(n_claims: FloatArray, signature: NDArray[np.uint64]) -> FloatA
 
 def links_of(block: Block, pairs: Pairs, n_sources: int) -> Links:
     """All that each of the pairs shares in a block."""
+    is_paired = np.zeros(n_sources, dtype=np.bool_)
+    is_paired[pairs.source] = is_paired[pairs.other] = True
+    slots = _slots(is_paired)
+    if _is_matrix(block, slots):
+        return _links_by_slots(block, pairs, slots)
     claims = _by_source(block, n_sources)
     first_of_source = np.searchsorted(pairs.source, np.arange(n_sources + 1))
     support_of_fact = np.full(block.n_facts, -1, dtype=np.int64)
@@ -184,6 +203,26 @@ def links_of(block: Block, pairs: Pairs, n_sources: int) -> Links:
         support_of_fact[claims.fact[own]] = -1
         n_values_of_item[claims.item_of_voice[voices]] = 0
     return _put_together(links)
+
+
+def _slots(is_meant: BoolArray) -> IntArray:
+    """Numbers for the sources that are meant, in their order, and -1 for all others."""
+    return np.where(is_meant, np.cumsum(is_meant) - 1, -1)
+
+
+def _is_matrix(block: Block, slots: IntArray) -> bool:
+    """Whether a matrix of all pairs of slots is no more than what is claimed."""
+    n_slots = int(slots.max(initial=-1)) + 1
+    return 0 < n_slots**2 <= CELLS_PER_CLAIM * len(block.source_of_support)
+
+
+def _links_by_slots(block: Block, pairs: Pairs, slots: IntArray) -> Links:
+    n_slots, n_pairs = int(slots.max()) + 1, len(pairs.source)
+    pair_of_slots = np.full((n_slots, n_slots), -1, dtype=np.int32)
+    one, other = slots[pairs.source], slots[pairs.other]
+    pair_of_slots[one, other] = pair_of_slots[other, one] = np.arange(n_pairs)
+    first, own, others, n_comparable = kernels.find_links(block, slots, pair_of_slots, n_pairs)
+    return Links(first, own, others, (n_comparable - np.diff(first)).astype(np.float64))
 
 
 def _by_source(block: Block, n_sources: int) -> _BySource:

@@ -33,9 +33,8 @@ DOUBT = 3.0
 
 
 def vote(block: Block) -> FloatArray:
-    """The share of an item's sources that support each fact."""
-    share: FloatArray = block.n_supports_of_fact / block.n_voices_of_fact
-    return share
+    """The share of an item's sources that support each fact, each as far as it counts."""
+    return block.votes_of_fact / np.repeat(block.votes_of_item, block.n_facts_of_item)
 
 
 def taken(block: Block, share: FloatArray, kind: Kind) -> FloatArray:
@@ -115,10 +114,13 @@ class _Said(NamedTuple):
 
 
 def _said(block: Block, *, is_binary: bool) -> _Said:
+    block = block if is_binary else block.said_most()[0]
     attribute = block.attribute_of_item[block.item_of_fact]
     named, voices = block.n_supports_of_fact, block.n_voices_of_fact
     if not is_binary:
         return _Said(attribute, block.label_of_fact, named, voices)
+    if block.has_shares:
+        named = np.bincount(block.item_of_voice[block.affirms_most], minlength=block.n_items)
     label = np.repeat([1, 0], len(named))  # binary facts are called true or false
     return _Said(np.tile(attribute, 2), label, np.append(named, voices - named), np.tile(voices, 2))
 
@@ -186,6 +188,7 @@ def near_copies(
 def _count_decided(block: Block, state: tuple[IntArray, Kind], turn: Turn) -> tuple[Any, Any]:
     """How many items have another vote if each group has one; how often each group wins these."""
     group_of_source, kind = state
+    block = block.said_most()[0] if kind == "categorical" else block
     n_groups = int(group_of_source.max()) + 1
     item_of_voice = block.item_of_voice
     key_of_voice = item_of_voice * n_groups + group_of_source[block.source_of_voice]

@@ -101,18 +101,18 @@ def _sum(group: IntArray, weight: NDArray[Any], n_groups: int) -> FloatArray:
 
 
 def as_named_values(block: Block, kind: Kind) -> Block:
-    """The block; binary facts as items whose values are false and true."""
+    """The block, with what each source says most; binary facts as items whose values are two."""
     if kind == "numeric":
         return _with_known_values(block)
     if kind != "binary":
-        return block
+        return block.said_most()[0]
     n_items, known = block.n_items, block.known_of_fact
-    value_of_voice = 2 * block.item_of_voice + block.affirms
+    value_of_voice = 2 * block.item_of_voice + block.affirms_most
     order = np.argsort(value_of_voice, kind="stable")
     values, first_support = np.unique(value_of_voice[order], return_index=True)
     known_of_value = known[values // 2]
     is_right = known_of_value == values % 2
-    return block._replace(
+    return block.in_full()._replace(
         first_fact_of_item=np.searchsorted(values, 2 * np.arange(n_items + 1)),
         first_support_of_fact=np.append(first_support, len(order)),
         source_of_support=block.source_of_voice[order],

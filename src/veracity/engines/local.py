@@ -114,7 +114,7 @@ class Local:
         """Turn claims into blocks: in memory if they fit, else on disk."""
         memory = self.allowed
         if memory is None or fits(table.n_rows, memory):
-            return encode(table, tell, self.claims_per_block)
+            return encode(table, tell, self.claims_per_block, self.threads)
         room = Room(Spill(self.spill), memory, self.threads or os.cpu_count() or 1)
         return encode_spilled(table, room, tell, self.claims_per_block)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from veracity.claims.encode import (
     notes_of,
 )
 from veracity.claims.normalise import Rewriting
+from veracity.claims.one_word import Settled, settled
 from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
@@ -51,7 +53,7 @@ from veracity.engines.spark import (
 )
 from veracity.errors import NoClaims, TooLarge
 from veracity.io.frames import spark_table
-from veracity.io.memory import free_memory
+from veracity.io.memory import BYTES_PER_CLAIM_HERE, SHARE_HERE, free_memory
 from veracity.io.pieces import PieceTable
 from veracity.progress import Progress
 
@@ -65,13 +67,6 @@ MOST_PARTS = 10_000
 MOST_BELIEVED = 1 << 34
 """Bytes up to which Spark's guess is believed: that of a join is a product. Beyond, rows are
 counted."""
-
-BYTES_PER_CLAIM = 200
-"""What a claim takes on one machine, with its share of names and tables."""
-
-SHARE_OF_MEMORY = 0.5
-"""What share of the memory that is free here may be used for what comes from executors."""
-
 
 PART = "part of veracity"
 """The column that has the number of the part that a row belongs to."""
@@ -90,6 +85,7 @@ class Told(NamedTuple):
 
     n_rows: int
     n_lacking: Counter[str]
+    said_again: Settled
     n_self_contradicting: int
     are_numbers: bool
     n_merged: int
@@ -129,12 +125,14 @@ class EncodingRows:
         rows, n_lacking = checked_rows(pl.concat(frames).drop(PART), read_as, self.origin)
         if self.rewriting is not None:
             rows = self.rewriting.of(rows)
+        rows, said_again = settled(rows, self.kind, self.origin, are_all=False)
         found = encode_part(
             [rows], self.kind, len(rows), 1 << 60, are_numbers=self.are_numbers, threads=1
         )
         told = Told(
             n_rows,
             n_lacking,
+            said_again,
             found.n_self_contradicting,
             numbers_in(found.names.spellings) is not None,
             found.names.n_merged,
@@ -223,6 +221,7 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
     together, is_open = names.together(), names.n_open > 0
     n_self_contradicting = sum(one.n_self_contradicting for one in told)
     n_lacking = sum((one.n_lacking for one in told), Counter[str]())
+    said_again = functools.reduce(operator.add, (one.said_again for one in told), Settled())
     claims.rows_read = sum(one.n_rows for one in told)
     if not made.parts and not n_self_contradicting:
         reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
@@ -234,7 +233,11 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
         kind=claims.kind,
         names=together.names._replace(n_open=names.n_open),
         parts=PartsOnSpark(made, (("numbered", step),), claims.kind, counts),
-        notes=(*lacking_notes(n_lacking), *notes_of(together, n_self_contradicting)),
+        notes=(
+            *lacking_notes(n_lacking),
+            *said_again.notes,
+            *notes_of(together, n_self_contradicting),
+        ),
         has_numbers=numbers == {True},
         items_spoken=spoken.of(together.sources),
     )
@@ -414,8 +417,8 @@ class PartsOnSpark:
 
 def _require_room(n_rows: int, what: str) -> None:
     """Refuse what does not fit on this machine."""
-    free, n_bytes = free_memory(), n_rows * BYTES_PER_CLAIM
-    if free is not None and n_bytes > SHARE_OF_MEMORY * free:
+    free, n_bytes = free_memory(), n_rows * BYTES_PER_CLAIM_HERE
+    if free is not None and n_bytes > SHARE_HERE * free:
         raise TooLarge(
             f"this needs {what} on one machine, about {n_bytes / 1e9:,.1f} GB, and "
             f"{free / 1e9:,.1f} GB are free here; take a sample of the items, or what is wanted "

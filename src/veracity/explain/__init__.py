@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from veracity.algorithms.numbers import difference
+from veracity.algorithms.rules import Weights
 from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.claims.encode import Part
 from veracity.claims.schema import keys_of
@@ -301,13 +303,16 @@ def said_by_source(item: Item) -> pl.DataFrame:
     """One row per `source`, by its number: all that it says of the item, as text, in `claimed`."""
     is_binary = "value" not in item.facts.columns
     values = pl.Series(item.is_positive) if is_binary else item.facts["value"]
-    values = values if is_binary else values.gather(item.fact_of_claim)
+    values = as_text(values if is_binary else values.gather(item.fact_of_claim))
+    if item.block.has_shares:
+        share = pl.Series(100.0 * item.share_of_claim).round(0).cast(pl.Int64)
+        values = pl.select(pl.format("{} ({} %)", values, share)).to_series()
     text, n_more = (
         pl.col("claimed").head(MOST_SAID).str.join(" and "),
         pl.len().cast(pl.Int64) - MOST_SAID,
     )
     several = pl.when(n_more > 0).then(pl.format("{} and {} more", text, n_more)).otherwise(text)
-    said = pl.DataFrame({"source": item.source_of_claim, "claimed": as_text(values)})
+    said = pl.DataFrame({"source": item.source_of_claim, "claimed": values})
     return said.group_by("source", maintain_order=True).agg(claimed=several)
 
 
@@ -315,18 +320,22 @@ def said_by_source(item: Item) -> pl.DataFrame:
 
 
 def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The estimate, and what each claim adds to it: its share of all weight times its number."""
+    """The estimate, and what each claim adds to it: its share of all weight times its number.
+
+    Where sources are known to be too high or too low, their bias is taken off first.
+    """
+    assert item.weights is not None  # every algorithm for numbers has them
     number = item.block.number_of_fact[item.fact_of_claim]
-    share, prior_share = _shares_of_claims(item)
-    centre = float((number / len(number)).sum())  # the sum of large numbers may be no number
+    share, prior_share = _shares_of_claims(item, item.weights)
     keys = truth.select(pl.col("^(entity|attribute)$"))
     values = keys.with_columns(
         truth.select("value", "uncertainty"),
         score=truth["value"],
-        prior=pl.lit(prior_share * centre),
+        prior=pl.lit(prior_share * _centre(number, item.weights)),
         supporters=pl.lit(len(number)),
     )
-    weight = share * number
+    shift = item.weights.shift_of_claim
+    weight = share * (number if shift is None else difference(number, shift))
     order = heaviest_first(share)
     shown, rest = order[:MOST_ROWS], order[MOST_ROWS:]
     told = result.tables.sources.select("source", "deviation")[item.source_of_claim[shown]]
@@ -334,18 +343,28 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
         claimed=number[shown], share=share[shown], weight=weight[shown],
         claims=pl.lit(1, pl.Int64),
     )  # fmt: skip
+    columns = ["source", "claimed", "deviation", "share", "weight", "claims"]
+    if shift is not None:
+        rows, columns = rows.with_columns(bias=shift[shown]), [*columns[:3], "bias", *columns[3:]]
     if len(rest):
         sums = {"share": [share[rest].sum()], "weight": [weight[rest].sum()]}
         rows = pl.concat([rows, pl.DataFrame({**sums, "claims": [len(rest)]})], how="diagonal")
-    columns = ("source", "claimed", "deviation", "share", "weight", "claims")
     return values, pl.concat([keys[[0] * len(rows)], rows.select(columns)], how="horizontal")
 
 
-def _shares_of_claims(item: Item) -> tuple[FloatArray, float]:
-    """The share of each claim in the estimate, and that of the prior, which is their mean."""
-    assert item.weights is not None  # every algorithm for numbers has them
-    weight = item.weights.support[item.source_of_claim]
-    prior = float(np.asarray(item.weights.prior))
+def _centre(number: FloatArray, weights: Weights) -> float:
+    """What the prior speaks for: unless the weights say otherwise, the mean of the claims."""
+    if weights.centre_of_item is not None:
+        return float(weights.centre_of_item[0])
+    return float((number / len(number)).sum())  # the sum of large numbers may be no number
+
+
+def _shares_of_claims(item: Item, weights: Weights) -> tuple[FloatArray, float]:
+    """The share of each claim in the estimate, and that of the prior."""
+    weight = weights.of_claim
+    if weight is None:
+        weight = weights.support[item.source_of_claim]
+    prior = float(np.ravel(weights.prior)[0])
     total = weight.sum() + prior
     if total <= 0.0:
         return np.full(len(weight), 1.0 / len(weight)), 0.0

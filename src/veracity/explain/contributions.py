@@ -104,17 +104,43 @@ class Item:
             own = [self._confused(fact) for fact in range(self.block.n_facts)]
             return np.stack(own)[self.fact_of_claim, np.arange(len(self.fact_of_claim))]
         if self.weights.of_claim is not None:
-            return self.weights.of_claim
-        support = self.weights.support[self.source_of_claim]
-        return np.where(self.is_positive, support, self.oppose)
+            return self.weights.of_claim * self.share_of_claim
+        support, oppose = self.weights.support[self.source_of_claim], self._oppose
+        share = np.where(self.is_positive, self.share_of_claim, 0.0)
+        return np.asarray(share * support + (self.share_of_voice - share) * oppose)
 
     @cached_property
     def oppose(self) -> FloatArray:
         """What each claim's source adds to the score of a fact it speaks on without supporting."""
+        return self._oppose * self.share_of_voice
+
+    @property
+    def _oppose(self) -> FloatArray:
+        """The same, of a source that counts in full."""
         assert self.weights is not None
         if self.weights.oppose is None:
             return np.zeros(len(self.source_of_claim))
         return self.weights.oppose[self.source_of_claim]
+
+    @cached_property
+    def share_of_claim(self) -> FloatArray:
+        """How much each claim counts; of a binary fact, how much of it calls the fact true."""
+        block = self.block
+        if not block.has_shares:
+            return np.ones(len(self.source_of_claim))
+        if not self.is_binary:
+            return block.share_of_support
+        share = np.zeros(len(self.source_of_claim))
+        share[self.is_positive] = block.share_of_support
+        return share
+
+    @cached_property
+    def share_of_voice(self) -> FloatArray:
+        """How much the source of each claim counts on this item."""
+        if not self.block.has_shares or self.is_binary:
+            return self.block.share_of_voice if self.block.has_shares else self.share_of_claim
+        _, voice = np.unique(self.source_of_claim, return_inverse=True)
+        return np.asarray(np.bincount(voice, self.share_of_claim)[voice], dtype=np.float64)
 
     @cached_property
     def standing(self) -> FloatArray:
@@ -159,6 +185,7 @@ class Item:
         log_said = weights.confusion[self.source_of_claim, :, said]
         if weights.of_claim is not None:
             log_said = log_said * weights.of_claim[:, None]
+        log_said = log_said * self.share_of_claim[:, None]
         return log_said if weights.shrink_of_item is None else log_said / weights.shrink_of_item[0]
 
     @cached_property
@@ -189,8 +216,9 @@ class Item:
         if self.weights is None or self.weights.pairs is None:
             return []
         one, other, share = self.weights.pairs
+        ways = ((one, other), (other, one))
         found = []
-        for paired, of in ((one, other), (other, one)):
+        for paired, of in ways[:1] if self.weights.pairs_are_one_way else ways:
             for pair in np.flatnonzero(paired == fact):
                 claims = np.flatnonzero(self.fact_of_claim == of[pair])
                 found.append(Contribution(claims, self.support[claims] * share[pair]))

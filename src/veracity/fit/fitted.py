@@ -60,22 +60,26 @@ class Fitted:
         *,
         columns: Mapping[str, str] | None = None,
         min_plausibility: float | None = None,
+        source_features: object | None = None,
         engine: Any = None,  # noqa: ANN401 - `Engine`, which is further down the flow
         progress: Any = None,  # noqa: ANN401 - `Progress`
     ) -> Result:
         """Judge claims with what was learned from others; nothing is learned.
 
-        Sources never met count as the mean of those that were.
+        Sources never met count as the mean of those that were, or as their features say.
 
         Parameters
         ----------
         claims, columns, min_plausibility, engine, progress
             As for `discover`; the kind is that of the claims that were learned from, and values
             are normalised as those were.
+        source_features
+            Features of further sources, in the columns of those that were learned from.
         """
         discovery = importlib.import_module("veracity.discovery")
+        fitted = discovery.knowing_more(self, source_features)
         result: Result = discovery.judge(
-            self, claims, columns, min_plausibility, engine=engine, progress=progress
+            fitted, claims, columns, min_plausibility, engine=engine, progress=progress
         )
         return result
 
@@ -85,6 +89,7 @@ class Fitted:
         *,
         columns: Mapping[str, str] | None = None,
         min_plausibility: float | None = None,
+        source_features: object | None = None,
         engine: Any = None,  # noqa: ANN401
         progress: Any = None,  # noqa: ANN401
     ) -> Result:
@@ -94,12 +99,13 @@ class Fitted:
 
         Parameters
         ----------
-        claims, columns, min_plausibility, engine, progress
+        claims, columns, min_plausibility, source_features, engine, progress
             As for `judge`.
         """
         discovery = importlib.import_module("veracity.discovery")
+        fitted = discovery.knowing_more(self, source_features)
         result: Result = discovery.update(
-            self, claims, columns, min_plausibility, engine=engine, progress=progress
+            fitted, claims, columns, min_plausibility, engine=engine, progress=progress
         )
         return result
 

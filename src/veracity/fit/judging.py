@@ -28,6 +28,8 @@ class Met(NamedTuple):
     """
 
     counts: FloatArray
+    claims: FloatArray
+    """How many each source makes, whatever they count; denials among them if facts are binary."""
     true_supports: FloatArray
     true: FloatArray
     unsure_supports: FloatArray
@@ -59,10 +61,10 @@ def judge_all(
     n_sources: int,
 ) -> Judged:
     """Answer for every block."""
-    look = _Estimating if kind == "numeric" else _Judging
-    answers, total = held.keep(look(algorithm, n_sources), state, Turn())
     if kind == "numeric":
+        answers, total = held.keep(_Estimating(algorithm, n_sources), state, Turn())
         return Judged(estimate=answers, distances=total)
+    answers, total = held.keep(_Judging(algorithm, n_sources, kind), state, Turn())
     return Judged(plausibility=answers, met=total)
 
 
@@ -70,11 +72,12 @@ def judge_all(
 class _Judging:
     algorithm: Algorithm[Any]
     n_sources: int
+    kind: str
 
     def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
         judged = self.algorithm.judge(block, state, turn.memory)
         plausibility = clamp_known(judged, block)
-        return (plausibility, _met(block, plausibility, self.n_sources)), turn.memory
+        return (plausibility, _met(block, plausibility, self.n_sources, self.kind)), turn.memory
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class _Estimating:
         return (estimate, found), turn.memory
 
 
-def _met(block: Block, plausibility: FloatArray, n_sources: int) -> Met:
+def _met(block: Block, plausibility: FloatArray, n_sources: int, kind: str) -> Met:
     tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
     counts = kernels.count_votes(block, plausibility, n_sources)
     sums: list[FloatArray] = []
@@ -99,4 +102,12 @@ def _met(block: Block, plausibility: FloatArray, n_sources: int) -> Met:
         sums += [of_source[:, 0], of_source[:, 2]]
     everywhere = np.zeros(block.n_items, dtype=np.int32)
     swing = kernels.sum_by_source(block, unsure * logit(plausibility), everywhere, n_sources, 1)
-    return Met(counts, *sums, swing[:, 0])  # type: ignore[call-arg]
+    return Met(counts, _claims(block, counts, kind), *sums, swing[:, 0])  # type: ignore[call-arg]
+
+
+def _claims(block: Block, counts: FloatArray, kind: str) -> FloatArray:
+    """How many claims each source makes; `count_votes` tells, where each counts in full."""
+    if not block.has_shares:
+        return counts[:, 3 if kind == "binary" else 1]
+    sources = block.source_of_voice if kind == "binary" else block.source_of_support
+    return np.bincount(sources, minlength=len(counts)).astype(np.float64)

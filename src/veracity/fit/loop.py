@@ -97,6 +97,7 @@ def learn(
 
 def prior_rates(algorithm: Algorithm[Any], survey: Survey) -> PriorRates:
     """What an algorithm knows of the sources beforehand, with how they met known truths."""
+    algorithm.prior.check(survey.kind)
     sources = as_text(survey.names.sources).to_list()
     return algorithm.prior.rates(sources, survey.counted.known_of_source)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import Algorithm
-from veracity.algorithms.rules import is_best_of_item
+from veracity.algorithms.rules import is_best_of_item, ratio
 from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
 from veracity.claims.encode import Encoded
 from veracity.engines import Local
@@ -163,6 +163,7 @@ def _accuracy(sample: Sample, answer: Sequence[FloatArray], n_sources: int) -> F
     right, n = np.zeros(n_sources), np.zeros(n_sources)
     for block, plausibility in zip(sample.blocks, answer, strict=True):
         is_right = np.repeat(is_best_of_item(plausibility, block), block.n_supports_of_fact)
-        right += np.bincount(block.source_of_support, is_right, n_sources)
-        n += np.bincount(block.source_of_support, minlength=n_sources)
-    return np.asarray(right / np.maximum(n, 1.0))
+        share = block.share_of_support if block.has_shares else np.ones(len(is_right))
+        right += np.bincount(block.source_of_support, is_right * share, n_sources)
+        n += np.bincount(block.source_of_support, share, n_sources)
+    return ratio(right, n)

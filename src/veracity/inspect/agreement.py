@@ -196,9 +196,11 @@ class _Sums(NamedTuple):
 
 def _said(block: Block, kind: Kind) -> tuple[FloatArray, Any, Any]:
     """How often each value of each item is claimed: the number, the item, and the label."""
-    supports = block.n_supports_of_fact.astype(np.float64)
     if kind == "categorical":
-        return supports, block.item_of_fact, block.label_of_fact
+        block, _ = block.said_most()
+        return block.n_supports_of_fact.astype(np.float64), block.item_of_fact, block.label_of_fact
+    affirming = block.item_of_voice[block.affirms_most]
+    supports = np.bincount(affirming, minlength=block.n_items).astype(np.float64)
     denied = block.n_voices_of_item - supports
     item = np.arange(block.n_items)
     label = np.repeat([1, 0], block.n_items)

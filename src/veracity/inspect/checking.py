@@ -16,7 +16,7 @@ from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, Prepared, answer, chosen_algorithm, prepare
 from veracity.doubts import AgainstVote, Effort, find_doubts
-from veracity.engines import Local
+from veracity.engines import Engine, Local
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
 from veracity.inspect.agreement import alpha_of
@@ -52,6 +52,8 @@ class Health:
         How many there are.
     alpha
         Krippendorff's alpha: how far sources agree beyond chance. See `agreement`.
+    notes
+        What is to be known of the check: that it looked at some items only.
     """
 
     warnings: tuple[DataWarning, ...]
@@ -62,6 +64,7 @@ class Health:
     items: int
     frame_kind: FrameKind = "polars"
     alpha: float | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def is_healthy(self) -> bool:
@@ -98,6 +101,7 @@ class Health:
             lines += [""] * bool(n) + [str(self.against_vote)]
         if len(self.questions):
             lines.append(f"to look up first: {self._asked()}")
+        lines += [f"note: {note}" for note in self.notes]
         return printable("\n".join(lines), lines=True)
 
     def _repr_html_(self) -> str:
@@ -125,13 +129,17 @@ def check(
     normalise: Normalise = False,
     known: object | None = None,
     algorithm: Algorithm[Any] | str | None = None,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Health:
     """Tell whether claims can fix the reliabilities of their sources, and what stands against it.
 
+    Where there is no room for all claims that are on disk or on Spark, it looks at items drawn at
+    random.
+
     Parameters
     ----------
-    claims, columns, kind, normalise, known
+    claims, columns, kind, normalise, known, engine
         As for `discover`; or what `discover` returned, whose claims need not be read again.
     result
         What `discover` found in these claims; without it, it is discovered now.
@@ -154,25 +162,27 @@ def check(
         result = claims
     else:
         prepared = prepare(
-            claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell
-        )
+            claims, columns=columns, kind=kind, known=known, normalise=normalise, tell=tell,
+            engine=engine,
+        )  # fmt: skip
         if result is None:
             result = _answered(prepared, algorithm, tell)
-        _require_same(prepared.encoded, result)
+        else:
+            _require_same(prepared.encoded, result)
     if result.encoded is None:
         raise ParameterError("check: this run was saved without its claims; discover again")
     tell("checking", 0, 1)
     frame_kind = result.frame_kind if prepared is None else prepared.table.frame_kind
-    encoded = result.encoded if prepared is None else prepared.encoded
-    if encoded.is_elsewhere:
-        result = result.here()
-        assert result.encoded is not None
-        encoded = result.encoded
-    return _checked(result, encoded, frame_kind)
+    whole = result.encoded if prepared is None else prepared.encoded
+    near, notes = result.within_reach()
+    assert near.encoded is not None
+    encoded = whole if near is result else near.encoded
+    health = _checked(near, encoded, frame_kind)
+    return replace(health, claims=whole.n_claims, items=whole.n_items, notes=notes)
 
 
 def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
-    """All that is to be said of an answer and its claims."""
+    """All that is to be said of an answer and its claims, which are within reach."""
     same = Result(result.tables, result.run, fitted=result.fitted, encoded=encoded)
     answers = [] if encoded.kind == "numeric" else result.plausibility_by_block
     with Local().hold(encoded.blocks) as held:
@@ -192,7 +202,8 @@ def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
 
 
 def _answered(prepared: Prepared, algorithm: Algorithm[Any] | str | None, tell: Progress) -> Result:
-    chosen = chosen_algorithm(algorithm or USUAL_ALGORITHM[prepared.table.kind])
+    usual = USUAL_ALGORITHM[prepared.table.kind]
+    chosen = chosen_algorithm(algorithm or usual, engine=prepared.engine)
     return answer(prepared, chosen, tell=tell)
 
 

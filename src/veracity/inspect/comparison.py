@@ -135,6 +135,10 @@ def compare(
     notes: list[str] = []
     if truth is not None:
         truths, notes = read_truths_beside(prepared.table, truth)
+    if algorithms is None and prepared.encoded.has_shares:
+        others = [name for name, one in chosen.items() if not one.by_sweeps().takes_shares]
+        chosen = {name: one for name, one in chosen.items() if name not in others}
+        notes.append(f"left out, since they count every claim in full: {', '.join(others)}")
     results: dict[str, Result] = {}
     rows: list[dict[str, Any]] = []
     for number, (name, algorithm) in enumerate(chosen.items()):

@@ -23,6 +23,7 @@ from veracity.claims.schema import Kind
 from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.discovery import prepare
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
+from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
@@ -160,13 +161,16 @@ def profile(
     kind: Kind | None = None,
     normalise: Normalise = False,
     most_paired: int | None = None,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Profile:
     """Tell the characteristics of a data set.
 
+    Where there is no room for all claims that are on disk or on Spark, of items drawn at random.
+
     Parameters
     ----------
-    claims, columns, kind, normalise
+    claims, columns, kind, normalise, engine
         As for `discover`; or what `discover` returned, whose claims need not be read again.
     truth
         Known truths, in any form claims can have; with them, accuracies are told, too.
@@ -185,7 +189,8 @@ def profile(
     (0.5, 0.5)
     """
     tell = progress or say_nothing
-    given = _given(claims, truth, columns, kind, normalise, tell)
+    how = {"columns": columns, "kind": kind, "normalise": normalise, "engine": engine}
+    given = _given(claims, truth, tell, **how)
     tell("profiling", 0, 1)
     encoded, has_truth, frame_kind = given.encoded, truth is not None, given.frame_kind
     named = [as_named_values(block, encoded.kind) for block in encoded.blocks]
@@ -225,10 +230,8 @@ class _Given(NamedTuple):
 def _given(
     claims: object,
     truth: object | None,
-    columns: Mapping[str, str] | None,
-    kind: Kind | None,
-    normalise: Normalise,
     tell: Progress,
+    **how: Any,  # noqa: ANN401 - as `prepare` takes it
 ) -> _Given:
     """The claims of a result are encoded already; all others are read."""
     notes: list[str] = []
@@ -236,23 +239,23 @@ def _given(
         encoded, frame_kind = claims.encoded, claims.frame_kind
         if encoded is None:
             raise ParameterError("profile: this run was saved without its claims; discover again")
-        encoded = encoded.here()[0]
         if truth is not None:
             facts, normalisation = claims.tables.facts, claims.run.normalisation
-            how = HowToRead(likely=claims.run.input.columns, kind=claims.kind)
-            truths, notes = read_truth(truth, how, normalisation=normalisation, like=facts)
+            as_claims = HowToRead(likely=claims.run.input.columns, kind=claims.kind)
+            truths, notes = read_truth(truth, as_claims, normalisation=normalisation, like=facts)
     else:
-        prepared = prepare(claims, columns=columns, kind=kind, normalise=normalise, tell=tell)
-        encoded, frame_kind = prepared.encoded.here()[0], prepared.table.frame_kind
+        prepared = prepare(claims, tell=tell, **how)
+        encoded, frame_kind = prepared.encoded, prepared.table.frame_kind
         if truth is not None:
             truths, notes = read_truths_beside(prepared.table, truth)
         notes = [*prepared.notes, *notes]
-    if truth is None:
-        return _Given(encoded, frame_kind, notes)
-    known, more_notes = with_known(encoded, truths)
-    if not any(block.is_known.any() for block in known.blocks):
-        more_notes.append("no known truth is about these items; are the names the same?")
-    return _Given(known, frame_kind, [*notes, *more_notes])
+    if truth is not None:
+        encoded, more_notes = with_known(encoded, truths)
+        notes += more_notes
+        if not encoded.n_known:
+            notes.append("no known truth is about these items; are the names the same?")
+    encoded, _, told = encoded.within_reach()
+    return _Given(encoded, frame_kind, [*notes, *told])
 
 
 # --- on arrays -----------------------------------------------------------------------------------

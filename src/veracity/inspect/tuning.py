@@ -228,6 +228,7 @@ def _hiding(prepared: Prepared, folds: int, rng: np.random.Generator) -> Iterato
     encoded = prepared.encoded.here()[0]
     sources = encoded.names.sources
     rows = pl.concat([claims_of_part(part, sources, kind) for part in encoded.parts])
+    rows = rows.rename({"share": "weight"}, strict=False).drop("affirmed", strict=False)
     for is_in in _folds(len(rows), folds, rng):
         table = ClaimsTable(rows.filter(~is_in), kind, prepared.table.origin)
         yield _Fold(prepare(table), rows.filter(is_in), is_hidden=True)

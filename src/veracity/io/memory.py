@@ -5,14 +5,30 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
+import sys
 from pathlib import Path
 
 from veracity.errors import ParameterError, TooLarge
 
-__all__ = ["BYTES_PER_CLAIM", "as_bytes", "fits", "free_memory", "require_room"]
+__all__ = [
+    "BYTES_PER_CLAIM",
+    "BYTES_PER_CLAIM_HERE",
+    "SHARE_HERE",
+    "as_bytes",
+    "claims_within_reach",
+    "fits",
+    "free_memory",
+    "require_room",
+]
 
 BYTES_PER_CLAIM = 100
 """What a run in memory needs for each claim, from reading to tables: see docs/performance.md."""
+
+BYTES_PER_CLAIM_HERE = 200
+"""What a claim takes that is brought here from elsewhere, with its share of names and tables."""
+
+SHARE_HERE = 0.5
+"""What share of the memory that is free may be used for what is brought here."""
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -58,6 +74,12 @@ def fits(n_claims: int, memory: int | None = None) -> bool:
     """Whether so many claims can be worked on in memory: in what is free, unless told otherwise."""
     memory = free_memory() if memory is None else memory
     return memory is None or BYTES_PER_CLAIM * n_claims <= memory
+
+
+def claims_within_reach() -> int:
+    """How many claims that are elsewhere can be looked at on this machine at once."""
+    free = free_memory()
+    return sys.maxsize if free is None else int(SHARE_HERE * free / BYTES_PER_CLAIM_HERE)
 
 
 def free_memory() -> int | None:

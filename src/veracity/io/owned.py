@@ -45,8 +45,13 @@ def make_owned(place: Path, prefix: str) -> tuple[Path, IO[bytes]]:
 
 def remove_owned(folder: Path, lock: IO[bytes]) -> None:
     """Remove a folder of one's own; the lock goes last, so that nobody else removes it, too."""
-    shutil.rmtree(folder, ignore_errors=True)
-    lock.close()
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except BaseException:  # Ctrl-C in the middle of it: it is still to be removed
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        lock.close()
 
 
 def remove_leftovers(

@@ -10,6 +10,7 @@ import numpy as np
 from veracity.kernels.climbing import climb
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import find_voices, lay_out, number_names, part_claims
+from veracity.kernels.linking import count_shared, find_links
 from veracity.kernels.sampling import gibbs
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ __all__ = [
     "count_named",
     "count_once",
     "count_pairs",
+    "count_shared",
     "count_votes",
+    "find_links",
     "find_voices",
     "gibbs",
     "lay_out",
@@ -45,7 +48,7 @@ def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatA
     for item in range(len(block.first_fact_of_item) - 1):
         base = 0.0
         for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
-            base += base_of_source[block.source_of_voice[voice]]
+            base += base_of_source[block.source_of_voice[voice]] * _at(block.share_of_voice, voice)
         for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
             score[fact] = base + _support(block, fact, weight_of_source)
     return score
@@ -58,9 +61,15 @@ def sum_claims(block: Block, weight_of_support: FloatArray) -> FloatArray:
     for fact in range(len(score)):
         total = 0.0
         for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
-            total += weight_of_support[i]
+            total += weight_of_support[i] * _at(block.share_of_support, i)
         score[fact] = total
     return score
+
+
+@kernel
+def _at(share: FloatArray, place: int) -> float:
+    """How much a support or a voice counts."""
+    return float(share[place]) if len(share) else 1.0
 
 
 @kernel
@@ -111,7 +120,8 @@ def sum_by_source(
             for i in range(
                 block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
             ):
-                sums[block.source_of_support[i], column] += number
+                share = _at(block.share_of_support, i)
+                sums[block.source_of_support[i], column] += number * share
     return sums
 
 
@@ -148,13 +158,13 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
             for i in range(
                 block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
             ):
-                source = block.source_of_support[i]
-                counts[source, 0] += plausibility
-                counts[source, 1] += 1.0
+                source, share = block.source_of_support[i], _at(block.share_of_support, i)
+                counts[source, 0] += plausibility * share
+                counts[source, 1] += share
         for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
-            source = block.source_of_voice[voice]
-            counts[source, 2] += true
-            counts[source, 3] += last - first
+            source, share = block.source_of_voice[voice], _at(block.share_of_voice, voice)
+            counts[source, 2] += true * share
+            counts[source, 3] += (last - first) * share
     return counts
 
 
@@ -197,8 +207,9 @@ def sum_confusions(
                 block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
             ):
                 source = block.source_of_support[i]
+                weight = weight_of_support[i] * _at(block.share_of_support, i)
                 for true in range(n_labels):
-                    score[item, true] += weight_of_support[i] * log_confusion[source, true, said]
+                    score[item, true] += weight * log_confusion[source, true, said]
     return score
 
 
@@ -308,14 +319,14 @@ def _add_pairs(
 def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
     """See the reference."""
     weight = np.ones(len(block.source_of_support))
-    slots = np.empty(len(copied), dtype=np.int64)
+    slots, shares = np.empty(len(copied), dtype=np.int64), np.empty(len(copied))
     for fact in range(len(block.first_support_of_fact) - 1):
         first, last = block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
         n = 0
         for i in range(first, last):
             slot = slot_of_source[block.source_of_support[i]]
             if slot >= 0:
-                slots[n] = slot
+                slots[n], shares[n] = slot, _at(block.share_of_support, i)
                 n += 1
         if n < 2:
             continue
@@ -325,7 +336,7 @@ def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> Fl
                 among = 1.0
                 for j in range(n):
                     if slots[j] != own:
-                        among += copied[own, slots[j]]
+                        among += copied[own, slots[j]] * shares[j]
                 weight[i] = 1.0 / among
     return weight
 
@@ -358,9 +369,9 @@ def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatAr
             for i in range(
                 block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
             ):
-                source = block.source_of_support[i]
+                source, share = block.source_of_support[i], _at(block.share_of_support, i)
                 for true in range(n_labels):
-                    counts[source, true, said] += label[item, true]
+                    counts[source, true, said] += label[item, true] * share
     return counts
 
 
@@ -368,5 +379,5 @@ def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatAr
 def _support(block: Block, fact: int, weight_of_source: FloatArray) -> float:
     total = 0.0
     for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
-        total += weight_of_source[block.source_of_support[i]]
+        total += weight_of_source[block.source_of_support[i]] * _at(block.share_of_support, i)
     return total

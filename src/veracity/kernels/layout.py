@@ -93,20 +93,21 @@ def part_claims(
     item: Numbers, spelling: Numbers, source: Numbers, items_per_part: int
 ) -> tuple[IntArray, IntArray, IntArray]:
     """See the reference."""
-    n_claims = len(item.number)
-    part_of_number = item.place // np.int32(items_per_part)
-    first_of_part = np.zeros((len(item.place) - 1) // items_per_part + 2, np.int64)
-    for number in item.number:
-        first_of_part[part_of_number[number] + 1] += 1
+    n_claims, n_parts = len(item.number), (len(item.place) - 1) // items_per_part + 1
+    place_of_item = np.empty(n_claims, np.int32)
+    first_of_part = np.zeros(n_parts + 1, np.int64)
+    for claim in range(n_claims):  # looked up at random, so only once
+        place_of_item[claim] = item.place[item.number[claim]]
+        first_of_part[place_of_item[claim] // items_per_part + 1] += 1
     _add_up(first_of_part)
     at = first_of_part.copy()
     item_of_claim = np.empty(n_claims, np.int32)
     key = np.empty(n_claims, np.uint64)
     for claim in range(n_claims):
-        number = item.number[claim]
-        place = at[part_of_number[number]]
-        at[part_of_number[number]] = place + 1
-        item_of_claim[place] = item.place[number]
+        part = place_of_item[claim] // items_per_part
+        place = at[part]
+        at[part] = place + 1
+        item_of_claim[place] = place_of_item[claim]
         spelt, said = spelling.number[claim], source.number[claim]
         key[place] = (np.uint64(spelling.place[spelt]) << HALF) | np.uint64(source.place[said])
     return first_of_part, item_of_claim, key

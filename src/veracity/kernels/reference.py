@@ -2,7 +2,8 @@
 
 A `block` holds items with their facts, the supports of each fact (positive claims) and the voices
 of each item (every source that says anything about it). Negative claims are implied: a voice of
-the item that does not support the fact opposes it.
+the item that does not support the fact opposes it. Each counts in full, or by its share where the
+block has shares: what a source says is then an expectation over what it may say.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ __all__ = [
     "count_named",
     "count_once",
     "count_pairs",
+    "count_shared",
     "count_votes",
+    "find_links",
     "find_voices",
     "gibbs",
     "lay_out",
@@ -43,15 +46,22 @@ LOW = np.uint64(0xFFFFFFFF)
 
 def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:
     """Score each fact: the bases of all voices of its item plus the weights of its supporters."""
-    base_of_item = _sum_by(base_of_source[block.source_of_voice], block.first_voice_of_item)
-    own = _sum_by(weight_of_source[block.source_of_support], block.first_support_of_fact)
+    base = _counted(base_of_source[block.source_of_voice], block.share_of_voice)
+    base_of_item = _sum_by(base, block.first_voice_of_item)
+    own = sum_claims(block, weight_of_source[block.source_of_support])
     base_of_fact = np.repeat(base_of_item, np.diff(block.first_fact_of_item))
     return np.asarray(base_of_fact + own, dtype=np.float64)
 
 
 def sum_claims(block: Block, weight_of_support: FloatArray) -> FloatArray:
     """Score each fact: the sum of what its supports weigh."""
-    return _sum_by(weight_of_support, block.first_support_of_fact)
+    weight = _counted(weight_of_support, block.share_of_support)
+    return _sum_by(weight, block.first_support_of_fact)
+
+
+def _counted(number: FloatArray, share: FloatArray) -> FloatArray:
+    """Numbers of supports or voices, as far as these count."""
+    return number * share if len(share) else number
 
 
 def weigh_claims(
@@ -93,7 +103,7 @@ def sum_by_source(
     n_supports = np.diff(block.first_support_of_fact)
     column = np.repeat(column_of_item[block.item_of_fact], n_supports)
     cell = block.source_of_support.astype(np.int64) * n_columns + column
-    number = np.repeat(number_of_fact, n_supports)
+    number = _counted(np.repeat(number_of_fact, n_supports), block.share_of_support)
     sums = np.bincount(cell, number, n_sources * n_columns).astype(np.float64)
     return np.asarray(sums.reshape(n_sources, n_columns))
 
@@ -120,18 +130,19 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
     Columns: supports of true facts, supports, true facts spoken on, facts spoken on; a fact is
     true as far as it is plausible.
     """
-    n_supports_of_fact = np.diff(block.first_support_of_fact)
-    plausibility_of_support = np.repeat(plausibility_of_fact, n_supports_of_fact)
+    plausibility_of_support = np.repeat(plausibility_of_fact, np.diff(block.first_support_of_fact))
     n_voices_of_item = np.diff(block.first_voice_of_item)
     true_of_voice = np.repeat(
         _sum_by(plausibility_of_fact, block.first_fact_of_item), n_voices_of_item
     )
     facts_of_voice = np.repeat(np.diff(block.first_fact_of_item), n_voices_of_item)
+    support, voice = block.share_of_support, block.share_of_voice
     columns = [
-        np.bincount(block.source_of_support, plausibility_of_support, n_sources),
-        np.bincount(block.source_of_support, minlength=n_sources),
-        np.bincount(block.source_of_voice, true_of_voice, n_sources),
-        np.bincount(block.source_of_voice, facts_of_voice, n_sources),
+        np.bincount(block.source_of_support, _counted(number, support), n_sources)
+        for number in (plausibility_of_support, np.ones(len(plausibility_of_support)))
+    ] + [
+        np.bincount(block.source_of_voice, _counted(number, voice), n_sources)
+        for number in (true_of_voice, facts_of_voice)
     ]
     return np.stack(columns, axis=1).astype(np.float64)
 
@@ -144,7 +155,8 @@ def sum_confusions(
     Every support counts as far as it weighs.
     """
     said = np.repeat(block.label_of_fact, np.diff(block.first_support_of_fact))
-    words = weight_of_support[:, None] * log_confusion[block.source_of_support, :, said]
+    weight = _counted(weight_of_support, block.share_of_support)
+    words = weight[:, None] * log_confusion[block.source_of_support, :, said]
     return _sum_by(words, block.first_support_of_fact[block.first_fact_of_item])
 
 
@@ -233,18 +245,72 @@ def _both_ways(one: IntArray, other: IntArray, weight: FloatArray, n: int) -> Fl
     return np.asarray(sums + sums.T)
 
 
+def count_shared(block: Block, slot_of_source: IntArray, most_supporters: int) -> IntArray:
+    """Count, for each pair of slots, the facts both support, of those that few with slots support.
+
+    The lower slot of a pair is the row, the higher one the column.
+    """
+    n_slots = int(slot_of_source.max()) + 1
+    slot_of_support = slot_of_source[block.source_of_support]
+    supports = np.flatnonzero(slot_of_support >= 0)
+    fact, slot = block.fact_of_support[supports], slot_of_support[supports]
+    is_few = np.bincount(fact, minlength=block.n_facts)[fact] <= most_supporters
+    one, other = _pairs_within(fact[is_few])
+    low, high = _low_and_high(slot[is_few], one, other)
+    return np.bincount(low * n_slots + high, minlength=n_slots**2).reshape(n_slots, n_slots)
+
+
+def find_links(
+    block: Block, slot_of_source: IntArray, pair_of_slots: IntArray, n_pairs: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Find, for some pairs of slots, the supports in which both name the same value.
+
+    ``pair_of_slots`` is the number of a pair, both ways, and -1 where two are none. Returns where
+    the links of each pair begin, the supports of the lower slot and of the higher one, by fact, and
+    how many values of the same items both name: where they name several, as many as the one that
+    names fewer.
+    """
+    slot_of_support = slot_of_source[block.source_of_support]
+    supports = np.flatnonzero(slot_of_support >= 0)
+    slot, fact = slot_of_support[supports], block.fact_of_support[supports]
+    one, other = _pairs_within(fact)
+    pair = pair_of_slots[slot[one], slot[other]]
+    links = np.flatnonzero(pair >= 0)
+    links = links[np.lexsort((fact[one[links]], pair[links]))]
+    is_later = slot[one[links]] > slot[other[links]]
+    one, other = supports[one[links]], supports[other[links]]
+    first_link = np.searchsorted(pair[links], np.arange(n_pairs + 1))
+    item, slot, voice = _pairs_of(block.item_of_fact[fact], slot)
+    n_named = np.bincount(voice)
+    voices, others = _pairs_within(item)
+    pair = pair_of_slots[slot[voices], slot[others]]
+    both = np.minimum(n_named[voices], n_named[others])[pair >= 0]
+    return (
+        first_link,
+        np.where(is_later, other, one).astype(np.int32),
+        np.where(is_later, one, other).astype(np.int32),
+        np.bincount(pair[pair >= 0], both, n_pairs).astype(np.int64),
+    )
+
+
+def _low_and_high(slot: IntArray, one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
+    return np.minimum(slot[one], slot[other]), np.maximum(slot[one], slot[other])
+
+
 def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
     """Weight of each support: one over how many, itself included, say it as copies of each other.
 
-    1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters).
+    1 / (1 + the sum of ``copied[own slot, other slot]`` over the fact's other supporters, each as
+    far as it counts).
     """
     slot, n = slot_of_source[block.source_of_support], len(block.source_of_support)
     place = np.flatnonzero(slot >= 0)
     fact = np.repeat(np.arange(len(block.first_support_of_fact) - 1),
                      np.diff(block.first_support_of_fact))  # fmt: skip
     one, other = (place[of_pair] for of_pair in _pairs_within(fact[place]))
-    others = np.bincount(one, copied[slot[one], slot[other]], n)
-    others += np.bincount(other, copied[slot[other], slot[one]], n)
+    share = _counted(np.ones(n), block.share_of_support)
+    others = np.bincount(one, copied[slot[one], slot[other]] * share[other], n)
+    others += np.bincount(other, copied[slot[other], slot[one]] * share[one], n)
     return np.asarray(1.0 / (1.0 + others))
 
 
@@ -268,7 +334,8 @@ def count_confusions(block: Block, label: FloatArray, n_sources: int) -> FloatAr
         (block.source_of_support[:, None], np.arange(n_labels), said[:, None]),
         (n_sources, n_labels, n_labels),
     )
-    counts = np.bincount(cells.ravel(), label[item].ravel(), n_sources * n_labels**2)
+    true = _counted(label[item].T, block.share_of_support).T
+    counts = np.bincount(cells.ravel(), true.ravel(), n_sources * n_labels**2)
     return np.asarray(counts.reshape(n_sources, n_labels, n_labels), dtype=np.float64)
 
 

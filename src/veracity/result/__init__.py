@@ -18,7 +18,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.claims.block import BoolArray, FloatArray
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encode import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
 from veracity.errors import NoClaims, ParameterError
 from veracity.explain import Why, explain
@@ -169,7 +169,8 @@ class Result:
         """One row per item, the hardest first: label these again.
 
         The `entropy` of what is plausible, in bits, and the share of pairs of claims on the item
-        that say the same (`agreement`).
+        that say the same (`agreement`). Where the algorithm learns how hard items are, there is a
+        column `difficulty`, too.
         """
         return hand_back(difficulty_of(self), self.frame_kind)
 
@@ -194,6 +195,16 @@ class Result:
         """One row per value that normalising changed: before and after; None if nobody asked."""
         changes = self.tables.changes
         return None if changes is None else hand_back(changes, self.frame_kind)
+
+    @property
+    def features(self) -> Any:  # noqa: ANN401
+        """One row per feature of sources, or level of one: what it is worth; None without features.
+
+        The `weight` is in log-odds of the rate, per standard deviation of a number, with the ends
+        of its 90 % interval; `words` say what that means.
+        """
+        features = self.tables.features
+        return None if features is None else hand_back(features, self.frame_kind)
 
     @property
     def trace(self) -> Any:  # noqa: ANN401
@@ -229,6 +240,27 @@ class Result:
         encoded, found = self.encoded.here(choose, answers)
         if not len(encoded.parts):
             raise NoClaims(nothing)
+        return self._about(encoded, found)
+
+    def within_reach(self) -> tuple[Result, tuple[str, ...]]:
+        """The same on this machine, and what is to be known of it.
+
+        Where there is no room for all that is on disk or on executors, it is about items drawn at
+        random, always the same ones; estimates of numbers that are on disk are all there is.
+        """
+        if self.encoded is None or isinstance(self.encoded.parts, PartsInMemory):
+            return self, ()
+        is_elsewhere = self.encoded.is_elsewhere
+        if self.kind == "numeric" and not is_elsewhere:
+            return self, ()
+        answers = vars(self.tables)["facts"].answers if is_elsewhere else self.plausibility_by_block
+        encoded, found, notes = self.encoded.within_reach(answers)
+        if not notes and not is_elsewhere:
+            return self, ()
+        return self._about(encoded, found), notes
+
+    def _about(self, encoded: Encoded, found: Sequence[Any]) -> Result:
+        """The same about items that were brought here, with the answers to them."""
         make = TablesOfPart(self.kind, self.run.min_plausibility)
         truths, facts = encoded.parts.tables(make, found, {"truths": 0, "facts": 0})
         tables = replace(self.tables, truths=truths, facts=facts)

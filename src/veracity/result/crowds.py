@@ -151,14 +151,22 @@ def difficulty_of(result: Result) -> pl.DataFrame:
             entropy=_entropy(part.block, p, here.kind),
             agreement=_agreement(part.block, here.kind),
             claims=part.block.n_voices_of_item,
+            **_learned_difficulty(here, part.block),
         ).with_columns(pl.col("agreement").fill_nan(None))
         for part, p in zip(encoded.parts, here.plausibility_by_block, strict=True)
     ]
-    keys = found[0].columns[:-3]
+    keys = keys_of(found[0])
     return pl.concat(found).sort(
         pl.col("entropy").round(SAME), "agreement", *keys,
         descending=[True, False, *(False for _ in keys)], nulls_last=True,
     )  # fmt: skip
+
+
+def _learned_difficulty(result: Result, block: Block) -> dict[str, FloatArray]:
+    """The column of difficulties that the algorithm itself learned, if it does."""
+    fitted = result.fitted
+    learned = None if fitted is None else fitted.algorithm.difficulty(block, fitted.state)
+    return {} if learned is None else {"difficulty": learned}
 
 
 def _entropy(block: Block, plausibility: FloatArray, kind: Kind) -> FloatArray:
@@ -183,6 +191,7 @@ def _x_log_x(x: FloatArray) -> FloatArray:
 
 def _agreement(block: Block, kind: Kind) -> FloatArray:
     """The share of the pairs of claims on an item that say the same; NaN where there is no pair."""
+    block = block.said_most()[0] if kind == "categorical" else block
     same = block.n_supports_of_fact.astype(np.float64)
     pairs = np.add.reduceat(same * (same - 1.0), block.first_fact_of_item[:-1])
     n_claims = block.n_supports_of_item.astype(np.float64)

@@ -46,14 +46,21 @@ class SavedOfPart:
 def claims_of_block(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
     """One row per claim: the row of its fact in the facts, and of its source in the sources.
 
-    Sorted by fact. Binary claims say whether the fact is called true.
+    Sorted by fact. Binary claims say whether the fact is called true. Where claims count by their
+    shares, these are told; of a binary claim also how much of it calls the fact true.
     """
     if kind != "binary":
         fact = _repeated(block.n_supports_of_fact, first_fact)
-        return pl.DataFrame({"fact": fact, "source": block.source_of_support.astype(np.uint32)})
+        claims = pl.DataFrame({"fact": fact, "source": block.source_of_support.astype(np.uint32)})
+        return claims.with_columns(share=block.share_of_support) if block.has_shares else claims
     fact = _repeated(block.n_voices_of_item, first_fact)
     source = block.source_of_voice.astype(np.uint32)
-    return pl.DataFrame({"fact": fact, "source": source, "claim": block.affirms})
+    claims = pl.DataFrame({"fact": fact, "source": source, "claim": block.affirms})
+    if not block.has_shares:
+        return claims
+    affirmed = np.zeros(len(claims))
+    affirmed[block.affirms] = block.share_of_support
+    return claims.with_columns(share=block.share_of_voice, affirmed=affirmed)
 
 
 def claims_of_part(part: Part, sources: pl.Series, kind: Kind) -> pl.DataFrame:
@@ -134,10 +141,21 @@ def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -
         first_voice = np.searchsorted(voice[0], np.arange(len(first_fact)))
         source_of_voice = voice[1].astype(np.int32)
     nothing = np.zeros(0, dtype=np.int32)
-    return Block(
+    block = Block(
         first_fact, first_support, source_of_support, first_voice, source_of_voice,
         nothing, nothing, nothing,
     )  # fmt: skip
+    if "share" not in claims.columns:
+        return block
+    share = claims["share"].to_numpy(writable=True)
+    if kind == "binary":
+        affirmed = claims["affirmed"].to_numpy()[is_support]
+        return block._replace(share_of_support=affirmed, share_of_voice=share)
+    if source_of_voice is source_of_support:
+        return block._replace(share_of_support=share, share_of_voice=share)
+    spoken = item_of_fact[fact] * (int(source.max()) + 1) + source
+    of_voice = np.bincount(np.unique(spoken, return_inverse=True)[1], share)
+    return block._replace(share_of_support=share, share_of_voice=np.minimum(of_voice, 1.0))
 
 
 def _places(attributes: pl.Series, names: pl.Series) -> IntArray:

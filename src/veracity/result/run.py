@@ -181,6 +181,8 @@ def describe_parameters(algorithm: Algorithm[Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any parameter
     """Dataclasses and mappings as dictionaries with text for keys; nothing is copied."""
+    if hasattr(value, "described"):  # it holds tables, which are kept otherwise
+        return value.described()
     if is_dataclass(value) and not isinstance(value, type):
         return {own.name: _plain(getattr(value, own.name)) for own in fields(value)}
     if isinstance(value, Mapping):

@@ -155,7 +155,7 @@ class _Folder:
                 raise ValueError(f"{name} is not there")
         read = self._on_disk if self._is_large() else self._in_memory
         tables, encoded, names = read()
-        return Saved(self.run, tables, encoded, self._fitted(names))
+        return Saved(self.run, tables, encoded, self._fitted(names, tables.source_features))
 
     def file(self, name: str) -> Path:
         """A file of the run."""
@@ -197,7 +197,8 @@ class _Folder:
         truths, facts = (self._scanned(name) for name in ("truths", "facts"))
         for table in (truths, facts):
             check_schema(table.name, table.schema, run.kind)
-        tables = Tables(truths, facts, *map(self._table, ("sources", "copies", "changes")))
+        others = {field.name: self._table(field.name) for field in fields(Tables)[2:]}
+        tables = Tables(truths, facts, **others)
         names = self._names(tables.sources, facts.schema)
         if names is None:
             raise ValueError("labels.parquet or attributes.parquet is not there")
@@ -281,7 +282,7 @@ class _Folder:
         check_names(names, facts)
         return names
 
-    def _fitted(self, names: Names | None) -> Fitted | None:
+    def _fitted(self, names: Names | None, features: pl.DataFrame | None) -> Fitted | None:
         """What was learned; None where it was not kept, or cannot be made again from a file."""
         file, run = self.path / FITTED_FILE, self.run
         if names is None or not file.exists():
@@ -291,6 +292,11 @@ class _Folder:
         algorithm = restored(run.algorithm, run.parameters)
         if algorithm is None:
             return None
+        if algorithm.source_features is not None:
+            if features is None:
+                raise ValueError("source_features.parquet is not there")
+            known = algorithm.source_features.with_table(features)
+            algorithm = replace(algorithm, source_features=known)
         fitted = Fitted.from_arrays(algorithm, names, run.kind, self._arrays(), run.normalisation)
         return replace(fitted, columns=run.input.columns)
 

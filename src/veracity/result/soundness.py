@@ -13,6 +13,7 @@ import polars as pl
 
 from veracity.claims.block import UNKNOWN, Names
 from veracity.claims.schema import Kind, keys_of
+from veracity.result.features import FEATURE_NUMBERS, FEATURE_TEXTS
 from veracity.result.tables import Tables
 
 __all__ = [
@@ -101,6 +102,9 @@ def check_tables(tables: Tables, kind: Kind) -> None:
     if tables.changes is not None:
         wanted = {"before": pl.String, "after": pl.String, "claims": None}
         _check_types("changes", tables.changes.schema, wanted)
+    if tables.features is not None:
+        _check_types("features", tables.features.schema, dict.fromkeys(FEATURE_TEXTS, pl.String))
+        _check_columns("features", tables.features, dict.fromkeys(FEATURE_NUMBERS, _is_number))
 
 
 def check_schema(name: str, schema: Mapping[str, pl.DataType], kind: Kind) -> None:
@@ -207,6 +211,11 @@ def check_claims(
         is_told = "claim" in claims.columns and _is_truth(claims["claim"])
         _require(is_told, "claims.parquet does not tell which claims affirm")
         supports = fact[claims["claim"].to_numpy()]
+    for column in ("share", "affirmed"):
+        is_sound = column not in claims.columns or _is_share(claims[column])
+        _require(is_sound, f"claims.parquet: what stands in '{column}' cannot be")
+    if kind == "binary" and "share" in claims.columns:
+        _require("affirmed" in claims.columns, "claims.parquet lacks 'affirmed'")
     counted = np.bincount(supports, minlength=len(facts))
     _require(
         np.array_equal(counted, facts["supporters"].to_numpy()),

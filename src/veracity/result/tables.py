@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +11,14 @@ import polars as pl
 from veracity.algorithms.base import Algorithm, Copies, Rates
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.rules import ratio
 from veracity.claims.block import SAME, Block, FloatArray, Names
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.schema import Kind
 from veracity.fit.judging import Judged, Met
 from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels
+from veracity.result.features import features_table
 from veracity.result.intervals import ranges_of
 
 __all__ = [
@@ -55,7 +57,8 @@ class _Table:
 class Tables:
     """The tables of a result, as polars frames.
 
-    There are copies if the algorithm looks for them, and changes if values were normalised.
+    There are copies if the algorithm looks for them, and changes if values were normalised; what
+    features are worth, and those of the sources, if there were any.
     """
 
     truths: _Table = _Table()
@@ -63,6 +66,8 @@ class Tables:
     sources: _Table = _Table()
     copies: pl.DataFrame | None = None
     changes: pl.DataFrame | None = None
+    features: pl.DataFrame | None = None
+    source_features: pl.DataFrame | None = None
 
 
 class Short(NamedTuple):
@@ -119,7 +124,12 @@ def tabulate(
     sources = _with_intervals(sources, judged.met, encoded.kind, (rates, prior))
     copies = algorithm.copies(state)
     told_copies = None if copies is None else _copies_table(encoded.names, copies)
-    return Tables(truths, facts, sources, told_copies, changes)
+    tables = Tables(truths, facts, sources, told_copies, changes)
+    known = algorithm.source_features
+    if known is None:
+        return tables
+    worth = features_table(known, algorithm.worth(state))
+    return replace(tables, features=worth, source_features=known.table)
 
 
 @dataclass(frozen=True)
@@ -230,14 +240,14 @@ def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
         right, made = 2.0 * supports_of_true + facts - supports - true, facts
     else:
         right, made = supports_of_true, supports
-    accuracy = np.where(made > 0, np.clip(right / np.maximum(made, 1.0), 0.0, 1.0), np.nan)
+    accuracy = np.where(made > 0, np.clip(ratio(right, made), 0.0, 1.0), np.nan)
     return pl.DataFrame(
         {
             "source": encoded.names.sources,
             "tpr": rates.tpr,
             "fpr": rates.fpr,
             "accuracy": accuracy,
-            "claims": made.astype(np.int64),
+            "claims": met.claims.astype(np.int64),
             "items": encoded.items_of_source,
         }
     ).with_columns(pl.col("tpr", "fpr", "accuracy").fill_nan(None))
@@ -282,10 +292,13 @@ class Rightness(NamedTuple):
 
     right: FloatArray
     claims: FloatArray
+    """As far as they count."""
+    made: FloatArray
+    """How many there are, whatever they count."""
 
     def __add__(self, other: Rightness) -> Rightness:  # type: ignore[override]
         """The counts of both."""
-        return Rightness(self.right + other.right, self.claims + other.claims)
+        return Rightness(*(one + two for one, two in zip(self, other, strict=True)))
 
     def of(self, sources: np.ndarray[Any, Any], attribute: int = 0) -> float:
         """How often what these sources say of this attribute is right, on the whole."""
@@ -312,15 +325,21 @@ class RightnessOfBlock:
 
     def __call__(self, block: Block, plausibility: FloatArray) -> Rightness:
         """The counts, which add up."""
-        one = np.ones(block.n_facts)
         right = kernels.sum_by_source(block, plausibility, block.attribute_of_item, *self.shape)
-        claims = kernels.sum_by_source(block, one, block.attribute_of_item, *self.shape)
         if self.kind == "binary":  # who does not support a fact denies it
-            told = (one, 1.0 - plausibility)
-            supports, denied = (kernels.count_votes(block, x, self.shape[0]) for x in told)
+            denied = kernels.count_votes(block, 1.0 - plausibility, self.shape[0])
             right[:, 0] += denied[:, 2] - denied[:, 0]
-            claims[:, 0] += supports[:, 2] - supports[:, 0]
-        return Rightness(right, claims)
+        claims = self._claims(block)
+        return Rightness(
+            right, claims, self._claims(block.in_full()) if block.has_shares else claims
+        )
+
+    def _claims(self, block: Block) -> FloatArray:
+        """How much each source claims, [source, attribute]."""
+        one = np.ones(block.n_facts)
+        if self.kind == "binary":  # these have no attributes
+            return np.asarray(kernels.count_votes(block, one, self.shape[0])[:, 2:3])
+        return np.asarray(kernels.sum_by_source(block, one, block.attribute_of_item, *self.shape))
 
 
 def sources_by_attribute(encoded: Encoded, found: Rightness) -> pl.DataFrame | None:
@@ -334,7 +353,7 @@ def sources_by_attribute(encoded: Encoded, found: Rightness) -> pl.DataFrame | N
             "source": encoded.names.sources.gather(source),
             "attribute": encoded.names.attributes.gather(attribute),
             "accuracy": found.right[source, attribute] / claims,
-            "claims": claims.astype(np.int64),
+            "claims": found.made[source, attribute].astype(np.int64),
         }
     )
     return table.sort("source", "attribute")

@@ -32,6 +32,8 @@ def in_text(result: Result) -> Result:
         sources=_in_text(tables.sources, kept),
         copies=None if tables.copies is None else _in_text(tables.copies, kept),
         changes=tables.changes,
+        features=tables.features,
+        source_features=tables.source_features,
     )
     is_text = told.facts is tables.facts and told.sources is tables.sources
     if encoded is not None and not is_text:

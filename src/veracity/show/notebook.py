@@ -109,6 +109,7 @@ def health_html(health: Health) -> str:
             f"{_evidence(warning)}</details>"
         )
     against = [] if health.against_vote is None else [str(health.against_vote)]
+    against += health.notes
     questions = pl.DataFrame(health.questions)
     shown = questions.drop("gain", strict=False)
     return _shown(*parts, _notes(against), _table(shown, "to look up first", questions))

@@ -18,6 +18,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from veracity.claims.block import SAME
 from veracity.errors import NotConverged
 from veracity.explain import Why, without_keys
 from veracity.naming import as_text, name_text
@@ -84,6 +85,8 @@ def show_result(result: Result) -> None:
     most = sources.sort("claims", descending=True, maintain_order=True)
     title = "sources, those with most claims first"
     show_table(title, _with_interval(most.head(12)), len(sources), result.run)
+    if result.tables.features is not None:
+        _show_features(result.tables.features)
     if result.tables.changes is not None:
         _show_changes(result.tables.changes)
 
@@ -96,6 +99,12 @@ def _with_interval(sources: pl.DataFrame) -> pl.DataFrame:
     interval = pl.Series(f"{LEVEL:.0%} interval", [f"{low:.3f}-{high:.3f}" for low, high in ends])
     shown = sources.select(pl.exclude("^(tpr|fpr|accuracy)_(low|high)$"))
     return shown.insert_column(shown.columns.index("accuracy") + 1, interval)
+
+
+def _show_features(features: pl.DataFrame) -> None:
+    """Print what features are worth, those that weigh most first."""
+    most = features.sort(pl.col("weight").abs().round(SAME), descending=True, maintain_order=True)
+    show_table("what features of sources are worth, in log-odds", most.head(12), len(features))
 
 
 def _show_changes(changes: pl.DataFrame) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.veracity import Veracity
-from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
+from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.discovery import answer
 from veracity.errors import NotConverged, ParameterError
 from veracity.printing import counted
@@ -136,7 +136,7 @@ class AskingStudy(Study):
 
 def _curve(data: Judged, how: str, seed: Sequence[int], budgets: Sequence[int]) -> list[Row]:
     """One row per budget: how right the answer is when so many items are known."""
-    can_answer = np.concatenate([block.is_known for block in data.truth.blocks])
+    can_answer = data.can_know
     is_known = np.zeros_like(can_answer)
     drawn = np.random.default_rng(seed).permutation(np.flatnonzero(can_answer))
     result = _answered(data, is_known, Veracity())
@@ -161,18 +161,9 @@ def _curve(data: Judged, how: str, seed: Sequence[int], budgets: Sequence[int]) 
 
 def _answered(data: Judged, is_known: BoolArray, algorithm: Algorithm[Any]) -> Result:
     """What is found if the truths of some items are known."""
-    known = [
-        np.where(np.repeat(own, block.n_facts_of_item), block.known_of_fact, UNKNOWN)
-        for block, own in zip(data.truth.blocks, _by_block(data, is_known), strict=True)
-    ]
-    encoded = data.encoded.with_known_facts(np.concatenate(known).astype(np.int8))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        return answer(replace(data.prepared, encoded=encoded), algorithm)
-
-
-def _by_block(data: Judged, of_item: BoolArray) -> list[BoolArray]:
-    return np.split(of_item, np.cumsum([block.n_items for block in data.encoded.blocks])[:-1])
+        return answer(replace(data.prepared, encoded=data.knowing(is_known)), algorithm)
 
 
 def _read_otherwise(data: Judged, result: Result) -> list[Result]:

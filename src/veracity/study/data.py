@@ -8,6 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from veracity.claims.block import UNKNOWN, BoolArray
 from veracity.claims.encode import Encoded
 from veracity.claims.known import with_known
 from veracity.claims.read import read_claims
@@ -33,6 +36,20 @@ class Judged(NamedTuple):
     def encoded(self) -> Encoded:
         """The claims, with nothing known of them."""
         return self.prepared.encoded
+
+    @property
+    def can_know(self) -> BoolArray:
+        """Of which items the truth can be told."""
+        return np.concatenate([block.is_known for block in self.truth.blocks])
+
+    def knowing(self, is_known: BoolArray) -> Encoded:
+        """The claims, with the truth of some items known."""
+        first = np.cumsum([block.n_items for block in self.encoded.blocks])[:-1]
+        known = [
+            np.where(np.repeat(own, block.n_facts_of_item), block.known_of_fact, UNKNOWN)
+            for block, own in zip(self.truth.blocks, np.split(is_known, first), strict=True)
+        ]
+        return self.encoded.with_known_facts(np.concatenate(known).astype(np.int8))
 
 
 @lru_cache(maxsize=2)  # a worker goes through the tasks of one dataset, then of the next

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from veracity.algorithms import CATALOGUE, Algorithm, algorithm_named
 from veracity.errors import ParameterError
 from veracity.study.base import Row, Study
-from veracity.study.data import read_dataset
+from veracity.study.data import Judged, read_dataset
 from veracity.study.figures import league_figure
-from veracity.study.measure import measure
+from veracity.study.measure import measure, measure_right
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -40,8 +41,11 @@ class LeagueStudy(Study):
         Folders with claims and truth; ``+normalised`` behind one has its values normalised.
     algorithms
         Which algorithms, by name; majority voting takes part in any case.
+    known, draws
+        Also tell each algorithm so many truths, drawn at random so many times. Nobody is told more
+        than half of what can be known.
     seed
-        Not used: the default parameters hold the seeds.
+        Where the drawing starts; the default parameters hold the seeds of the algorithms.
     """
 
     name: ClassVar[str] = "league"
@@ -51,13 +55,21 @@ class LeagueStudy(Study):
         "those who are equal share theirs; who cannot take a dataset is last on it, and it is left "
         "out of that one's means. The worst loss is the largest by which majority voting is more "
         "accurate on one dataset. 'Best elsewhere' is who takes, on each dataset, the algorithm "
-        "that is best on the others: what a choice by data would give."
+        "that is best on the others: what a choice by data would give. Where truths are told, "
+        "'known' has the accuracies on all other items, without and with them."
     )
     measures_time: ClassVar[bool] = True
 
     datasets: tuple[str, ...]
     algorithms: tuple[str, ...] = ALL_WITHOUT_NUMBERS
+    known: int = 0
+    draws: int = 3
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.known < 0 or self.draws < 1:
+            raise ParameterError("study: known must be at least 0, and draws at least 1")
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task per dataset."""
@@ -66,16 +78,43 @@ class LeagueStudy(Study):
     def do(self, task: str) -> list[Row]:
         """Let every algorithm judge one dataset."""
         named = {name: algorithm_named(name) for name in dict.fromkeys((VOTE, *self.algorithms))}
-        return [_row(task, name, algorithm) for name, algorithm in named.items()]
+        return [self._row(task, name, algorithm) for name, algorithm in named.items()]
+
+    def _row(self, folder: str, name: str, algorithm: Algorithm[Any]) -> Row:
+        """One algorithm on one dataset; without measures where it cannot take it."""
+        data = read_dataset(folder)
+        row: Row = {"dataset": data.name, "algorithm": name}
+        try:
+            row |= measure(data.encoded, data.truth, algorithm)._asdict()
+            return row | (self._told(data, algorithm) if self.known else {})
+        except ParameterError:
+            return {**row, "accuracy": None, "calibration_error": None, "seconds": None}
+
+    def _told(self, data: Judged, algorithm: Algorithm[Any]) -> Row:
+        """How right it is on what it is not told, without and with some truths: means of draws."""
+        can_know = data.can_know
+        n_told = min(self.known, int(can_know.sum()) // 2)
+        without = measure_right(data.encoded, data.truth, algorithm)
+        before, after = [], []
+        for draw in range(self.draws):
+            is_told = np.zeros_like(can_know)
+            rng = np.random.default_rng([self.seed, draw])
+            is_told[rng.permutation(np.flatnonzero(can_know))[:n_told]] = True
+            others = ~is_told[can_know]
+            found = measure_right(data.knowing(is_told), data.truth, algorithm)
+            before.append(float(without[others].mean()))
+            after.append(float(found[others].mean()))
+        return {"others_before": float(np.mean(before)), "others": float(np.mean(after))}
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The league, and the accuracy of each on each dataset."""
         vote = rows.filter(pl.col("algorithm") == VOTE).select("dataset", vote="accuracy")
         league = pl.concat([rows, _best_elsewhere(rows)], how="diagonal")
-        return {
+        tables = {
             "league": _summed(league, vote).sort("accuracy", descending=True),
-            "accuracy_by_dataset": _spread(league),
+            "accuracy_by_dataset": _spread(league, "accuracy"),
         }
+        return tables | ({"known": _without_and_with(rows)} if self.known else {})
 
     def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
         """Accuracies on every dataset, one line per algorithm, the best on top."""
@@ -103,17 +142,6 @@ def _against_voting(worst_loss: float | None) -> str:
     if worst_loss is None or worst_loss < 0.0005:
         return "nowhere less accurate than voting"
     return f"up to {worst_loss:.3f} less accurate than voting"
-
-
-def _row(folder: str, name: str, algorithm: Algorithm[Any]) -> Row:
-    """One algorithm on one dataset; without measures where it cannot take it."""
-    data = read_dataset(folder)
-    row: Row = {"dataset": data.name, "algorithm": name}
-    try:
-        measured = measure(data.encoded, data.truth, algorithm)
-    except ParameterError:
-        return {**row, "accuracy": None, "calibration_error": None, "seconds": None}
-    return {**row, **measured._asdict()}
 
 
 def _summed(rows: pl.DataFrame, vote: pl.DataFrame) -> pl.DataFrame:
@@ -145,5 +173,17 @@ def _best_elsewhere(rows: pl.DataFrame) -> pl.DataFrame:
     return best.drop("elsewhere").with_columns(algorithm=pl.lit(BEST_ELSEWHERE))
 
 
-def _spread(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.pivot("dataset", index="algorithm", values="accuracy")
+def _spread(rows: pl.DataFrame, measure: str) -> pl.DataFrame:
+    return rows.pivot("dataset", index="algorithm", values=measure)
+
+
+def _without_and_with(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per algorithm; of each dataset the accuracy on the others, without and with truths.
+
+    An algorithm that can take none of the datasets has no row.
+    """
+    before, after = (_spread(rows, measure) for measure in ("others_before", "others"))
+    names = before.columns[1:]
+    both = before.join(after, on="algorithm", suffix=" with known", maintain_order="left")
+    both = both.select("algorithm", *(own for n in names for own in (n, f"{n} with known")))
+    return both.filter(pl.any_horizontal(pl.all().exclude("algorithm").is_not_null()))

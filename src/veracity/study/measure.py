@@ -18,7 +18,15 @@ from veracity.fit.answering import answered
 from veracity.fit.loop import Learned, survey_of
 from veracity.inspect.evaluation import N_BINS
 
-__all__ = ["Measured", "accuracy", "calibration_error", "judged_facts", "measure", "right_of_item"]
+__all__ = [
+    "Measured",
+    "accuracy",
+    "calibration_error",
+    "judged_facts",
+    "measure",
+    "measure_right",
+    "right_of_item",
+]
 
 
 class Measured(NamedTuple):
@@ -33,13 +41,16 @@ class Measured(NamedTuple):
 
 def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Measured:
     """Let an algorithm judge claims, on one thread; `truth` are the same with their truth known."""
-    if "categorical" not in algorithm.kinds:
-        raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
     began = time.perf_counter()
     learned, plausibility = _answered(encoded, algorithm)
     seconds = time.perf_counter() - began
     right, doubt = accuracy(truth, plausibility), calibration_error(truth, plausibility)
     return Measured(right, doubt, seconds, len(learned.trace), learned.converged)
+
+
+def measure_right(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
+    """The same, for each item with known truth: the share of its highest facts that is true."""
+    return right_of_item(truth, _answered(encoded, algorithm)[1])
 
 
 def judged_facts(encoded: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
@@ -48,6 +59,9 @@ def judged_facts(encoded: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
 
 
 def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, FloatArray]:
+    """What an algorithm learns, and the plausibility of all facts."""
+    if "categorical" not in algorithm.kinds:
+        raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
     with warnings.catch_warnings(), Local(threads=1).hold(encoded.blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # the rows say it
         survey = survey_of(held, encoded.kind, encoded.names)

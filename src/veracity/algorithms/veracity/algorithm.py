@@ -27,7 +27,9 @@ from veracity.algorithms.base import (
 )
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, BySource, Prior, PriorRates
+from veracity.algorithms.regression import Worth
 from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_item
+from veracity.algorithms.source_features import SourceFeatures
 from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
 from veracity.algorithms.veracity.confusion import Confusions
 from veracity.algorithms.veracity.dispersion import Dispersion, err_alike, telling_items
@@ -89,6 +91,9 @@ class Veracity(Algorithm[Belief]):
     prior
         What is known of the sources. Fixed ones stay as they are. For the others what is expected
         before they say anything is moved as their rates differ from the usual ones.
+    source_features
+        What is known of the sources beside their claims: see `SourceFeatures`. Sources with few
+        claims are then expected to be like others of such features, not like the mean of all.
     strength
         Of how many pseudo-claims what holds for all sources is worth in what is learned of one.
     confusions
@@ -105,8 +110,10 @@ class Veracity(Algorithm[Belief]):
 
     name = "veracity"
     state_type = Belief
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
+    source_features: SourceFeatures | None = None
     strength: float = 8.0
     confusions: bool = True
     attributes: bool = True
@@ -121,16 +128,21 @@ class Veracity(Algorithm[Belief]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Belief:
         """Choose the error model that fits the claims."""
-        claims = survey.counted.supports_of_source
+        claims, rows = survey.counted.supports_of_source, self._rows(survey.names)
         if not survey.single_truth:
-            return Belief(TwoCoin(prior.tpr, prior.fpr, prior, 0.5, self.strength), None, claims)
+            return Belief(TwoCoin.at_start(prior, self.strength, rows), None, claims)
         dependence = Dependence.unseen(slots_of(claims), (0.0, 1)) if self.mirrors else None
         if self._shares_labels(survey):
-            confusions = Confusions.at_start(prior, survey.n_labels, self.strength)
+            confusions = Confusions.at_start(prior, survey.n_labels, self.strength, rows)
             return Belief(confusions, dependence, claims)
         n_cells = survey.n_sources * survey.n_attributes
         n_attributes = survey.n_attributes if self.attributes and n_cells <= MOST_CELLS else 1
-        return Belief(OneCoin.at_start(prior, n_attributes, self.strength), dependence, claims)
+        one_coin = OneCoin.at_start(prior, n_attributes, self.strength, rows)
+        return Belief(one_coin, dependence, claims)
+
+    def _rows(self, names: Names) -> FloatArray | None:
+        """The features of the sources, if any are known."""
+        return None if self.source_features is None else self.source_features.rows(names.sources)
 
     def _shares_labels(self, survey: Survey) -> bool:
         """Whether values are labels that items share, and few enough for a matrix per source."""
@@ -406,6 +418,14 @@ class Veracity(Algorithm[Belief]):
         """The confusion matrices, where items share labels."""
         return state.model.confusion if isinstance(state.model, Confusions) else None
 
+    def worth(self, state: Belief) -> dict[str, Worth]:
+        """What features are worth for the rates; for the accuracy, where values differ."""
+        features = state.model.features
+        if features is None:
+            return {}
+        rates = ("tpr", "fpr") if isinstance(state.model, TwoCoin) else ("accuracy",)
+        return {name: features.worth(rate) for rate, name in enumerate(rates)}
+
     def copies(self, state: Belief) -> Copies | None:
         """The pairs of sources that depend on each other; `probability` is the share copied."""
         return None if state.dependence is None else Copies(*dependent_pairs(state.dependence))
@@ -422,4 +442,7 @@ class Veracity(Algorithm[Belief]):
             state = state._replace(model=state.model.grown(len(names.labels)))
         if isinstance(state.model, OneCoin):
             state = state._replace(model=state.model.grown(len(names.attributes)))
-        return super().grow(state, names)
+        n_met, state, rows = len(state.claims), super().grow(state, names), self._rows(names)
+        if rows is None or state.model.features is None:
+            return state
+        return state._replace(model=state.model.borrowing(rows, n_met))

@@ -35,7 +35,7 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
     some probability, and otherwise something false. False claims coincide as in Ewens' sampling
     formula, so that any two do with a probability of 1 / (1 + concentration).
     """
-    block = _some_items(block, n_claims)
+    block, _ = _some_items(block, n_claims).said_most()
     total = np.zeros((len(ACCURACIES), len(CONCENTRATIONS)))
     if block.n_items == 0:
         return total

@@ -9,6 +9,7 @@ import numpy as np
 from veracity.algorithms.base import BySource, CountBySource, Tally
 from veracity.algorithms.labels import grown_confusion, grown_share, spread_labels
 from veracity.algorithms.prior import UNLEARNED, PriorRates
+from veracity.algorithms.regression import Counts, Regression
 from veracity.algorithms.rules import (
     Weights,
     clamp_labels,
@@ -21,10 +22,12 @@ from veracity.algorithms.veracity.dispersion import Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
+    counted,
     design_effect,
     likeliest_strength,
     says_most,
     shrunk_accuracy,
+    surely,
 )
 from veracity.claims.block import Block, FloatArray
 from veracity.kernels.loading import kernels
@@ -65,13 +68,20 @@ class Confusions(NamedTuple):
     plain_strength: float = 1.0
     alike: float = 1.0
     """How far the claims show that voices on an item err alike, as they do as a rule."""
+    features: Regression | None = None
+    """What features of sources say of the accuracy."""
 
     @classmethod
-    def at_start(cls, prior: PriorRates, n_labels: int, strength: float) -> Confusions:
-        """Before anything was counted."""
+    def at_start(
+        cls, prior: PriorRates, n_labels: int, strength: float, rows: FloatArray | None = None
+    ) -> Confusions:
+        """Before anything was counted; there are `rows` of features, or not."""
         plain = plain_confusion(prior.tpr, n_labels)
         share = np.full(n_labels, 1.0 / n_labels)
-        return cls(prior.tpr, plain, np.zeros_like(plain), prior, share, strength)
+        features = None if rows is None else Regression.at_start(rows, 1)
+        return cls(
+            prior.tpr, plain, np.zeros_like(plain), prior, share, strength, features=features
+        )
 
     def tally_survey(self, block: Block) -> Tally:
         """What the sources said of labels that are known."""
@@ -104,8 +114,8 @@ class Confusions(NamedTuple):
         """Confusions, with those that the accuracy alone would say as pseudo-claims (M-step)."""
         counts, labels = total
         share = labels + 1.0
-        right = np.einsum("skk->s", counts)
-        accuracy = shrunk_accuracy(right, counts.sum(axis=(1, 2)), self.prior, self.strength)
+        met = Counts(np.einsum("skk->s", counts), counts.sum(axis=(1, 2)))
+        accuracy, features = shrunk_accuracy(met, self.prior, self.strength, self.features)
         plain = crowd_confusion(accuracy, counts[self.prior.is_fixed == 0].sum(axis=0))
         plain_strength = self._likeliest(counts, plain)
         free = counts + plain_strength * plain
@@ -116,6 +126,7 @@ class Confusions(NamedTuple):
             confusion=np.where(is_fixed, plain, learned),
             share=share / share.sum(),
             plain_strength=plain_strength,
+            features=features,
         )
 
     def _likeliest(self, counts: FloatArray, plain: FloatArray) -> float:
@@ -148,7 +159,7 @@ class Confusions(NamedTuple):
 
     def scatter(self, block: Block, found: Derived) -> Scatter:
         """By how much more, or less, voices are right on an item than is expected of them."""
-        weight, _ = found
+        weight = counted(block, found)
         label = label_probabilities(label_scores(block, self.weights(block, found)))
         n_items, n_labels = label.shape
         item = np.repeat(block.item_of_fact, block.n_supports_of_fact)
@@ -201,6 +212,25 @@ class Confusions(NamedTuple):
             known_counts=np.pad(self.known_counts, [(0, 0), (0, n_new), (0, n_new)]),
             share=grown_share(self.share, n_labels),
         )
+
+    def borrowing(self, rows: FloatArray, n_met: int) -> Confusions:
+        """Sources never met are as their features say; `rows` has those of all."""
+        assert self.features is not None
+        features = self.features._replace(rows=rows)
+        accuracy = np.append(self.accuracy[:n_met], surely(features.expected(0)[n_met:]))
+        move = (logit(accuracy) - logit(self.accuracy))[n_met:]
+        new = _moved(self.confusion[n_met:], move)
+        confusion = np.concatenate([self.confusion[:n_met], new])
+        return self._replace(accuracy=accuracy, confusion=confusion, features=features)
+
+
+def _moved(confusion: FloatArray, move: FloatArray) -> FloatArray:
+    """Confusions of sources that are right more often by so much, in log-odds, on every label."""
+    diagonal = np.eye(confusion.shape[1])
+    right = np.diagonal(confusion, axis1=1, axis2=2)
+    then = sigmoid(logit(right) + move[:, None])
+    wrong = confusion * ((1.0 - then) / np.maximum(1.0 - right, SUREST**2))[:, :, None]
+    return np.where(diagonal == 1.0, then[:, :, None], wrong)
 
 
 def plain_confusion(accuracy: FloatArray, n_labels: int) -> FloatArray:

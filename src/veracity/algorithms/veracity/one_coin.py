@@ -8,16 +8,19 @@ import numpy as np
 
 from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
 from veracity.algorithms.prior import UNLEARNED, PriorRates
+from veracity.algorithms.regression import Counts, Regression
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
 from veracity.algorithms.veracity.dispersion import Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
+    counted,
     design_effect,
     likeliest_strength,
     says_most,
     shrunk,
     shrunk_accuracy,
+    surely,
 )
 from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
@@ -34,6 +37,10 @@ DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
 """Items by what they tell: several values, one value of several sources, one claim."""
 
 SIDES = 3
+
+OF_DISPUTED, OF_ALL = range(2)
+N_RATES = 2
+"""The rates that features tell of."""
 
 DOMINANT = 0.25
 """The share of all claims from which one source dominates, if it also has that many times as much
@@ -77,10 +84,14 @@ class OneCoin(NamedTuple):
     """How alike the voices on an item err."""
     alike: float = 1.0
     """How far the claims show that voices on an item err alike, as they do as a rule."""
+    features: Regression | None = None
+    """What features of sources say of `disputed` and of `accuracy`."""
 
     @classmethod
-    def at_start(cls, prior: PriorRates, n_attributes: int, strength: float) -> OneCoin:
-        """Before anything was counted."""
+    def at_start(
+        cls, prior: PriorRates, n_attributes: int, strength: float, rows: FloatArray | None = None
+    ) -> OneCoin:
+        """Before anything was counted; there are `rows` of features, or not."""
         n_sources = len(prior.tpr)
         cells = np.zeros((n_sources, n_attributes))
         return cls(
@@ -94,6 +105,7 @@ class OneCoin(NamedTuple):
             prior=prior,
             strength=strength,
             n_attributes=n_attributes,
+            features=None if rows is None else Regression.at_start(rows, N_RATES),
         )
 
     @property
@@ -156,7 +168,8 @@ class OneCoin(NamedTuple):
         """How many items of each column every source speaks of."""
         column = np.repeat(column_of_item, block.n_voices_of_item)
         cell = block.source_of_voice.astype(np.int64) * n_columns + column
-        counts = np.bincount(cell, minlength=len(self.disputed) * n_columns)
+        share = block.share_of_voice if block.has_shares else None
+        counts = np.bincount(cell, share, len(self.disputed) * n_columns)
         return counts.reshape(len(self.disputed), n_columns).astype(np.float64)
 
     def _cell_of_item(self, block: Block) -> IntArray:
@@ -168,23 +181,26 @@ class OneCoin(NamedTuple):
 
     def learn_vote(self, total: Tally) -> OneCoin:
         """Before anything is judged, all items tell alike of a source."""
-        right, spoken = total[0].sum(axis=1), self.spoken.sum(axis=1)
-        accuracy = shrunk_accuracy(right, spoken, self.prior, self.strength)
-        return self._replace(disputed=accuracy, accuracy=accuracy)
+        counts = Counts(total[0].sum(axis=1), self.spoken.sum(axis=1))
+        accuracy, features = self._shrunk(OF_DISPUTED, counts, self.features)
+        return self._replace(disputed=accuracy, accuracy=accuracy, features=features)
 
     def learn(self, total: Tally) -> OneCoin:
         """Shares of right claims, shrunk (M-step)."""
-        right, spoken = total[0], self.spoken
-        disputed = shrunk_accuracy(
-            right[:, DISPUTED], spoken[:, DISPUTED], self.prior, self.strength
-        )
         told = [DISPUTED, UNDISPUTED]  # one that nobody else speaks of tells nothing
-        everywhere = shrunk_accuracy(
-            right[:, told].sum(axis=1), spoken[:, told].sum(axis=1), self.prior, self.strength
+        open_ones = told if self.is_dominated else [DISPUTED]
+        of_open, of_all = (
+            Counts(total[0][:, sides].sum(axis=1), self.spoken[:, sides].sum(axis=1))
+            for sides in (open_ones, told)
         )
-        if self.is_dominated:
-            disputed = everywhere
-        return self._replace(disputed=disputed, accuracy=everywhere)
+        disputed, features = self._shrunk(OF_DISPUTED, of_open, self.features)
+        everywhere, features = self._shrunk(OF_ALL, of_all, features)
+        return self._replace(disputed=disputed, accuracy=everywhere, features=features)
+
+    def _shrunk(
+        self, rate: int, counts: Counts, features: Regression | None
+    ) -> tuple[FloatArray, Regression | None]:
+        return shrunk_accuracy(counts, self.prior, self.strength, features, rate)
 
     @property
     def is_dominated(self) -> bool:
@@ -221,7 +237,7 @@ class OneCoin(NamedTuple):
         item_of_fact = block.item_of_fact
         p = plausibilities(block, self.weights(block, found, told=True))
         none = np.maximum(1.0 - np.add.reduceat(p, block.first_fact_of_item[:-1]), 0.0)
-        weight, _ = found
+        weight = counted(block, found)
         item = np.repeat(item_of_fact, block.n_supports_of_fact)
         voice = weight if len(weight) else np.ones(len(item))
         right = self.disputed[block.source_of_support]
@@ -290,6 +306,23 @@ class OneCoin(NamedTuple):
             n_attributes=n_attributes,
         )
 
+    def borrowing(self, rows: FloatArray, n_met: int) -> OneCoin:
+        """Sources never met are as their features say; `rows` has those of all."""
+        assert self.features is not None
+        features = self.features._replace(rows=rows)
+        disputed, accuracy = (
+            np.append(own[:n_met], surely(features.expected(rate)[n_met:]))
+            for rate, own in ((OF_DISPUTED, self.disputed), (OF_ALL, self.accuracy))
+        )
+        by_attribute = self.by_attribute
+        if self.differs:
+            move = (logit(disputed) - logit(self.disputed))[n_met:, None]
+            new = sigmoid(logit(by_attribute[n_met:]) + move)
+            by_attribute = np.concatenate([by_attribute[:n_met], new])
+        return self._replace(
+            disputed=disputed, accuracy=accuracy, by_attribute=by_attribute, features=features
+        )
+
     # --- judging ----------------------------------------------------------------------------------
 
     def weights(
@@ -326,9 +359,15 @@ def _side_of_item(block: Block) -> IntArray:
 
 
 def _is_undisputed(block: Block) -> BoolArray:
-    """Of which items a single value is claimed, and no truth known."""
+    """Of which items a single value is claimed, and no truth known.
+
+    Where a source shares its word among several values, it does not dispute with itself.
+    """
     is_unknown = block.known_of_fact[block.first_fact_of_item[:-1]] == UNKNOWN
-    return np.asarray(is_unknown & (block.n_facts_of_item == 1))
+    is_one = block.n_facts_of_item == 1
+    if block.has_shares:
+        is_one |= block.n_voices_of_item == 1
+    return np.asarray(is_unknown & is_one)
 
 
 def _weigh_known(

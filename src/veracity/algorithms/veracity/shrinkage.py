@@ -8,6 +8,7 @@ import numpy as np
 
 from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
@@ -17,14 +18,17 @@ __all__ = [
     "SUREST",
     "Derived",
     "correlation_of",
+    "counted",
     "derived",
     "design_effect",
     "expected_of",
+    "known_of_rate",
     "likeliest_strength",
     "log_known",
     "says_most",
     "shrunk",
     "shrunk_accuracy",
+    "surely",
 ]
 
 SUREST = 1e-3
@@ -46,33 +50,52 @@ the item its source names; each is empty where that is one for all."""
 
 def derived(block: Block, weight_of_support: FloatArray, n_sources: int) -> Derived:
     """What is worked out once for a block."""
-    if len(block.source_of_support) == len(block.source_of_voice):
+    if block.has_shares or len(block.source_of_support) == len(block.source_of_voice):
         return weight_of_support, np.zeros(0, dtype=np.int32)
     return weight_of_support, np.asarray(kernels.count_named(block, n_sources))
 
 
 def shrunk_accuracy(
-    right: FloatArray, total: FloatArray, prior: PriorRates, strength: float
-) -> FloatArray:
-    """Accuracies, shrunk towards what is expected of a source; fixed ones stay."""
+    counts: Counts, prior: PriorRates, strength: float, features: Regression | None, rate: int = 0
+) -> tuple[FloatArray, Regression | None]:
+    """Accuracies, shrunk towards what is expected of a source; fixed ones stay.
+
+    What is expected is the mean of all, or what the features of the source say; and what is learned
+    of these.
+    """
+    right, total = counts
     usual = float(np.median(prior.tpr))
     mean = (right.sum() + strength * usual) / (total.sum() + strength)
-    expected = expected_of(mean, prior.tpr)
-    return np.where(prior.is_fixed, prior.tpr, shrunk(right, total, expected, strength))
+    if features is None:
+        accuracy = shrunk(right, total, expected_of(mean, prior.tpr), strength)
+    else:
+        known = known_of_rate(mean, prior.tpr, prior, strength)
+        accuracy, features = features.shrunk(rate, counts, known)
+    return np.where(prior.is_fixed, prior.tpr, surely(accuracy)), features
+
+
+def known_of_rate(mean: float, rate: FloatArray, prior: PriorRates, strength: float) -> Beforehand:
+    """What is known of a rate before features are looked at."""
+    mean, usual = float(surely(np.array(mean))), logit(np.array(np.median(rate)))
+    return Beforehand(mean, logit(rate) - usual, prior.is_fixed == 0, strength)
 
 
 def expected_of(mean: float, prior: FloatArray) -> FloatArray:
     """The mean of all sources, moved for each as its prior differs from the usual one."""
-    usual, mean_of_all = np.median(prior), np.clip(mean, SUREST, 1.0 - SUREST)
-    return sigmoid(logit(prior) - logit(np.array(usual)) + logit(np.array(mean_of_all)))
+    usual, mean_of_all = np.median(prior), surely(np.array(mean))
+    return sigmoid(logit(prior) - logit(np.array(usual)) + logit(mean_of_all))
 
 
 def shrunk(
     part: FloatArray, whole: FloatArray, expected: FloatArray, strength: float
 ) -> FloatArray:
     """Shares, with what is expected as `strength` pseudo-claims; clear of zero and one."""
-    share = (part + strength * expected) / (whole + strength)
-    return np.asarray(np.clip(share, SUREST, 1.0 - SUREST))
+    return surely((part + strength * expected) / (whole + strength))
+
+
+def surely(rate: FloatArray) -> FloatArray:
+    """Rates, clear of zero and one."""
+    return np.asarray(np.clip(rate, SUREST, 1.0 - SUREST))
 
 
 def says_most(n_claims: FloatArray, n_cells: int) -> BoolArray:
@@ -100,6 +123,14 @@ def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterabl
     return float(max(strengths, key=log_likelihood))
 
 
+def counted(block: Block, found: Derived) -> FloatArray:
+    """What each support weighs, as far as it counts; empty if that is one for all."""
+    weight, share = found[0], block.share_of_support
+    if len(weight) and len(share):
+        return np.asarray(weight * share)
+    return weight if len(weight) else share
+
+
 def design_effect(block: Block, found: Derived, correlation: float) -> FloatArray:
     """By how much the scores of an item shrink because its voices err alike: 1 + (n - 1) r.
 
@@ -107,7 +138,7 @@ def design_effect(block: Block, found: Derived, correlation: float) -> FloatArra
     rest of doubt stays, however many speak. Of m values that one voice names, each is an m-th of
     it; voices that depend on each other count once.
     """
-    weight, n_named = found
+    weight, n_named = counted(block, found), found[1]
     if len(weight) == 0 and len(n_named) == 0:
         n_voices = block.n_supports_of_item.astype(np.float64)
     else:

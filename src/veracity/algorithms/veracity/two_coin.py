@@ -8,12 +8,17 @@ import numpy as np
 
 from veracity.algorithms.base import BySource, Tally, clamp_known
 from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.regression import Counts, Regression
 from veracity.algorithms.rules import Weights, logit, plausibilities
-from veracity.algorithms.veracity.shrinkage import expected_of, shrunk
+from veracity.algorithms.veracity.shrinkage import expected_of, known_of_rate, shrunk, surely
 from veracity.claims.block import Block, FloatArray
 from veracity.kernels.loading import kernels
 
 __all__ = ["TwoCoin"]
+
+OF_TPR, OF_FPR = range(2)
+N_RATES = 2
+"""The rates that features tell of."""
 
 
 class TwoCoin(NamedTuple):
@@ -27,6 +32,16 @@ class TwoCoin(NamedTuple):
     prior: PriorRates
     prevalence: float
     strength: float
+    features: Regression | None = None
+    """What features of sources say of both rates."""
+
+    @classmethod
+    def at_start(
+        cls, prior: PriorRates, strength: float, rows: FloatArray | None = None
+    ) -> TwoCoin:
+        """Before anything was counted; there are `rows` of features, or not."""
+        features = None if rows is None else Regression.at_start(rows, N_RATES)
+        return cls(prior.tpr, prior.fpr, prior, 0.5, strength, features)
 
     @property
     def accuracy(self) -> FloatArray:
@@ -36,7 +51,8 @@ class TwoCoin(NamedTuple):
 
     def tally_vote(self, block: Block) -> Tally:
         """How the sources' words met the vote."""
-        return self._met(block, block.n_supports_of_fact / block.n_voices_of_fact)
+        voices = np.repeat(block.votes_of_item, block.n_facts_of_item)
+        return self._met(block, block.votes_of_fact / voices)
 
     def tally(self, block: Block) -> Tally:
         """How the sources' words met the facts."""
@@ -56,8 +72,10 @@ class TwoCoin(NamedTuple):
         counts, n_true, n_facts = total
         supports_of_true, supports, true, facts = counts.T
         is_fixed = self.prior.is_fixed == 1
-        tpr = self._rate(supports_of_true, true, self.prior.tpr)
-        fpr = self._rate(supports - supports_of_true, facts - true, self.prior.fpr)
+        of_true = Counts(supports_of_true, true)
+        of_false = Counts(supports - supports_of_true, facts - true)
+        tpr, features = self._rate(OF_TPR, of_true, self.features)
+        fpr, features = self._rate(OF_FPR, of_false, features)
         prevalence = (float(n_true) + 1.0) / (n_facts + 2.0)
         if self.prior.prevalence is not None:
             prevalence = self.prior.prevalence
@@ -65,11 +83,30 @@ class TwoCoin(NamedTuple):
             tpr=np.where(is_fixed, self.prior.tpr, tpr),
             fpr=np.where(is_fixed, self.prior.fpr, fpr),
             prevalence=prevalence,
+            features=features,
         )
 
-    def _rate(self, part: FloatArray, whole: FloatArray, prior: FloatArray) -> FloatArray:
-        mean = float((part.sum() + np.median(prior)) / (whole.sum() + 1.0))
-        return shrunk(part, whole, expected_of(mean, prior), self.strength)
+    def _rate(
+        self, rate: int, counts: Counts, features: Regression | None
+    ) -> tuple[FloatArray, Regression | None]:
+        """The rates, drawn to the mean of all, or to what the features say."""
+        prior = self.prior.tpr if rate == OF_TPR else self.prior.fpr
+        mean = float((counts.right.sum() + np.median(prior)) / (counts.total.sum() + 1.0))
+        if features is None:
+            return shrunk(*counts, expected_of(mean, prior), self.strength), None
+        known = known_of_rate(mean, prior, self.prior, self.strength)
+        shares, features = features.shrunk(rate, counts, known)
+        return surely(shares), features
+
+    def borrowing(self, rows: FloatArray, n_met: int) -> TwoCoin:
+        """Sources never met are as their features say; `rows` has those of all."""
+        assert self.features is not None
+        features = self.features._replace(rows=rows)
+        tpr, fpr = (
+            np.append(own[:n_met], surely(features.expected(rate)[n_met:]))
+            for rate, own in ((OF_TPR, self.tpr), (OF_FPR, self.fpr))
+        )
+        return self._replace(tpr=tpr, fpr=fpr, features=features)
 
     def calibrated(self) -> TwoCoin:
         """The rates as the known truths correct them."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from veracity.claims.schema import keys_of
+from veracity.doubts.conflicts import vote
 from veracity.inspect.checking import THOROUGH, Health, check
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
@@ -41,8 +43,10 @@ class Findings:
 
 def gather(result: Result, truth: object | None, progress: Progress | None = None) -> Findings:
     """Work out what the report of a result tells."""
-    tell, result = progress or say_nothing, result.here()
+    tell = progress or say_nothing
+    result, notes = result.within_reach()
     plain = in_text(result)
+    plain.run = replace(plain.run, notes=[*plain.run.notes, *notes])
     evaluation = vote = scored = None
     if truth is not None:
         tell("evaluating", 0, 1)
@@ -74,4 +78,7 @@ def _voted(result: Result) -> Result:
     if result.kind == "categorical":
         all_votes = votes.sum().over(keys_of(facts))
     voted = facts.with_columns(plausibility=votes / all_votes)
+    if result.encoded is not None and result.encoded.has_shares:
+        shares = np.concatenate([vote(block) for block in result.encoded.blocks])
+        voted = facts.with_columns(plausibility=shares)
     return Result(replace(result.tables, facts=voted), result.run)

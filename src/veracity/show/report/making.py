@@ -73,17 +73,19 @@ def command(result: Result) -> str:
     changed = _changed(result)
     if "prior" in changed:
         words += ["--prior", "TABLE"]
+    if "source_features" in changed:
+        words += ["--source-features", "TABLE"]
     if "seed" in changed:
         words += ["--seed", str(changed["seed"])]
     line = shlex.join([*words, "--out", "run/"])
-    others = sorted(set(changed) - {"prior", "seed"})
+    others = sorted(set(changed) - {"prior", "seed", "source_features"})
     return f"{line}  # but with {', '.join(others)} as below" if others else line
 
 
 def python_call(result: Result) -> str:
     """What to write in Python, with all that differs from the defaults."""
     run = result.run
-    is_usual = run.algorithm == USUAL_ALGORITHM[result.kind] and not _changed(result)
+    is_usual = run.algorithm == USUAL_ALGORITHM[result.kind] and not _own_parameters(result)
     origin = _origin(run)
     given = [origin if origin == NO_FILE else json.dumps(origin, ensure_ascii=False)]
     if not is_usual:
@@ -101,12 +103,14 @@ def python_call(result: Result) -> str:
         given.append(f"min_plausibility={run.min_plausibility!r}")
     if run.input.known:
         given.append("known=TRUTHS")
+    if "source_features" in _changed(result):
+        given.append("source_features=TABLE")
     return f"veracity.discover({', '.join(given)})"
 
 
 def _algorithm(result: Result) -> str:
     """The algorithm, with the parameters that are not the usual ones."""
-    run, changed = result.run, _changed(result)
+    run, changed = result.run, _own_parameters(result)
     if run.algorithm not in algorithms() or not changed:
         return repr(run.algorithm)
     given = ", ".join(
@@ -114,6 +118,12 @@ def _algorithm(result: Result) -> str:
         for name, value in {**algorithms()[run.algorithm].preset, **changed}.items()
     )
     return f"veracity.{type(algorithm_named(run.algorithm)).__name__}({given})"
+
+
+def _own_parameters(result: Result) -> dict[str, Any]:
+    """The same without the features, which are handed over beside the algorithm."""
+    changed = _changed(result)
+    return {name: value for name, value in changed.items() if name != "source_features"}
 
 
 def _changed(result: Result) -> dict[str, Any]:

@@ -37,7 +37,22 @@ def sources(found: Findings) -> str:
         cells=cells | ({"accuracy": _accuracy} if "accuracy_low" in shown.columns else {}),
         hidden=hidden,
     )
-    return paragraph(_words(found)) + beside(found.drawn.show("sources"), table(shown, look))
+    shown_beside = beside(found.drawn.show("sources"), table(shown, look))
+    return paragraph(_words(found)) + shown_beside + _features(found)
+
+
+def _features(found: Findings) -> str:
+    """What features of the sources are worth, if any were given."""
+    features = found.result.tables.features
+    if features is None:
+        return ""
+    words = (
+        "What is known of sources beside their claims was weighed, too: sources with few claims "
+        "are expected to be like others with the same features. Weights are log-odds, for numbers "
+        f"per standard deviation, with {LEVEL:.0%} intervals."
+    )
+    look = Look(caption="What features of sources are worth", of=len(features), sortable=True)
+    return paragraph(words) + table(features.head(MOST_SOURCES), look)
 
 
 def sources_table(found: Findings) -> pl.DataFrame:

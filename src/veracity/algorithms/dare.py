@@ -1,0 +1,191 @@
+"""DARE: sources differ in ability, items in difficulty; who knows is right, and others guess.
+
+Bachrach, Graepel, Minka, Guiver: How To Grade a Test Without Knowing the Answers (ICML 2012).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import Algorithm, BySource, Memory, Tally, Turn, clamp_known
+from veracity.algorithms.checks import require_at_least, require_at_most, require_positive
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
+from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
+from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.claims.survey import Survey
+
+__all__ = ["DARE", "Abilities"]
+
+LOOKS = 5
+"""How often the truth of an item and its difficulty are found from each other."""
+
+FARTHEST = 1.0
+"""A step moves no ability and no difficulty by more: beyond, the curve it follows is another."""
+
+STEEPEST = 100.0
+"""The largest discrimination: with it, who is able enough knows, and nobody else."""
+
+
+class Abilities(NamedTuple):
+    """How able each source is, and what was known of it beforehand."""
+
+    ability: BySource
+    prior: PriorRates
+
+
+class Known(NamedTuple):
+    """Of each claim: how likely its source is to know the truth, and how likely it did."""
+
+    before: FloatArray
+    """Before it is seen what is said."""
+    after: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DARE(Algorithm[Abilities]):
+    """Abilities and difficulties under which claims are most probable, found jointly.
+
+    Parameters
+    ----------
+    prior
+        Its tpr is how likely a source knows the truth of an item of usual difficulty, before its
+        claims are seen. Fixed sources stay as they are.
+    ability_spread, difficulty_spread
+        Standard deviations of the abilities around the prior's, and of the difficulties around
+        zero.
+    discrimination
+        How much ability less difficulty counts: a source knows with probability
+        1 / (1 + exp(-discrimination · (ability - difficulty))).
+    max_rounds, tolerance
+        It stops when a round moves no source's probability to know an item of usual difficulty by
+        `tolerance`.
+    """
+
+    name = "dare"
+    kinds = ("categorical",)
+    state_type = Abilities
+
+    prior: Prior = NO_PRIOR
+    ability_spread: float = 1.0
+    difficulty_spread: float = 1.0
+    discrimination: float = 1.0
+    max_rounds: int = 100
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        require_positive(self, discrimination=self.discrimination, tolerance=self.tolerance)
+        require_positive(
+            self, ability_spread=self.ability_spread, difficulty_spread=self.difficulty_spread
+        )
+        require_at_most(self, STEEPEST, discrimination=self.discrimination)
+        require_at_least(self, 1, max_rounds=self.max_rounds)
+
+    def start(self, survey: Survey, prior: PriorRates) -> Abilities:
+        """Start from the prior."""
+        return Abilities(self._usual(prior), prior)
+
+    def is_settled(self, state: Abilities) -> bool:
+        """Where all sources are fixed there is nothing to learn."""
+        return bool(state.prior.is_fixed.all())
+
+    def tally(self, block: Block, state: Abilities, turn: Turn) -> Tally:
+        """How often each source knew more than was expected, and how far that varies."""
+        ability = state.ability[block.source_of_support]
+        advantage = ability - self._difficulty(block, ability)[_item_of_claim(block)]
+        true = clamp_known(self._judge(block, advantage), block)
+        known = self._known(block, advantage, true)
+        return tuple(
+            np.bincount(block.source_of_support, of_claim, len(state.ability))
+            for of_claim in (known.after - known.before, known.before * (1.0 - known.before))
+        )
+
+    def learn(self, state: Abilities, total: Tally) -> Abilities:
+        """One step of Newton's towards the most probable abilities."""
+        surplus, spread = total
+        away = state.ability - self._usual(state.prior)
+        moved = state.ability + self._step(surplus, spread, -away, self.ability_spread)
+        return state._replace(ability=np.where(state.prior.is_fixed, state.ability, moved))
+
+    def change(self, before: Abilities, after: Abilities) -> float:
+        """The largest move of any source's probability to know an item of usual difficulty."""
+        return float(np.abs(self.trust(after) - self.trust(before)).max())
+
+    def calibrate(self, state: Abilities, prior: PriorRates) -> Abilities:
+        """Correct the abilities by the known truths."""
+        knows = prior.weigh_known_accuracy(self.trust(state))
+        ability = np.where(prior.is_fixed, state.ability, logit(knows) / self.discrimination)
+        return state._replace(ability=ability)
+
+    def weigh(self, block: Block, state: Abilities, memory: Memory = None) -> Weights:
+        """Bayes' rule: who knows names the truth, who does not, any of the R values alike.
+
+        With k the probability to know, P(c | c is true) = k + (1 - k) / R, and else (1 - k) / R.
+        What a claim adds is the logarithm of the ratio of the two, ln(1 + R k / (1 - k)).
+        """
+        ability = state.ability[block.source_of_support]
+        advantage = ability - self._difficulty(block, ability)[_item_of_claim(block)]
+        of_claim = self._log_ratio(block, advantage)
+        return Weights("softmax", self.discrimination * state.ability, of_claim=of_claim)
+
+    def trust(self, state: Abilities) -> FloatArray:
+        """How likely a source knows the truth of an item of usual difficulty."""
+        return sigmoid(self.discrimination * state.ability)
+
+    def difficulty(self, block: Block, state: Abilities) -> FloatArray:
+        """The difficulty of each item: zero is usual, and one spread above it is hard."""
+        return self._difficulty(block, state.ability[block.source_of_support])
+
+    def _usual(self, prior: PriorRates) -> FloatArray:
+        """The abilities that the prior expects."""
+        return np.asarray(logit(prior.tpr) / self.discrimination)
+
+    def _difficulty(self, block: Block, ability: FloatArray) -> FloatArray:
+        """The difficulty of each item, from its claims and the abilities of those who make them.
+
+        So an item is judged the same way whether or not it was learned from.
+        """
+        item, difficulty = _item_of_claim(block), np.zeros(block.n_items)
+        for _ in range(LOOKS):
+            advantage = ability - difficulty[item]
+            known = self._known(block, advantage, self._judge(block, advantage))
+            surplus, spread = (
+                np.bincount(item, of_claim, block.n_items).astype(np.float64)
+                for of_claim in (known.after - known.before, known.before * (1.0 - known.before))
+            )
+            difficulty += self._step(-surplus, spread, -difficulty, self.difficulty_spread)
+        return difficulty
+
+    def _step(
+        self, surplus: FloatArray, spread: FloatArray, back: FloatArray, usual_spread: float
+    ) -> FloatArray:
+        """Newton's step: the slope of the log-posterior over its curvature, but never too far."""
+        held = 1.0 / usual_spread**2
+        slope = self.discrimination * surplus + held * back
+        step = slope / (self.discrimination**2 * spread + held)
+        return np.asarray(np.clip(step, -FARTHEST, FARTHEST))
+
+    def _known(self, block: Block, advantage: FloatArray, true: FloatArray) -> Known:
+        """Who says what is false did not know; who says what is true knew, or guessed it."""
+        log_odds = self.discrimination * advantage
+        knew = sigmoid(log_odds + _log_values(block))
+        return Known(sigmoid(log_odds), true[block.fact_of_support] * knew)
+
+    def _judge(self, block: Block, advantage: FloatArray) -> FloatArray:
+        return softmax_of_claims(block, self._log_ratio(block, advantage))
+
+    def _log_ratio(self, block: Block, advantage: FloatArray) -> FloatArray:
+        """What each claim adds to the score of its fact."""
+        log_odds = self.discrimination * advantage
+        return np.asarray(np.logaddexp(0.0, log_odds + _log_values(block)))
+
+
+def _item_of_claim(block: Block) -> IntArray:
+    return np.repeat(np.arange(block.n_items), block.n_supports_of_item)
+
+
+def _log_values(block: Block) -> FloatArray:
+    """Of each claim, the logarithm of how many values its item has: two at least."""
+    return np.repeat(np.log(np.maximum(block.n_facts_of_item, 2)), block.n_supports_of_item)

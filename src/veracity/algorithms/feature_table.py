@@ -1,0 +1,122 @@
+"""Tables of features: whom or what each row describes, and columns as numbers or text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from veracity.claims.columns import read_table
+from veracity.claims.schema import lacking_parts, listed, recognised
+from veracity.errors import BadValue, MissingColumn
+from veracity.io.databases import is_address
+from veracity.naming import as_text
+from veracity.printing import in_short
+
+__all__ = ["MISSING", "OTHER", "read_features"]
+
+MISSING, OTHER = "(missing)", "(other)"
+"""The levels of those that lack a value, and of those that share theirs with nobody."""
+
+CODE = r"^[+-]?0[0-9]"
+"""Texts such as ``007``, which are names, not numbers."""
+
+
+def read_features(
+    data: object, keys: Sequence[str], likely: Mapping[str, str]
+) -> tuple[pl.DataFrame, list[str]]:
+    """A table with its keys first, as text, then features, as numbers or text; and notes.
+
+    Keys are found by what the claims call them, which `likely` tells, by their own names, or by
+    usual ones.
+    """
+    origin, table = _origin(data, keys[0]), read_table(data)
+    if not len(table):
+        raise BadValue(f"{origin}: it has no rows; give one for each {keys[0]}, or leave it out")
+    likely = {key: likely[key] for key in keys if key in likely}
+    found = recognised(table.columns, keys, given={}, likely=likely, origin=origin)
+    lacking = lacking_parts(found, keys)
+    if lacking:
+        called = likely.get(lacking[0], lacking[0])
+        raise MissingColumn(
+            f"{origin}: no column names the {lacking[0]} among {listed(table.columns)}; call it "
+            f"'{called}'"
+        )
+    others = [name for name in table.columns if name not in found.values()]
+    if not others:
+        raise MissingColumn(f"{origin}: no column beside {listed([*found.values()])}; add features")
+    clash = [name for name in others if name in keys]
+    if clash:
+        raise BadValue(
+            f"{origin}: '{found[clash[0]]}' is taken as the {clash[0]}, and there is a column "
+            f"'{clash[0]}', too; call one of them otherwise"
+        )
+    names = [as_text(table[name]).alias(key) for key, name in found.items()]
+    names = [name.fill_null("") if name.name == "attribute" else name for name in names]
+    _check_keys(pl.DataFrame(names), found, origin)
+    expected = {*keys, *likely.values()}
+    notes = [
+        f"column '{name}' names the {key}" for key, name in found.items() if name not in expected
+    ]
+    return pl.DataFrame([*names, *(_plain(table[name], origin) for name in others)]), notes
+
+
+def _origin(data: object, key: str) -> str:
+    """What messages call the table; an address may have a password."""
+    if isinstance(data, str | os.PathLike) and not is_address(str(data)):
+        return str(data)
+    return f"{'source' if key == 'source' else 'item'} features"
+
+
+def _check_keys(names: pl.DataFrame, found: Mapping[str, str], origin: str) -> None:
+    """Refuse rows that describe nobody, or what another row describes."""
+    for key, name in found.items():
+        empty = names[key].is_null().arg_true()
+        if len(empty):
+            raise BadValue(
+                f"{origin}: row {empty[0] + 1} has no {key} in column '{name}'; fill it in"
+            )
+    twice = names.is_duplicated()
+    if twice.any():
+        first = names.filter(twice).row(0)
+        one, other = [number for number, row in enumerate(names.iter_rows()) if row == first][:2]
+        called = " ".join(map(in_short, first))
+        raise BadValue(
+            f"{origin}: rows {one + 1} and {other + 1} both describe '{called}', by "
+            f"{listed([*found.values()])}; keep one of them"
+        )
+
+
+def _plain(column: pl.Series, origin: str) -> pl.Series:
+    """A column of features, as numbers or text; what is empty is missing."""
+    dtype = column.dtype
+    if dtype.is_nested() or dtype in (pl.Object, pl.Binary):
+        raise BadValue(
+            f"{origin}: column '{column.name}' holds {dtype}, not plain values; turn it into text "
+            "or numbers first, or leave it out"
+        )
+    text = as_text(column).str.strip_chars()
+    text = text.set(text == "", None)
+    if dtype.is_temporal():
+        numbers = column.to_physical().cast(pl.Float64)
+    elif dtype.is_numeric():
+        numbers = column.cast(pl.Float64).fill_nan(None)
+        _check_finite(numbers, origin)
+    else:
+        numbers = text.cast(pl.Float64, strict=False)
+        told = text.is_not_null()
+        is_number = numbers.is_finite().fill_null(value=False) & ~text.str.contains(CODE)
+        if not told.any() or not is_number.filter(told).all():
+            return text
+    is_flag = numbers.null_count() and numbers.drop_nulls().n_unique() == 1
+    return text if is_flag else numbers
+
+
+def _check_finite(numbers: pl.Series, origin: str) -> None:
+    infinite = numbers.is_infinite().arg_true()
+    if len(infinite):
+        raise BadValue(
+            f"{origin}: row {infinite[0] + 1} has an infinite number in column '{numbers.name}'; "
+            "correct it, or leave the cell empty"
+        )

@@ -1,0 +1,454 @@
+"""Items judged by Gaussian units with heavy tails: truths, and what each claim weighs.
+
+The claims of an item are told from its median, in units of their attribute's scale, so that nothing
+here depends on the unit or the zero of the numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veracity.algorithms.base import BySource
+from veracity.algorithms.distributions import log_gamma
+from veracity.algorithms.numbers import LARGEST, SAME_SPREAD, Numbers, difference, numbers_of
+from veracity.claims.block import Block, FloatArray, IntArray
+
+__all__ = [
+    "USUAL_FREEDOM",
+    "Inferred",
+    "Machine",
+    "Measured",
+    "Reached",
+    "Widths",
+    "best_of_three",
+    "bluntness",
+    "errors_of",
+    "fit_of_items",
+    "fit_of_tails",
+    "infer",
+    "interval_factor",
+    "measured",
+    "pulls_of",
+    "scales_from",
+    "studentised",
+    "told_as_numbers",
+    "widths_of",
+]
+
+FARTHEST = 1e100
+"""How far a number counts as being from the median of its item's, at most."""
+
+STEPS = 10
+"""Steps by which truths and weights of claims are fitted to each other: they double the digits that
+rounding has left wrong where two claims are far apart, so there are not more."""
+
+MORE_STEPS = 2
+"""Steps that go on from those of the round before."""
+
+STRIDE = float(np.log(1.5))
+"""By how much, in logs, degrees of freedom move in a round at most."""
+
+NORMAL = 1.9
+"""The standard deviation of a normal distribution, in geometric means of its distances."""
+
+LEAST = 0.01
+"""A scale is no smaller than this share of the usual distance of those who differ. Where most say
+the same to the last digit, it would shrink to nothing."""
+
+FAR = -64
+"""The power of two by which numbers are made smaller, so that the sum of many is one."""
+
+MOST_BLUNT = 4.0
+"""No truth is told to vary by more than this many times what its claims' weights say."""
+
+USUAL_FREEDOM = 4.0
+"""What degrees of freedom are before any claim: a usual choice (Lange, Little, Taylor 1989)."""
+
+
+class Machine(NamedTuple):
+    """The units: variances, biases and truths are in units of the scale of their attribute."""
+
+    variance: BySource
+    bias: BySource
+    """[source, attribute]."""
+    doubt: BySource
+    """[source, attribute]: the variance of what is thought of the bias."""
+    scale: FloatArray
+    """[attribute], as numbers are told; zero if it is not known."""
+    centre: FloatArray
+    """[attribute]: μ, the mean of all truths, as they are told."""
+    truth_precision: FloatArray
+    """[attribute]: τ, how near all truths are to their mean."""
+    tails: float
+    """Degrees of freedom of the errors of claims."""
+    evenness: float
+    """Degrees of freedom of the spreads of items: the more, the more alike items are."""
+    bluntness: float
+    """By how much truths vary more than their claims' weights say."""
+
+    def column(self, claims: Measured) -> IntArray:
+        """Where the bias of each claim's source is: that of the attribute, if there are any."""
+        attribute = claims.of_claim(claims.attribute)
+        return attribute if self.bias.shape[1] == len(self.scale) else np.zeros_like(attribute)
+
+
+class Measured(NamedTuple):
+    """Claims in units of their attribute's scale, from the median of their item's."""
+
+    numbers: Numbers
+    number: FloatArray
+    attribute: IntArray
+    """Of each item."""
+    first: IntArray
+    """The first claim of each item: those of an item stand side by side, the lowest first."""
+    n_claims: FloatArray
+    """Of each item."""
+    novelty: FloatArray
+    """One over how many say the same as each claim, to the last digit."""
+    known: FloatArray
+    """The known truth of each item, NaN where it is not known."""
+    offset: FloatArray
+    """How far the median of each item is from the centre of its attribute."""
+    median: FloatArray
+    """The median of each item, in its own units."""
+    unit: FloatArray
+    """How long the scale is, in the item's own units."""
+    has_scale: FloatArray
+    """One if the scale is that of the attribute, zero if it is the item's own for want of one."""
+
+    def sums(self, number: FloatArray) -> FloatArray:
+        """The sum over each item's claims."""
+        return np.asarray(np.add.reduceat(number, self.first))
+
+    def of_claim(self, of_item: NDArray[Any]) -> NDArray[Any]:
+        """What is of each item, for each of its claims."""
+        return np.asarray(of_item[self.numbers.item])
+
+    @property
+    def half(self) -> FloatArray:
+        """Half the length of the shortest interval that holds more than half an item's claims."""
+        n = self.n_claims.astype(np.int64)
+        last = np.repeat(self.first + n - 1, n)
+        end = np.arange(len(self.number)) + np.repeat(n // 2, n)
+        width = self.number[np.minimum(end, last)] - self.number
+        width = np.where(end <= last, width, np.inf)
+        return np.asarray(np.minimum.reduceat(width, self.first) / 2.0)
+
+    def weighted_median(self, number: FloatArray, weight: FloatArray) -> FloatArray:
+        """Of each item, the mean of all numbers with no more than half the weight on either side.
+
+        Claims are in the order of what was claimed, which is all but that of the numbers.
+        """
+        n = self.n_claims.astype(np.int64)
+        upto = np.cumsum(weight / np.repeat(self.sums(weight), n))
+        half = np.arange(len(n)) + 0.5  # each item has a weight of one
+        last = self.first + n - 1
+        low, high = (
+            np.clip(np.searchsorted(upto, half + way), self.first, last) for way in (-1e-6, 1e-6)
+        )
+        return np.asarray((number[low] + number[high]) / 2.0)
+
+
+def measured(block: Block, machine: Machine) -> Measured:
+    """The claims of a block in the units of the machine."""
+    scale, centre = machine.scale, machine.centre
+    numbers = numbers_of(block)
+    first, n = _claims_of_items(block)
+    median = _medians(numbers, first, n)
+    attribute = block.attribute_of_item
+    own = np.add.reduceat(np.abs(numbers.number - np.repeat(median, n)), first) / n
+    has_scale = scale[attribute] > 0.0
+    with np.errstate(over="ignore"):
+        of_attribute = np.ldexp(scale[attribute], -numbers.units.exponent)
+    unit = np.where(has_scale, of_attribute, np.where(own > 0.0, own, 1.0))
+    unit = np.clip(unit, 1e-150, 1e150)
+    told = np.ldexp(np.clip(median + numbers.units.zero, -1.0, 1.0), numbers.units.exponent - 1)
+    length = np.where(has_scale, scale[attribute], 1.0)
+    with np.errstate(over="ignore"):
+        away = difference(told, centre[attribute] / 2.0) / length * 2.0
+        offset = np.where(has_scale, away, 0.0)
+    return Measured(
+        numbers=numbers,
+        number=_bounded((numbers.number - np.repeat(median, n)) / np.repeat(unit, n)),
+        attribute=attribute,
+        first=first,
+        n_claims=n.astype(np.float64),
+        novelty=np.repeat(1.0 / block.n_supports_of_fact, block.n_supports_of_fact),
+        known=_bounded((numbers.known - median) / unit),
+        offset=_bounded(offset),
+        median=median,
+        unit=unit,
+        has_scale=has_scale.astype(np.float64),
+    )
+
+
+def _claims_of_items(block: Block) -> tuple[IntArray, IntArray]:
+    """Of each item its first claim, and how many it has."""
+    n = block.n_supports_of_item
+    return np.cumsum(n) - n, n
+
+
+def _medians(numbers: Numbers, first: IntArray, n: IntArray) -> FloatArray:
+    """The median of each item; the lowest claim comes first."""
+    return np.asarray((numbers.number[first + (n - 1) // 2] + numbers.number[first + n // 2]) / 2.0)
+
+
+def _bounded(number: FloatArray) -> FloatArray:
+    return np.asarray(np.clip(number, -FARTHEST, FARTHEST))
+
+
+class Inferred(NamedTuple):
+    """The truth of each item, its variance, and what each claim weighs."""
+
+    truth: FloatArray
+    variance: FloatArray
+    """Zero where the truth is known."""
+    weight: FloatArray
+    """λ w u of each claim: the precision with which it tells the truth."""
+    away: FloatArray
+    """How far each claim, its source's bias taken off, is from the truth."""
+    pull: FloatArray
+    """How far each claim is from the truth, bias and all."""
+    item_weight: FloatArray
+    """w of each item: above one where its claims are closer together than usual."""
+    total: FloatArray
+    """The precision of each truth: that of its claims, and that of all truths."""
+
+
+class Reached(NamedTuple):
+    """Where the steps have led in a round, from where those of the next go on."""
+
+    truth: FloatArray
+    """From the median of each item, in its own units."""
+    item_weight: FloatArray
+
+
+def infer(claims: Measured, machine: Machine, before: Reached | None = None) -> Inferred:
+    """Truths and weights that fit each other, by coordinate ascent from a median of each item.
+
+    Given the truth t with variance v, f being the degrees of freedom of claims, g those of items::
+
+        u = (f + 1) / (f + λ w ((x - b - t)² + v))    w = (g + n - 1) / (g + Σ λ u (x - b - t)²)
+        1 / v = τ + Σ λ w u                           t = v (τ μ + Σ λ w u (x - b))
+    """
+    source, of_claim = claims.numbers.source, claims.of_claim
+    precision = 1.0 / machine.variance[source]
+    number = claims.number - machine.bias[source, machine.column(claims)]
+    near = machine.truth_precision[claims.attribute] * claims.has_scale
+    is_known = ~np.isnan(claims.known)
+    free = claims.n_claims - ~is_known  # degrees of freedom, the truth taken off
+    tails, even = machine.tails, machine.evenness
+    if before is None:
+        item_weight = (even + free) / (even + free * (1.5 * claims.half) ** 2)
+        truth = _median(claims, number, (precision, of_claim(item_weight) * precision / tails))
+    else:
+        item_weight, truth = before.item_weight, before.truth / claims.unit
+    truth = np.where(is_known, claims.known, truth)
+    variance = np.where(is_known, 0.0, 1.0 / (near + item_weight * claims.sums(precision)))
+    weight, total = precision, near
+    for _ in range(STEPS if before is None else MORE_STEPS):
+        square = (number - of_claim(truth)) ** 2
+        far = of_claim(item_weight) * precision * (square + of_claim(variance))
+        own = precision * (tails + 1.0) / (tails + far)
+        item_weight = (even + free) / (even + claims.sums(own * square))
+        weight = of_claim(item_weight) * own
+        total = near + claims.sums(weight)
+        mean = (claims.sums(weight * number) - near * claims.offset) / total
+        truth = np.where(is_known, claims.known, mean)
+        variance = np.where(is_known, 0.0, 1.0 / total)
+    away, pull = number - of_claim(truth), claims.number - of_claim(truth)
+    return Inferred(truth, variance, weight, away, pull, item_weight, total)
+
+
+def _median(
+    claims: Measured, number: FloatArray, weights: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """Of each item the median by claims or by precision: the one that numbers fit better.
+
+    A precise source that errs grossly outweighs all others; a rough one must not outvote it.
+    """
+    precision, sharp = weights
+    medians = [claims.weighted_median(number, one) for one in (np.ones_like(number), precision)]
+    plain, weighted = (
+        claims.sums(np.log1p(sharp * (number - claims.of_claim(median)) ** 2)) for median in medians
+    )
+    return np.where(weighted <= plain, medians[1], medians[0])
+
+
+# --- what is told of items ------------------------------------------------------------------------
+
+
+def errors_of(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:
+    """The error of each truth: 1.64 of it on either side hold the truth in 90 % of cases.
+
+    It is larger than the square root of the variance: what claims weigh, how far items spread, and
+    how high sources are is not known for certain either.
+    """
+    share = found.weight / claims.of_claim(found.total)
+    doubt = machine.doubt[claims.numbers.source, machine.column(claims)]
+    error = np.sqrt(machine.bluntness * found.variance + claims.sums(share**2 * doubt))
+    return error * interval_factor(machine.evenness + claims.n_claims - 1.0)
+
+
+def told_as_numbers(
+    claims: Measured, found: Inferred, error: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Truths and their errors as numbers are told; what is known is in their place.
+
+    Where no claims of an attribute differ, nothing tells how far a lone claim may be off.
+    """
+    numbers, units = claims.numbers, claims.numbers.units
+    is_agreed = (claims.has_scale == 0.0) & (numbers.scale == 0.0)
+    error = np.where(is_agreed, np.where(numbers.is_single, np.nan, 0.0), error * claims.unit)
+    with np.errstate(over="ignore"):
+        value = np.ldexp(claims.median + found.truth * claims.unit + units.zero, units.exponent)
+    is_known = ~np.isnan(numbers.told)
+    value = np.where(is_known, numbers.told, np.clip(value, -LARGEST, LARGEST))
+    return value, np.where(is_known, 0.0, units.length(error))
+
+
+# --- scales ---------------------------------------------------------------------------------------
+
+
+class Widths(NamedTuple):
+    """What a block tells of its attributes: numbers that differ from the median of their item."""
+
+    n_different: FloatArray
+    log_distance: FloatArray
+    """The sum of the logs of their distances from it."""
+    n_items: FloatArray
+    median: FloatArray
+    """The sum of all medians, made smaller by `FAR`."""
+
+
+def widths_of(block: Block, n_attributes: int) -> Widths:
+    """How far claims are from the median of their item, in logs."""
+    numbers = numbers_of(block)
+    first, n = _claims_of_items(block)
+    median = _medians(numbers, first, n)
+    away = np.abs(numbers.number - np.repeat(median, n))
+    differs = away > SAME_SPREAD
+    attribute = np.repeat(block.attribute_of_item, n)[differs]
+    exponent = np.repeat(numbers.units.exponent, n)[differs]
+    logs = np.log(away[differs]) + np.log(2.0) * exponent
+    smaller = np.ldexp(median + numbers.units.zero, numbers.units.exponent + FAR)
+    of_claims = (np.ones_like(logs), logs)
+    of_items = (np.ones_like(smaller), smaller)
+    return Widths(
+        *(np.bincount(attribute, one, n_attributes).astype(np.float64) for one in of_claims),
+        *(
+            np.bincount(block.attribute_of_item, one, n_attributes).astype(np.float64)
+            for one in of_items
+        ),
+    )
+
+
+def scales_from(total: Widths) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Of each attribute the scale, the centre, and the least that a scale may become.
+
+    The scale follows from the geometric mean of the distances, which few huge ones hardly move.
+    """
+    is_some = total.n_different > 0.0
+    log_usual = total.log_distance / np.where(is_some, total.n_different, 1.0)
+    with np.errstate(over="ignore"):
+        usual = np.where(is_some, np.exp(log_usual), 0.0)
+        scale = np.minimum(NORMAL * usual, LARGEST)
+    centre = np.ldexp(total.median / np.maximum(total.n_items, 1.0), -FAR)
+    return scale, centre, LEAST * usual
+
+
+# --- degrees of freedom ---------------------------------------------------------------------------
+
+
+def three_around(freedom: float) -> FloatArray:
+    """Degrees of freedom that are compared: fewer, these, and more."""
+    return freedom * np.exp(STRIDE * np.arange(-1.0, 2.0))
+
+
+class Errors(NamedTuple):
+    """Squared errors in units of what is usual, and how new each claim is; of those that tell."""
+
+    square: FloatArray
+    novelty: FloatArray
+
+
+def studentised(claims: Measured, found: Inferred, machine: Machine) -> Errors:
+    """Errors of claims; a truth is nearer to its claims than it should be, which is made up for."""
+    share = found.weight / claims.of_claim(found.total)
+    tells = claims.of_claim((claims.n_claims > 1.0) & (claims.has_scale > 0.0)) & (share < 0.99)
+    precision = claims.of_claim(found.item_weight) / machine.variance[claims.numbers.source]
+    square = (precision * found.away**2)[tells] / (1.0 - share[tells])
+    return Errors(square, claims.novelty[tells])
+
+
+def fit_of_tails(errors: Errors, machine: Machine) -> FloatArray:
+    """How well errors fit to fewer and to more degrees of freedom: logs of likelihoods."""
+    square, new = errors
+    fits = [_log_likelihood(f, square, np.ones(1)) for f in three_around(machine.tails)]
+    return np.array([float((new * fit).sum()) for fit in fits])
+
+
+def pulls_of(errors: Errors, machine: Machine) -> FloatArray:
+    """Sums over claims: of weights u, of squared pulls u² e², and of slopes of u e."""
+    square, new = errors
+    tails = machine.tails
+    weight = (tails + 1.0) / (tails + square)
+    slope = weight * (tails - square) / (tails + square)
+    sums = (new * weight, new * weight**2 * square, new * slope)
+    return np.array([float(one.sum()) for one in sums])
+
+
+def bluntness(pulls: FloatArray) -> float:
+    """The variance of an estimate by weights, over what the weights say (Huber's sandwich).
+
+    Σ (u e)² Σ u / (Σ slope)². For errors as the machine has them it is (f + 3) / (f + 1).
+    """
+    weight, square, slope = pulls
+    if slope <= 0.0:
+        return MOST_BLUNT
+    return float(np.clip(square * weight / slope**2, 1.0, MOST_BLUNT))
+
+
+def fit_of_items(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:
+    """The same of the spreads of items."""
+    n_different = np.rint(claims.sums(claims.novelty))
+    tells = (n_different > 1.0) & (claims.has_scale > 0.0)
+    own = found.weight / claims.of_claim(found.item_weight)
+    square = claims.sums(claims.novelty * own * found.away**2)[tells]
+    free = n_different[tells] - np.isnan(claims.known[tells])
+    return np.array(
+        [float(_log_likelihood(f, square, free).sum()) for f in three_around(machine.evenness)]
+    )
+
+
+def _log_likelihood(freedom: float, square: FloatArray, n: FloatArray) -> FloatArray:
+    """Of squares that are sums of n, divided by a precision of so many degrees of freedom."""
+    half = np.asarray(freedom / 2.0)
+    told = log_gamma(half + n / 2.0) - log_gamma(half) - 0.5 * n * np.log(freedom)
+    return np.asarray(told - (half + n / 2.0) * np.log1p(square / freedom))
+
+
+def best_of_three(freedom: float, fits: FloatArray) -> float:
+    """Degrees of freedom that fit better: the top of a parabola through the logs, if it has one."""
+    few, same, many = fits - 0.5 * np.log(three_around(freedom) / USUAL_FREEDOM) ** 2
+    bend = few - 2.0 * same + many
+    if bend < 0.0:
+        step = float(np.clip(0.5 * (few - many) / bend, -1.0, 1.0))
+    else:
+        step = 1.0 if many > few else -1.0
+    return float(np.clip(freedom * np.exp(STRIDE * step), 1.0, 100.0))
+
+
+def interval_factor(freedom: FloatArray) -> FloatArray:
+    """By how much a 90 % interval is longer for so many degrees of freedom than for endless ones.
+
+    The expansion of Cornish and Fisher.
+    """
+    z, f = 1.6448536269514722, np.maximum(freedom, 1.5)
+    first = (z**2 + 1.0) / 4.0
+    second = (5.0 * z**4 + 16.0 * z**2 + 3.0) / 96.0
+    third = (3.0 * z**6 + 19.0 * z**4 + 17.0 * z**2 - 15.0) / 384.0
+    return np.asarray(1.0 + first / f + second / f**2 + third / f**3)

@@ -1,0 +1,179 @@
+"""How rates of sources follow from their features: partially pooled logistic regression.
+
+The log-odds of a rate are what the features of the source add up to, and a deviation of its own::
+
+    logit(expected of source s) = offset_s + Σ_c row[s, c] weight[c]
+    rate of s ~ Beta, around what is expected, worth `strength` pseudo-claims
+
+All of it follows from how often each source is right and of how many claims, which add up over
+blocks; so it is fitted anew in every round, without a look at any claim. Weights are drawn from a
+normal distribution of unknown spread. All spreads are tried, and each counts as far as it makes
+what was counted likely (empirical Bayes): where features tell nothing, weights are next to zero.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.prior import CountBySource
+from veracity.algorithms.rules import logit, sigmoid
+from veracity.claims.block import BoolArray, FloatArray
+
+__all__ = ["Beforehand", "Counts", "Fit", "Regression", "Worth", "fitted"]
+
+SPREADS = np.geomspace(0.02, 2.56, 15)
+"""Standard deviations that weights may have, in log-odds: from nothing to all there can be."""
+
+USUAL_SPREAD = 0.5
+"""Where the half-Cauchy prior of the spread has its half."""
+
+SPREAD_OF_MEAN = 1.0
+"""How far, in log-odds, a source of average features may be from the mean of all claims."""
+
+MOST_STEPS, STILL = 50, 1e-9
+"""Steps of Newton's method, mostly four to eight, and a step that is none."""
+
+LONGEST_STEP = 3.0
+"""Log-odds by which a step may move what is expected of a source."""
+
+
+class Counts(NamedTuple):
+    """How often each source is right, and of how many claims."""
+
+    right: FloatArray
+    total: FloatArray
+
+
+class Beforehand(NamedTuple):
+    """What is known of a rate without features.
+
+    Its mean over all claims; by how much that of each source is expected to differ, in log-odds;
+    which sources learning may move; and of how many pseudo-claims what is expected is worth.
+    """
+
+    mean: float
+    offset: FloatArray
+    is_free: BoolArray
+    strength: float
+
+
+class Fit(NamedTuple):
+    """What the columns of features weigh, and how sure that is."""
+
+    weight: FloatArray
+    covariance: FloatArray
+
+
+class Worth(NamedTuple):
+    """Of each column the weight in log-odds and its standard error; the first is of all sources."""
+
+    weight: FloatArray
+    error: FloatArray
+
+
+class Regression(NamedTuple):
+    """What is known of sources by their features, for each rate that is learned of them."""
+
+    rows: CountBySource
+    """[source, column]: its features; the first column is one for all."""
+    weight: FloatArray
+    """[rate, column]"""
+    covariance: FloatArray
+    """[rate, column, column]"""
+
+    @classmethod
+    def at_start(cls, rows: FloatArray, n_rates: int) -> Regression:
+        """Before anything was counted."""
+        n = rows.shape[1]
+        return cls(rows, np.zeros((n_rates, n)), np.zeros((n_rates, n, n)))
+
+    def expected(self, rate: int, offset: FloatArray | float = 0.0) -> FloatArray:
+        """What the features of each source lead to expect of its rate."""
+        return np.asarray(sigmoid(offset + self.rows @ self.weight[rate]))
+
+    def learned(self, rate: int, counts: Counts, known: Beforehand) -> Regression:
+        """What the counts of the sources say of one rate."""
+        tells = (counts.total > 0.0) & known.is_free
+        rows, own = self.rows[tells], Counts(*(count[tells] for count in counts))
+        mean = np.zeros(self.rows.shape[1])
+        mean[0] = logit(np.array(known.mean))
+        start = self.weight[rate] - mean if self.weight[rate].any() else np.zeros_like(mean)
+        offset = known.offset[tells] + mean[0]
+        fit = fitted(rows, _effective(own, known.strength), offset, start)
+        return self._replace(
+            weight=_with(self.weight, rate, fit.weight + mean),
+            covariance=_with(self.covariance, rate, fit.covariance),
+        )
+
+    def shrunk(self, rate: int, counts: Counts, known: Beforehand) -> tuple[FloatArray, Regression]:
+        """The rates of the sources, drawn to what their features say; and what is learned of these.
+
+        Rates are not kept clear of zero and one.
+        """
+        learned = self.learned(rate, counts, known)
+        start = known.strength * learned.expected(rate, known.offset)
+        return (counts.right + start) / (counts.total + known.strength), learned
+
+    def worth(self, rate: int) -> Worth:
+        """What features are worth for one rate."""
+        variance = np.diagonal(self.covariance[rate])
+        return Worth(self.weight[rate], np.sqrt(np.maximum(variance, 0.0)))
+
+
+def fitted(
+    rows: FloatArray,
+    counts: Counts,
+    offset: FloatArray,
+    start: FloatArray,
+    spreads: FloatArray = SPREADS,
+) -> Fit:
+    """The weights that are expected given the counts, by iteratively reweighted least squares.
+
+    With a single spread it is the ridge estimate: the first column has `SPREAD_OF_MEAN`.
+    """
+    fit = Fit(start, np.zeros((len(start), len(start))))
+    for _ in range(MOST_STEPS):
+        told = rows @ fit.weight
+        rate = sigmoid(offset + told)
+        information = counts.total * rate * (1.0 - rate)
+        precision = (rows.T * information) @ rows
+        pull = rows.T @ (information * told + counts.right - counts.total * rate)
+        new = _averaged(precision, pull, spreads)
+        step = new.weight - fit.weight
+        step = step * min(1.0, LONGEST_STEP / max(np.abs(rows @ step).max(initial=0.0), STILL))
+        fit = Fit(fit.weight + step, new.covariance)
+        if np.abs(step).max() < STILL:
+            break
+    return fit
+
+
+def _averaged(precision: FloatArray, pull: FloatArray, spreads: FloatArray) -> Fit:
+    """Weights where their log-likelihood is ``pull w - w precision w / 2``, over all spreads."""
+    of_weights = np.repeat(spreads[:, None] ** -2.0, len(pull), axis=1)
+    of_weights[:, 0] = SPREAD_OF_MEAN**-2.0
+    covariance = np.linalg.inv(precision + of_weights[:, :, None] * np.eye(len(pull)))
+    weight = covariance @ pull
+    log_determinants = np.linalg.slogdet(covariance)[1] + np.log(of_weights).sum(axis=1)
+    log_prior = np.log(spreads) - np.log1p((spreads / USUAL_SPREAD) ** 2)
+    log_evidence = 0.5 * (weight @ pull + log_determinants) + log_prior
+    share = np.exp(log_evidence - np.logaddexp.reduce(log_evidence))
+    mean = share @ weight
+    off = weight - mean
+    return Fit(mean, np.tensordot(share, covariance, 1) + (off.T * share) @ off)
+
+
+def _effective(counts: Counts, strength: float) -> Counts:
+    """The counts, as many as tell of what sources have in common: never more than strength + 1.
+
+    Claims of one source share its own deviation: their variance is that of a beta-binomial.
+    """
+    share = (strength + 1.0) / (strength + counts.total)
+    return Counts(counts.right * share, counts.total * share)
+
+
+def _with(of_rates: FloatArray, rate: int, own: FloatArray) -> FloatArray:
+    changed = of_rates.copy()
+    changed[rate] = own
+    return changed

@@ -1,0 +1,210 @@
+"""What is known of sources beside their claims: a table of features, turned into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms.feature_table import MISSING, OTHER, read_features
+from veracity.claims.block import FloatArray
+from veracity.claims.schema import listed
+from veracity.errors import BadValue, MissingColumn
+from veracity.naming import as_text
+from veracity.printing import counted, in_short
+
+__all__ = ["FeatureColumn", "FeaturePart", "SourceFeatures"]
+
+MOST_COLUMNS = 300
+"""Numbers by which a source may be described: a square of so many is inverted in every round."""
+
+
+class FeaturePart(NamedTuple):
+    """One number of those that describe a source: a feature, or whether it is at one level."""
+
+    feature: str
+    level: str | None
+    scale: float
+    """How much of a number one unit stands for: its standard deviation."""
+
+
+@dataclass(frozen=True)
+class FeatureColumn:
+    """How a column of features becomes numbers.
+
+    Numbers are standardised; each level of a text is a column of zeros and ones. What is missing is
+    a level of its own, and so are texts that no two sources share, taken together.
+    """
+
+    name: str
+    levels: tuple[str, ...] | None = None
+    """None for numbers."""
+    mean: float = 0.0
+    scale: float = 1.0
+    has_missing: bool = False
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean) and np.isfinite(self.scale) and self.scale > 0.0):
+            raise ValueError(f"the feature '{self.name}' cannot be standardised")
+
+    @classmethod
+    def of(cls, column: pl.Series) -> FeatureColumn | None:
+        """How this column is to be read; None if it is the same for all."""
+        has_missing = bool(column.null_count())
+        told = column.drop_nulls()
+        if column.dtype == pl.Float64:
+            scale = float(told.std(ddof=0) or 0.0)  # type: ignore[arg-type]
+            mean = float(told.mean() or 0.0)  # type: ignore[arg-type]
+            is_same = scale <= 1e-12 * max(1.0, abs(mean))
+            return None if is_same else cls(column.name, None, mean, scale, has_missing)
+        counts = told.value_counts().sort(column.name)
+        shared = counts.filter(pl.col("count") > 1)[column.name].to_list()
+        levels = (*shared, OTHER) if len(shared) < len(counts) else tuple(shared)
+        found = cls(column.name, levels, has_missing=has_missing)
+        return found if len(found.parts) > 1 else None
+
+    @property
+    def parts(self) -> list[FeaturePart]:
+        """The numbers that it becomes."""
+        missing = [FeaturePart(self.name, MISSING, 1.0)] if self.has_missing else []
+        if self.levels is None:
+            return [FeaturePart(self.name, None, self.scale), *missing]
+        return [*(FeaturePart(self.name, level, 1.0) for level in self.levels), *missing]
+
+    def encoded(self, column: pl.Series) -> FloatArray:
+        """[row, part]: the column as numbers; what was never met is like all others."""
+        is_null = column.is_null()
+        if self.levels is None:
+            standard = (column.cast(pl.Float64) - self.mean) / self.scale
+            numbers = [standard.fill_null(0.0)]
+        else:
+            text, levels = column.cast(pl.String), list(self.levels)
+            numbers = [
+                ~text.is_in(levels) | (text == OTHER) if level == OTHER else text == level
+                for level in levels
+            ]
+            numbers = [one.fill_null(value=False) for one in numbers]
+        if self.has_missing:
+            numbers.append(is_null)
+        return np.column_stack([one.cast(pl.Float64).to_numpy() for one in numbers])
+
+
+@dataclass(frozen=True, eq=False)
+class SourceFeatures:
+    """Features of sources, by which those with few claims borrow from others like them.
+
+    Parameters
+    ----------
+    columns
+        How each column becomes numbers.
+    table
+        One row per source: its name, as text, and its features, as numbers or text.
+    notes
+        What was noticed when the table was read.
+
+    Examples
+    --------
+    >>> features = SourceFeatures.read({"source": ["a", "b"], "age": [1, 3]})
+    >>> features.rows(pl.Series(["b", "never met"])).tolist()
+    [[1.0, 1.0], [1.0, 0.0]]
+    """
+
+    columns: tuple[FeatureColumn, ...]
+    table: pl.DataFrame = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, data: object, likely: Mapping[str, str] | None = None) -> SourceFeatures:
+        """Read a table with a column that names sources, and others that describe them.
+
+        `likely` may tell what the claims call the column of their sources.
+        """
+        table, notes = read_features(data, ["source"], likely or {})
+        found = {name: FeatureColumn.of(table[name]) for name in table.columns[1:]}
+        same = [name for name, column in found.items() if column is None]
+        if same:
+            notes.append(f"the same for all sources, and left out: {listed(same)}")
+        columns = tuple(column for column in found.values() if column is not None)
+        _check_size(columns)
+        table = table.select("source", *(column.name for column in columns))
+        return cls(columns, table, tuple(notes))
+
+    @property
+    def parts(self) -> list[FeaturePart]:
+        """The numbers that describe a source, behind the first, which is one."""
+        return [part for column in self.columns for part in column.parts]
+
+    def rows(self, sources: pl.Series) -> FloatArray:
+        """[source, column]: ones, and the features; who is not in the table is like all others."""
+        names = as_text(sources).alias("source").to_frame()
+        known = self.table.with_columns(is_known=pl.lit(value=True))
+        found = names.join(known, on="source", how="left", maintain_order="left")
+        encoded = [column.encoded(found[column.name]) for column in self.columns]
+        rows = np.column_stack([np.ones((len(names), 1)), *encoded])
+        rows[~found["is_known"].fill_null(value=False).to_numpy(), 1:] = 0.0
+        return rows
+
+    def notes_on(self, sources: pl.Series) -> list[str]:
+        """What is to be known of sources of which the table tells nothing."""
+        lacking = as_text(sources).to_frame("source").join(self.table, on="source", how="anti")
+        if lacking.is_empty():
+            return []
+        who = counted(len(lacking), "source that makes claims has", "sources that make claims have")
+        names = listed(lacking["source"].head(3).to_list())
+        return [f"{who} no row, and counts as average: {names}"]
+
+    def with_more(self, data: object, likely: Mapping[str, str] | None = None) -> SourceFeatures:
+        """The same, with the features of further sources; those known before stay as they are."""
+        table, _ = read_features(data, ["source"], likely or {})
+        lacking = [column.name for column in self.columns if column.name not in table.columns]
+        if lacking:
+            raise MissingColumn(
+                f"source features: no column {listed(lacking)} among {listed(table.columns)}; "
+                "sources have to be described as those were that were learned from"
+            )
+        new = table.select(self.table.columns).join(self.table, on="source", how="anti")
+        for name, dtype in self.table.schema.items():
+            if new[name].dtype != dtype and not new.is_empty():
+                raise BadValue(f"source features: '{name}' held {_held(dtype)} before; so it must")
+        return replace(self, table=pl.concat([self.table, new.cast(self.table.schema)]))
+
+    # --- as files ---------------------------------------------------------------------------------
+
+    def described(self) -> dict[str, Any]:
+        """How columns become numbers, as JSON can hold it; the table is kept beside it."""
+        return {"columns": [asdict(column) for column in self.columns]}
+
+    @classmethod
+    def from_description(cls, described: Mapping[str, Any]) -> SourceFeatures:
+        """What a run tells of its features, without the table."""
+        columns = tuple(
+            FeatureColumn(**{**own, "levels": None if own["levels"] is None else (*own["levels"],)})
+            for own in described["columns"]
+        )
+        types = {c.name: pl.Float64 if c.levels is None else pl.String for c in columns}
+        return cls(columns, pl.DataFrame(schema={"source": pl.String, **types}))
+
+    def with_table(self, table: pl.DataFrame) -> SourceFeatures:
+        """The same, with the table that was kept; a `ValueError` if it is another one."""
+        if list(table.schema.items()) != list(self.table.schema.items()):
+            raise ValueError("source_features.parquet does not have the columns that were learned")
+        if table["source"].null_count() or table["source"].n_unique() != len(table):
+            raise ValueError("source_features.parquet has sources twice, or without a name")
+        return replace(self, table=table)
+
+
+def _check_size(columns: Sequence[FeatureColumn]) -> None:
+    if sum(len(column.parts) for column in columns) > MOST_COLUMNS:
+        most = max(columns, key=lambda column: len(column.parts))
+        raise BadValue(
+            f"source features: more than {MOST_COLUMNS} numbers and levels describe a source, "
+            f"{len(most.parts):,} of them of '{in_short(most.name)}'; group its values, or leave "
+            "it out"
+        )
+
+
+def _held(dtype: pl.DataType) -> str:
+    return "numbers" if dtype == pl.Float64 else "text"

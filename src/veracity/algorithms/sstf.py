@@ -1,0 +1,116 @@
+"""SSTF: what is known to be true or false spreads over a graph of facts and sources.
+
+Yin, Tan: Semi-Supervised Truth Discovery (WWW 2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import Algorithm, BySource, Memory, Tally, Turn
+from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.popularity import popularity
+from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.rules import item_sums, share_of_item
+from veracity.claims.block import UNKNOWN, Block, FloatArray
+from veracity.claims.survey import Survey
+from veracity.kernels.loading import kernels
+
+__all__ = ["SSTF", "Confidences"]
+
+
+class Confidences(NamedTuple):
+    """How far what each source says is true: one if all is, minus one if nothing is."""
+
+    confidence: BySource
+
+
+@dataclass(frozen=True, kw_only=True)
+class SSTF(Algorithm[Confidences]):
+    """Facts of one source are alike, values of one item exclude each other; known facts decide.
+
+    Parameters
+    ----------
+    conflict
+        How much the values of an item repel each other, in proportion to what binds them to their
+        sources.
+    pull
+        How much each fact is drawn to where a vote has it, in the same proportion: without any, and
+        without known truths, all facts would be as true as false.
+    max_rounds, tolerance
+        It stops when a round moves no source's confidence by `tolerance`.
+    """
+
+    name = "sstf"
+    kinds = ("categorical",)
+    state_type = Confidences
+
+    conflict: float = 1.0
+    pull: float = 0.1
+    max_rounds: int = 200
+    tolerance: float = 1e-4
+
+    def __post_init__(self) -> None:
+        require_positive(self, pull=self.pull, tolerance=self.tolerance)
+        require_at_least(self, 0, conflict=self.conflict)
+        require_at_least(self, 1, max_rounds=self.max_rounds)
+
+    def start(self, survey: Survey, prior: PriorRates) -> Confidences:
+        """All that is said is true."""
+        return Confidences(np.ones(survey.n_sources))
+
+    def tally(self, block: Block, state: Confidences, turn: Turn) -> Tally:
+        """The confidences of each source's facts, added up, and how many it names."""
+        known = block.known_of_fact
+        confidence = np.where(known == UNKNOWN, self._confidence(block, state), 2.0 * known - 1.0)
+        supported, n_supported, _, _ = kernels.count_votes(
+            block, confidence, len(state.confidence)
+        ).T
+        return supported, n_supported
+
+    def learn(self, state: Confidences, total: Tally) -> Confidences:
+        """A source is as confident as its facts are on average."""
+        supported, n_supported = total
+        mean = supported / np.maximum(n_supported, 1.0)
+        return Confidences(np.where(n_supported > 0, mean, state.confidence))
+
+    def change(self, before: Confidences, after: Confidences) -> float:
+        """The largest move of any confidence."""
+        return float(np.abs(after.confidence - before.confidence).max())
+
+    def calibrate(self, state: Confidences, prior: PriorRates) -> Confidences:
+        """Correct the confidences by the known truths, of which there are few among all facts."""
+        right = prior.weigh_known_accuracy((1.0 + state.confidence) / 2.0)
+        return Confidences(2.0 * right - 1.0)
+
+    def judge(self, block: Block, state: Confidences, memory: Memory = None) -> FloatArray:
+        """Shares of how far the facts of an item are from being false for sure."""
+        return share_of_item((1.0 + self._confidence(block, state)) / 2.0, block)
+
+    def trust(self, state: Confidences) -> FloatArray:
+        """The confidence: from -1 to 1."""
+        return state.confidence
+
+    def _confidence(self, block: Block, state: Confidences) -> FloatArray:
+        """Where all forces on each fact of an item balance, given the confidences of the sources.
+
+        With m claims for a fact and t the confidences of their sources, v where the vote has it,
+        w the repulsion and k the values of the item,
+
+            m (1 + pull) c + w Σ (c + c' over the other values) = Σ t + m pull v
+
+        which is diagonal but for w times the sum of all c, and so is solved at once.
+        """
+        own = block.n_supports_of_fact.astype(np.float64)
+        n_values = block.n_facts_of_item
+        strength = self.conflict * block.n_supports_of_item / n_values * (n_values > 1)
+        repulsion, others = (np.repeat(of_item, n_values) for of_item in (strength, n_values - 2.0))
+        drawn = kernels.sum_votes(block, np.zeros_like(state.confidence), state.confidence)
+        drawn = drawn + self.pull * own * (2.0 * popularity(block) - 1.0)
+        held = own * (1.0 + self.pull) + repulsion * others
+        total = item_sums(drawn / held, block) / (1.0 + strength * item_sums(1.0 / held, block))
+        confidence = (drawn - repulsion * np.repeat(total, n_values)) / held
+        return np.asarray(np.clip(confidence, -1.0, 1.0))

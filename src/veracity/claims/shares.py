@@ -1,0 +1,77 @@
+"""What a claim counts: the weights of rows become shares of a source's one word on an item.
+
+A source that was asked five times, or that gives a confidence for each of several values, has one
+word on an item, of which each of its values has a share. Weights that add up to more than one are
+counts, and are divided by their sum; those that add up to less are confidences, and stay: a source
+that is half sure counts half. So the shares of a source on an item add up to one at most.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.errors import BadValue
+from veracity.printing import in_short
+
+__all__ = ["affirmed_voices", "weighed", "with_shares"]
+
+
+def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
+    """Rows with their weights as numbers; those that weigh nothing are left out."""
+    if "weight" not in rows.columns:
+        return rows
+    weights = rows["weight"]
+    numbers = weights.cast(pl.Float64, strict=False)
+    is_wrong = numbers.is_null() | ~numbers.is_finite() | (numbers < 0.0)
+    if is_wrong.any():
+        wrong = weights.filter(is_wrong)[0]
+        raise BadValue(f"{origin}: '{in_short(wrong)}' is no weight; weights are numbers from 0 on")
+    return rows.with_columns(weight=numbers).filter(pl.col("weight") > 0.0)
+
+
+def with_shares(
+    block: Block, rows: tuple[IntArray, IntArray, IntArray], weight_of_row: FloatArray
+) -> Block:
+    """The block that was laid out from rows of item, value and source, with what these weigh.
+
+    Sums go by the order of names and weights, never by that of the rows.
+    """
+    item, value, source = rows
+    order = np.lexsort((weight_of_row, source, value, item))
+    first = _first_of_each(item[order], value[order], source[order])
+    weight = np.add.reduceat(weight_of_row[order], first)
+    if block.source_of_voice is block.source_of_support:  # nobody names two values of one item
+        share = np.minimum(weight, 1.0)
+        return block._replace(share_of_support=share, share_of_voice=share)
+    item_of_support = block.item_of_fact[block.fact_of_support]
+    by_voice = np.lexsort((block.source_of_support, item_of_support))
+    first = _first_of_each(item_of_support[by_voice], block.source_of_support[by_voice])
+    weight_of_voice = np.add.reduceat(weight[by_voice], first)
+    divisor = np.empty(len(weight))
+    n_values = np.diff(np.append(first, len(weight)))
+    divisor[by_voice] = np.repeat(np.maximum(weight_of_voice, 1.0), n_values)
+    return block._replace(
+        share_of_support=weight / divisor, share_of_voice=np.minimum(weight_of_voice, 1.0)
+    )
+
+
+def _first_of_each(*columns: IntArray) -> IntArray:
+    """Where each group of neighbours begins that have the same numbers."""
+    is_other = np.zeros(len(columns[0]) - 1, dtype=np.bool_)
+    for column in columns:
+        is_other |= np.diff(column) != 0
+    return np.append(0, np.flatnonzero(is_other) + 1)
+
+
+def affirmed_voices(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per fact and source, sorted, of rows that call facts true or false.
+
+    What the source counts is its `share`, and how much of it calls the fact true is `affirmed`.
+    """
+    said = rows.sort("fact", "source", "claim", "weight")
+    weight, most = pl.col("weight").sum(), pl.max_horizontal(pl.col("weight").sum(), 1.0)
+    affirmed = pl.col("weight").filter("claim").sum()
+    by_voice = said.group_by("fact", "source", maintain_order=True)
+    return by_voice.agg(share=weight / most, affirmed=affirmed / most)

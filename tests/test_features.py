@@ -1,0 +1,267 @@
+"""Reliability from features: sources with few claims borrow from those like them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from numpy.testing import assert_allclose
+
+import veracity
+from veracity import Local, OneCoin, SourceFeatures, Veracity
+from veracity.algorithms.feature_table import MISSING, OTHER
+from veracity.algorithms.regression import SPREADS, Counts, fitted
+from veracity.cli import main
+from veracity.errors import BadValue, MissingColumn, ParameterError
+from veracity.testing import check_weights_add_up
+
+N_SOURCES, N_ITEMS, CLAIMS = 200, 250, 5
+
+
+def drawn(seed, accuracy, n_values=4, labels=False):
+    """Sources of given accuracies that make five claims each, and what is true."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_values, N_ITEMS)
+    rows = []
+    for source, own in enumerate(accuracy):
+        for item in rng.choice(N_ITEMS, CLAIMS, replace=False):
+            wrong = (truth[item] + rng.integers(1, n_values)) % n_values
+            value = truth[item] if rng.random() < own else wrong
+            rows.append((f"s{source}", int(item), f"{value}" if labels else f"{item}: {value}"))
+    spelt = [f"{v}" if labels else f"{i}: {v}" for i, v in enumerate(truth)]
+    schema = ["source", "entity", "value"]
+    return (
+        pl.DataFrame(rows, schema=schema, orient="row"),
+        pl.DataFrame({"entity": range(N_ITEMS), "value": spelt}),
+    )
+
+
+def described(seed, accuracy, told=True):
+    """Features of the sources: their kind and years tell of their accuracy, or of nothing."""
+    rng = np.random.default_rng([seed, 1])
+    own = accuracy if told else rng.permutation(accuracy)
+    years = 10 * own + rng.normal(0.0, 1.5, len(own))
+    kind = np.where(own > np.median(own), "expert", "novice")
+    noise = rng.normal(size=len(own))
+    names = [f"s{n}" for n in range(len(own))]
+    return pl.DataFrame({"source": names, "kind": kind, "years": years, "noise": noise})
+
+
+def accuracies(seed):
+    """A third is good, the others are not."""
+    return np.where(np.random.default_rng([seed, 2]).random(N_SOURCES) < 0.35, 0.9, 0.35)
+
+
+def right(claims, truth, algorithm, features=None):
+    result = veracity.discover(claims, algorithm, source_features=features)
+    return veracity.evaluate(result, truth).accuracy
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "least"),
+    [("veracity", False, 0.03), ("veracity", True, 0.03), ("one-coin", False, 0.01)],
+)
+def test_features_help_sources_of_five_claims_or_cost_nothing(name, labels, least):
+    gains = []
+    for seed in range(3):
+        accuracy = accuracies(seed)
+        claims, truth = drawn(seed, accuracy, labels=labels)
+        without = right(claims, truth, name)
+        gains.append(
+            [
+                right(claims, truth, name, described(seed, accuracy, told)) - without
+                for told in (True, False)
+            ]
+        )
+    told, nothing = np.mean(gains, axis=0)
+    assert told > least
+    assert nothing >= -0.002
+
+
+def test_weights_of_one_spread_are_those_of_a_ridge():
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([np.ones(40), rng.normal(size=(40, 3))])
+    total = rng.integers(1, 9, 40).astype(float)
+    right = rng.binomial(total.astype(int), 0.7).astype(float)
+    found = fitted(rows, Counts(right, total), np.zeros(40), np.zeros(4), np.ones(1))
+    ridge = linear_model.LogisticRegression(fit_intercept=False, C=1.0, tol=1e-10, max_iter=1000)
+    ridge.fit(
+        np.concatenate([rows, rows]),
+        np.repeat([1, 0], 40),
+        sample_weight=np.concatenate([right, total - right]),
+    )
+    assert_allclose(found.weight, ridge.coef_[0], atol=1e-5)
+
+
+def test_intervals_of_weights_hold_what_they_promise():
+    hits = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows = np.column_stack([np.ones(150), rng.normal(size=(150, 2))])
+        weight = np.array([0.8, 0.6, 0.0])
+        total = np.full(150, 5.0)
+        right = rng.binomial(5, 1.0 / (1.0 + np.exp(-rows @ weight))).astype(float)
+        fit = fitted(rows, Counts(right, total), np.zeros(150), np.zeros(3), SPREADS)
+        error = np.sqrt(np.diagonal(fit.covariance))
+        hits.append((np.abs(fit.weight - weight) < 1.645 * error)[1:])
+    assert 0.83 < np.mean(hits) < 0.99  # 90 %, of 120
+
+
+@pytest.fixture(scope="module")
+def known():
+    """Claims of a few experts and many novices, what is true, and features."""
+    accuracy = accuracies(0)
+    return *drawn(0, accuracy), described(0, accuracy)
+
+
+def test_a_table_tells_what_features_are_worth(known):
+    claims, _, features = known
+    worth = veracity.discover(claims, source_features=features).features
+    assert worth["feature"].to_list() == ["kind", "kind", "years", "noise"]
+    assert worth["level"].to_list() == ["expert", "novice", None, None]
+    assert (worth["weight_low"] < worth["weight"]).all()
+    expert, _, years, noise = worth["weight"]
+    assert expert > 0.0
+    assert years > abs(noise)
+    assert "right" in worth["words"][2]
+    assert worth["words"][3] == "no difference shown"
+    assert veracity.discover(claims).features is None
+
+
+def test_of_facts_that_are_true_or_false_features_tell_both_rates():
+    rng = np.random.default_rng(3)
+    truth = rng.random(60) < 0.5
+    rows = []
+    for source in range(60):
+        for fact in rng.choice(60, 6, replace=False):
+            is_right = rng.random() < (0.9 if source < 30 else 0.6)
+            rows.append((source, f"f{fact}", bool(truth[fact]) == is_right))
+    claims = pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row")
+    features = pl.DataFrame({"source": range(60), "old": [n < 30 for n in range(60)]})
+    worth = veracity.discover(claims, kind="binary", source_features=features).features
+    of_old = {rate: weight for level, rate, weight in worth["level", "rate", "weight"].iter_rows()
+              if level == "true"}  # fmt: skip
+    assert of_old["tpr"] > 0.0 > of_old["fpr"]
+
+
+@pytest.mark.parametrize("labels", [False, True], ids=["values", "labels"])
+@pytest.mark.parametrize("name", ["veracity", "one-coin"])
+def test_who_was_never_met_is_as_their_features_say(name, labels, tmp_path):
+    accuracy = accuracies(1)
+    claims, _ = drawn(1, accuracy, labels=labels)
+    features = described(1, accuracy).drop("noise")
+    result = veracity.discover(claims, name, source_features=features)
+    loaded = veracity.load(result.save(tmp_path / "run"))
+    assert loaded.features.equals(result.features)
+    new = pl.DataFrame({"source": ["old hand", "beginner"], "entity": ["x"] * 2, "value": "12"})
+    new = new.with_columns(value=pl.Series(["1", "2"]))
+    of_new = {"source": ["old hand", "beginner"], "kind": ["expert", "novice"], "years": [9, 3]}
+    judged = loaded.fitted.judge(new, source_features=of_new)
+    assert judged.truths["value"].to_list() == ["1"]
+    hand, beginner = (
+        judged.sources.filter(pl.col("source") == own)["trust"].item() for own in of_new["source"]
+    )
+    assert hand > beginner + 0.1
+    assert any("as their features say" in note for note in judged.notes)
+    again = loaded.fitted.update(new, source_features=of_new)
+    assert len(again.features) == len(result.features)
+
+
+def test_blocks_make_no_difference(known):
+    claims, _, features = known
+    whole, cut = (
+        veracity.discover(claims, source_features=features, engine=Local(claims_per_block=size))
+        for size in (10**6, 50)
+    )
+    assert_allclose(whole.facts["plausibility"], cut.facts["plausibility"], atol=1e-6)
+    assert_allclose(whole.features["weight"], cut.features["weight"], atol=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", [Veracity, OneCoin])
+def test_weights_add_up_with_features(algorithm):
+    table = {"source": list("abcdefgh"), "kind": list("xxxyyyyx"), "n": [1, 2, 3, 4, 5, 6, 7, 9]}
+    check_weights_add_up(algorithm(source_features=SourceFeatures.read(table)))
+
+
+def test_columns_become_numbers():
+    table = {
+        "Website": ["a", "b", "c", "d", "e"],
+        "years": ["1", "3", "", "2", "2"],
+        "code": ["007", "007", "1", "", "007"],
+        "verified": [None, "1", "1", None, None],
+        "same": ["x"] * 5,
+    }
+    features = SourceFeatures.read(table)
+    named = [(part.feature, part.level) for part in features.parts]
+    assert named == [
+        ("years", None), ("years", MISSING),
+        ("code", "007"), ("code", OTHER), ("code", MISSING),
+        ("verified", "1"), ("verified", MISSING),
+    ]  # fmt: skip
+    rows = features.rows(pl.Series(["a", "c", "d", "nobody"]))
+    root = 2.0**0.5
+    assert_allclose(
+        rows,
+        [
+            [1, -root, 0, 1, 0, 0, 0, 1],
+            [1, 0, 1, 0, 1, 0, 1, 0],
+            [1, 0, 0, 0, 0, 1, 0, 1],
+            [1, 0, 0, 0, 0, 0, 0, 0],
+        ],
+    )
+    assert "'Website' names the source" in features.notes[0]
+    assert "'same'" in features.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "message"),
+    [
+        ({"who": ["a"], "x": [1]}, MissingColumn, "no column names the source among 'who', 'x'"),
+        ({"source": ["a"]}, MissingColumn, "add features"),
+        ({"source": ["a", None], "x": [1, 2]}, BadValue, "row 2 has no source"),
+        ({"source": ["a", "b", "a"], "x": [1, 2, 3]}, BadValue, "rows 1 and 3 both describe 'a'"),
+        ({"source": ["a", "b"], "x": [1.0, np.inf]}, BadValue, "row 2 has an infinite number"),
+        ({"source": ["a", "b"], "x": [[1], [2]]}, BadValue, "holds List"),
+        ({"source": range(800), "x": [n // 2 for n in range(800)], "y": [f"t{n // 2}" for n in
+          range(800)]}, BadValue, "'y'; group its values"),
+    ],
+)  # fmt: skip
+def test_tables_that_cannot_be_features_are_refused(table, error, message):
+    with pytest.raises(error, match=message):
+        SourceFeatures.read(table)
+
+
+def test_others_refuse_features(known):
+    claims, _, features = known
+    with pytest.raises(ParameterError, match="majority-vote has no use for features"):
+        veracity.discover(claims, "majority-vote", source_features=features)
+    fitted_without = veracity.discover(claims).fitted
+    with pytest.raises(ParameterError, match="learned nothing of features"):
+        fitted_without.judge(claims, source_features=features)
+    fitted_with = veracity.discover(claims, source_features=features).fitted
+    with pytest.raises(MissingColumn, match="no column 'noise'"):
+        fitted_with.judge(claims, source_features=features.drop("noise"))
+
+
+def test_the_command_line_takes_features(known, tmp_path, monkeypatch):
+    claims, _, features = known
+    monkeypatch.chdir(tmp_path)
+    claims.write_csv("claims.csv")
+    features.head(150).write_csv("features.csv")
+    features.tail(50).write_csv("more.csv")
+    told = CliRunner().invoke(
+        main, ["discover", "claims.csv", "--source-features", "features.csv", "--out", "run"]
+    )
+    assert told.exit_code == 0, told.output
+    assert "what features of sources are worth" in told.output
+    assert "50 sources that make claims have no row" in told.output
+    again = CliRunner().invoke(
+        main, ["judge", "run", "claims.csv", "--source-features", "more.csv", "--json"]
+    )
+    assert again.exit_code == 0, again.output
+    refused = CliRunner().invoke(
+        main, ["discover", "claims.csv", "--algorithm", "sums", "--source-features", "more.csv"]
+    )
+    assert refused.exit_code != 0
