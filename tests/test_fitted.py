@@ -434,3 +434,18 @@ def test_a_prior_takes_whatever_a_result_tells_of_its_sources(algorithm):
     chosen = replace(CATALOGUE[algorithm].make(), prior=prior)
     found = veracity.discover(claims, chosen)
     assert found.facts["plausibility"].is_finite().all()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's
+@pytest.mark.parametrize("name", ["mle", "one-coin"])
+def test_rates_that_cannot_have_been_learned_are_refused(name):
+    claims = Synthetic(sources=5, items=30).draw(seed=1).claims
+    fitted = veracity.discover(claims, name).fitted
+    impossible = {
+        field: np.full_like(value, 7.0)
+        for field, value in fitted.state._asdict().items()
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    }
+    forged = replace(fitted, state=fitted.state._replace(**impossible))
+    with pytest.raises(UnreadableFile, match="gives no probabilities: the run .* is damaged"):
+        forged.judge(claims)

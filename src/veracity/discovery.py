@@ -25,7 +25,7 @@ from veracity.claims.truths import read_truths_beside
 from veracity.doubts import with_doubts
 from veracity.engines import Engine
 from veracity.engines.spark import Spark
-from veracity.errors import ParameterError, TooLarge
+from veracity.errors import ParameterError, TooLarge, UnreadableFile
 from veracity.fit.answering import answered
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
@@ -381,6 +381,11 @@ def judge(
         survey = survey_of(held, encoded.kind, names)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, state, encoded.kind, names.n_sources)
+    if not judged.is_sound:
+        raise UnreadableFile(
+            "what was learned gives no probabilities: the run it comes from is damaged or was "
+            "edited; discover it again"
+        )
     clock.lap("learn")
     learned = Learned(survey=survey, prior=prior_rates(algorithm, survey), state=state)
     again = replace(fitted, state=state, names=names)

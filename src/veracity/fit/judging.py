@@ -52,6 +52,14 @@ class Judged:
     estimate: Sequence[tuple[FloatArray, FloatArray]] = ()
     distances: Distances | None = None
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether all of it are numbers: what was learned may come from a file that is not."""
+        sums = self.met.counts if self.met is not None else np.zeros(0)
+        if self.distances is not None:
+            sums = self.distances.square
+        return not np.isnan(sums).any()
+
 
 def judge_all(
     held: Held,
