@@ -22,6 +22,7 @@ from veracity.algorithms.rules import Weights
 from veracity.testing import CHECKS, DoesNotApply, check_algorithm, some_claims
 
 KINDS = ("categorical", "multiple", "binary")
+MACHINES = ("ltd-rbm", "ltd-rbm-c", "ltd-rbm-cd", "ltd-rbm-c-cd")
 SAMPLERS = ("ltm", "ltd-rbm-cd", "ltd-rbm-c-cd")
 """What draws at random, claim by claim."""
 
@@ -253,13 +254,14 @@ BOUNDS = {
     "base_similarity": ((0.0, 1.0), (-1e-9, 1.0 + 1e-9)),
     "chains": ((1, 1_000), (0, 1_001)),
     "copying": ((1e-9, 0.499), (0.0, 0.5, 1.0)),
+    "facts_per_step": at_least(1),
     "growth": ((1.0, 20.0), (0.999, 20.001)),
     "most_supporters": at_least(2),
     "rounds": ((11, 1_000_000), (10, 1_000_001)),
 }
 """Of each parameter, what is just taken, and what is refused."""
 
-MORE_ROUNDS = {"two-estimates": 11, "ltd-rbm": 2, "ltd-rbm-c": 2}
+MORE_ROUNDS = {"two-estimates": 11} | dict.fromkeys(MACHINES, 2)
 """Who takes more rounds at least: those in which stretching fades out, or `min_rounds`."""
 
 
