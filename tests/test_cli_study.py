@@ -263,3 +263,61 @@ def test_value_kinds_that_cannot_be_are_refused(kinds):
     output = run("discover", "times.csv", "--value-kinds", kinds, "--out", "run", code=2)
     assert "Traceback" not in output
     assert not Path("run").exists()
+
+
+# --- what only some studies take -----------------------------------------------------------------
+
+
+def test_slow_algorithms_judge_fewer_datasets_and_parameters_can_be_fixed():
+    run(
+        *(
+            "study",
+            "synthetic",
+            "--datasets",
+            3,
+            "--algorithms",
+            "majority-vote,mle",
+            "--workers",
+            1,
+        ),
+        *("--only-first", "mle=2", "--fix", "items=40", "--fix", "sources=20", "--out", "out"),
+    )
+    rows = pl.read_parquet("out/rows.parquet")
+    assert dict(rows["algorithm"].value_counts().iter_rows())["mle"] == 2
+    assert rows["parameter_items"].unique().to_list() == [40]
+    page = Path("out/index.html").read_text()
+    assert "--fix items=40 --fix sources=20 --only-first mle=2" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--only-first", "mle"), "'mle' is no NAME=NUMBER"),
+        (("--only-first", "mle=0"), "a number from 1"),
+        (("--only-first", "ltm=5", "--algorithms", "mle"), "one of the algorithms"),
+        (("--fix", "colour=3"), "no parameter 'colour' to fix"),
+        (("--fix", "items=many"), "'items=many' is no NAME=NUMBER"),
+    ],
+)
+def test_what_cannot_be_limited_or_fixed_is_refused(words, complaint):
+    output = run("study", "synthetic", *words, "--out", "out", code=2)
+    assert re.search(complaint, output), output
+    assert not Path("out").exists()
+
+
+def test_other_hyperparameters_may_stay_at_the_optima_of_a_robustness_study():
+    generate("one")
+    Path("optima.csv").write_text(
+        'algorithm,dataset,accuracy,setting\nmle,one,1,"{""tpr"": 0.6}"\n'
+    )
+    run("study", "sensitivity", "one", "--algorithms", "mle", "--parameters", "fpr", "--coarse",
+        "--optima", "optima.csv", "--workers", 1, "--out", "out")  # fmt: skip
+    made = json.loads(Path("out/study.json").read_text())
+    assert made["settings"]["optima"] == {"mle one": {"tpr": 0.6}}
+    assert len(pl.read_csv("out/sensitivity.csv")) == 8
+
+
+def test_a_file_without_optima_is_refused():
+    generate("one")
+    output = run("study", "sensitivity", "one", "--optima", "times.csv", "--out", "out", code=1)
+    assert_refused(output, "times.csv: no table of optima")

@@ -437,15 +437,10 @@ def test_a_prior_takes_whatever_a_result_tells_of_its_sources(algorithm):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's
-@pytest.mark.parametrize("name", ["mle", "one-coin"])
-def test_rates_that_cannot_have_been_learned_are_refused(name):
+def test_accuracies_that_cannot_have_been_learned_are_refused():
     claims = Synthetic(sources=5, items=30).draw(seed=1).claims
-    fitted = veracity.discover(claims, name).fitted
-    impossible = {
-        field: np.full_like(value, 7.0)
-        for field, value in fitted.state._asdict().items()
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    }
-    forged = replace(fitted, state=fitted.state._replace(**impossible))
-    with pytest.raises(UnreadableFile, match="gives no probabilities: the run .* is damaged"):
+    fitted = veracity.discover(claims, "one-coin").fitted
+    impossible = fitted.state._replace(accuracy=np.full_like(fitted.state.accuracy, 7.0))
+    forged = replace(fitted, state=impossible)
+    with pytest.raises(UnreadableFile, match="gives no probabilities: the run it comes from"):
         forged.judge(claims)
