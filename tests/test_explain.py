@@ -195,7 +195,7 @@ def test_two_sources_on_paper():
     assert_allclose(why.values["plausibility"], [odds / (1 + odds), 1 / (1 + odds)])
 
 
-@pytest.mark.parametrize("name", ["crh", "catd", "gtm"])
+@pytest.mark.parametrize("name", ["crh", "catd", "gtm", "ltd-rbm-n"])
 def test_numbers_add_up_to_the_estimate(name):
     why = discover(example("numeric"), name, "numeric").why("y")
     assert_allclose(why.rows["weight"].sum() + why.values["prior"][0], why.values["value"][0])

@@ -19,7 +19,7 @@ from veracity.algorithms import CATALOGUE
 from veracity.errors import NotConverged, ParameterError
 from veracity.testing import some_claims
 
-NUMERIC = ["gtm", "crh", "catd"]
+NUMERIC = ["gtm", "crh", "catd", "ltd-rbm-n"]
 LARGEST = sys.float_info.max
 SMALLEST = 5e-324
 
@@ -90,7 +90,8 @@ def test_huge_next_to_tiny_and_denormal_is_estimated_in_between(name, known):
     truths = result.truths.join(ends, on="entity")
     if known is not None:
         truths = truths.join(known, on="entity", how="anti")
-    assert truths["value"].is_between(truths["low"], truths["high"]).all()
+    if name != "ltd-rbm-n":  # it takes off what sources are too high by
+        assert truths["value"].is_between(truths["low"], truths["high"]).all()
     truth = pl.DataFrame({"entity": ["x", "y", "z"], "value": [-LARGEST, 0.0, LARGEST]})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -126,7 +126,7 @@ def test_numbers_of_one_half_are_estimated_by_the_precisions_of_the_other():
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     known = pl.DataFrame({"entity": range(400), "value": truth})
     first, second = halves(claims)
-    for name in ("gtm", "crh", "catd"):
+    for name in ("gtm", "crh", "catd", "ltd-rbm-n"):
         judged = discover(first, name, kind="numeric").fitted.judge(second)
         fresh = discover(second, name, kind="numeric")
         errors = [veracity.evaluate(result, known).mae for result in (judged, fresh)]
@@ -264,7 +264,7 @@ def test_with_more_claims_sources_are_known_better(name):
     assert np.mean(better) > 0.01
 
 
-@pytest.mark.parametrize("name", ["gtm", "crh"])
+@pytest.mark.parametrize("name", ["gtm", "crh", "ltd-rbm-n"])
 def test_numbers_go_on_being_learned_from(name):
     rng = np.random.default_rng(5)
     rows = [(f"s{s}", i, rng.normal(0, 2 + s)) for s in range(6) for i in range(400)]

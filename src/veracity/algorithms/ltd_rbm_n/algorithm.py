@@ -213,7 +213,7 @@ class NumericLTDRBM(Algorithm[Training]):
             machine=with_expected(machine, state.expected, fixed_only=True),
             common=common,
             known=total.known,
-            rate=state.rate * float(np.exp(-self.decay)),
+            rate=state.rate * float(np.exp(-float(self.decay))),
         )
 
     def change(self, before: Training, after: Training) -> float:
@@ -282,7 +282,13 @@ def _with_attributes(state: Training, n_more: int) -> Training:
         doubt = np.pad(machine.doubt, columns, constant_values=state.common.bias_variance)
         machine = machine._replace(bias=np.pad(machine.bias, columns), doubt=doubt)
         state = state._replace(known=Cells(*(np.pad(cells, columns) for cells in state.known)))
-    names = ("level_doubt", "scale", "centre", "truth_precision")
-    longer = {name: np.pad(getattr(machine, name), (0, n_more)) for name in names}
-    machine = machine._replace(**longer)
+    level, scale, centre, precision = (
+        np.pad(of_attribute, (0, n_more))
+        for of_attribute in (
+            machine.level_doubt, machine.scale, machine.centre, machine.truth_precision
+        )
+    )  # fmt: skip
+    machine = machine._replace(
+        level_doubt=level, scale=scale, centre=centre, truth_precision=precision
+    )
     return state._replace(machine=machine, least_scale=np.pad(state.least_scale, (0, n_more)))

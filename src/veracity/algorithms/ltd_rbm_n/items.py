@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import BySource
 from veracity.algorithms.distributions import log_gamma
-from veracity.algorithms.numbers import LARGEST, SAME_SPREAD, Numbers, difference, numbers_of
+from veracity.algorithms.numbers import LARGEST, Numbers, difference, numbers_of
 from veracity.claims.block import Block, FloatArray, IntArray
 
 __all__ = [
@@ -57,6 +57,9 @@ NORMAL = 1.9
 LEAST = 0.01
 """A scale is no smaller than this share of the usual distance of those who differ. Where most say
 the same to the last digit, it would shrink to nothing."""
+
+LAST_BIT = 2.0**-52
+"""What numbers of an item, in its units, differ by at least if it is not by rounding."""
 
 FAR = -64
 """The power of two by which numbers are made smaller, so that the sum of many is one."""
@@ -333,7 +336,7 @@ def widths_of(block: Block, n_attributes: int) -> Widths:
     first, n = _claims_of_items(block)
     median = _medians(numbers, first, n)
     away = np.abs(numbers.number - np.repeat(median, n))
-    differs = away > SAME_SPREAD
+    differs = (away > LAST_BIT) & (numbers.scale > 0.0)[numbers.item]
     attribute = np.repeat(block.attribute_of_item, n)[differs]
     exponent = np.repeat(numbers.units.exponent, n)[differs]
     logs = np.log(away[differs]) + np.log(2.0) * exponent

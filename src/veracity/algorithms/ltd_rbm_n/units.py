@@ -17,6 +17,7 @@ from veracity.algorithms.ltd_rbm_n.items import (
     bluntness,
     fit_of_items,
     fit_of_tails,
+    interval_factor,
     pulls_of,
     studentised,
 )
@@ -265,7 +266,9 @@ def _shift(
     away = known.pull - known.weight * bias + tight * (expected - bias)
     steep = (known.weight + tight).sum(axis=0)
     steep = np.where(steep > 0.0, steep, 1.0)
-    return np.asarray(away.sum(axis=0) / steep), np.asarray(1.0 / steep)
+    blunt = (USUAL_FREEDOM + 3.0) / (USUAL_FREEDOM + 1.0)  # a mean by weights of a t distribution
+    wide = interval_factor((tight > 0.0).sum(axis=0).astype(np.float64)) ** 2
+    return np.asarray(away.sum(axis=0) / steep), np.asarray(wide * blunt / steep)
 
 
 def with_truths(machine: Machine, truths: FloatArray) -> Machine:
