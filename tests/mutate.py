@@ -68,6 +68,8 @@ NAMES = {
     "pooled_investment": "test_pasternack or pooled-investment",
     "two_estimates": "test_estimates or two-estimates",
     "three_estimates": "test_estimates or three-estimates",
+    "lca": "test_lca or guess-lca or mistake-lca or lie-lca",
+    "popularity": "test_lca or test_pop_accu or sstf",
 }
 """By which words the tests of an algorithm are known, where these are not its name."""
 

@@ -22,7 +22,7 @@ from veracity.explain import MOST_ROWS, heaviest_first
 from veracity.explain.contributions import items_at
 
 KINDS = ("categorical", "multiple", "binary", "numeric")
-WITHOUT_WEIGHTS = {"three-estimates"}
+WITHOUT_WEIGHTS = {"three-estimates", "sstf"}
 AVERAGES = {"ltm"}
 PAIRS = [(n, k) for n in sorted(CATALOGUE) for k in KINDS if k in CATALOGUE[n].make().kinds]
 EXACT = [p for p in PAIRS if p[0] not in WITHOUT_WEIGHTS | AVERAGES and p[1] != "numeric"]

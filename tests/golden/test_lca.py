@@ -117,16 +117,23 @@ def test_plausibilities_and_honesties_are_those_of_the_model(kind, model, crowd,
     of_source = dict(zip(sources, state.honesty, strict=True))
     rows = rows.unique().sort("entity", "value", "source")
     plausible, honest, out_of = [], dict.fromkeys(sources, 0.0), dict.fromkeys(sources, 0.0)
+    knows, learned = [], []
     for _, own in rows.group_by("entity", maintain_order=True):
         claims = list(own.select("source", "value").iter_rows())
         d = 1.0 if model is guess else knowledge_of(model, claims, of_source, algorithm)
         posterior, honestly, knew = of_item(model, claims, of_source, d, algorithm.follows_crowd)
         plausible += [posterior[value] for value in sorted(posterior)]
+        knows.append(d)
+        learned.append((knew.sum() + 5.0 * 0.9) / (len(claims) + 5.0))
         for (source, _), is_honest, is_knowing in zip(claims, honestly, knew, strict=True):
             honest[source] += is_honest
             out_of[source] += is_knowing if model is lie else 1.0
     assert_allclose(algorithm.judge(block, state), plausible, atol=1e-12)
-    (told,) = algorithm.tally(block, state, Turn())
+    found = algorithm.tally(block, state, Turn(memory=np.array(knows)))
+    if model is not guess:
+        found, anew = found
+        assert_allclose(anew, learned, atol=1e-12)
+    (told,) = found
     assert_allclose(told, np.array([list(honest.values()), list(out_of.values())]).T, atol=1e-12)
 
 

@@ -10,7 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, BySource, Memory, Tally, Turn, clamp_known
+from veracity.algorithms.base import (
+    Algorithm,
+    BySource,
+    Memory,
+    Phase,
+    Step,
+    Tally,
+    Turn,
+    clamp_known,
+)
 from veracity.algorithms.checks import require_at_least, require_at_most, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
@@ -19,8 +28,8 @@ from veracity.claims.survey import Survey
 
 __all__ = ["DARE", "Abilities"]
 
-LOOKS = 5
-"""How often the truth of an item and its difficulty are found from each other."""
+LOOKS = 10
+"""How often the truth of an item and its difficulty are found from each other, to judge."""
 
 FARTHEST = 1.0
 """A step moves no ability and no difficulty by more: beyond, the curve it follows is another."""
@@ -42,6 +51,14 @@ class Known(NamedTuple):
     before: FloatArray
     """Before it is seen what is said."""
     after: FloatArray
+
+    def summed(self, block: Block, group: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
+        """How many more claims of each group were known than was expected, and their variance."""
+        surplus, spread = (
+            np.bincount(group, block.counted(of_claim), n_groups).astype(np.float64)
+            for of_claim in (self.after - self.before, self.before * (1.0 - self.before))
+        )
+        return surplus, spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,16 +109,18 @@ class DARE(Algorithm[Abilities]):
         """Where all sources are fixed there is nothing to learn."""
         return bool(state.prior.is_fixed.all())
 
-    def tally(self, block: Block, state: Abilities, turn: Turn) -> Tally:
+    def phases(self, state: Abilities) -> tuple[Phase[Abilities], ...]:
+        """Rounds; the difficulties are kept beside their block from one to the next."""
+        return (Phase("rounds", (Step(self.tally, self.learn, remembers=True),), self.change),)
+
+    def tally(self, block: Block, state: Abilities, turn: Turn) -> tuple[Tally, FloatArray]:
         """How often each source knew more than was expected, and how far that varies."""
         ability = state.ability[block.source_of_support]
-        advantage = ability - self._difficulty(block, ability)[_item_of_claim(block)]
-        true = clamp_known(self._judge(block, advantage), block)
-        known = self._known(block, advantage, true)
-        return tuple(
-            np.bincount(block.source_of_support, block.counted(of_claim), len(state.ability))
-            for of_claim in (known.after - known.before, known.before * (1.0 - known.before))
-        )
+        difficulty = np.zeros(block.n_items) if turn.memory is None else np.asarray(turn.memory)
+        advantage = ability - difficulty[_item_of_claim(block)]
+        known = self._known(block, advantage, clamp_known(self._judge(block, advantage), block))
+        tally = known.summed(block, block.source_of_support, len(state.ability))
+        return tally, self._harder(block, difficulty, known)
 
     def learn(self, state: Abilities, total: Tally) -> Abilities:
         """One step of Newton's towards the most probable abilities."""
@@ -148,16 +167,17 @@ class DARE(Algorithm[Abilities]):
 
         So an item is judged the same way whether or not it was learned from.
         """
-        item, difficulty = _item_of_claim(block), np.zeros(block.n_items)
+        difficulty = np.zeros(block.n_items)
         for _ in range(LOOKS):
-            advantage = ability - difficulty[item]
+            advantage = ability - difficulty[_item_of_claim(block)]
             known = self._known(block, advantage, self._judge(block, advantage))
-            surplus, spread = (
-                np.bincount(item, block.counted(of_claim), block.n_items).astype(np.float64)
-                for of_claim in (known.after - known.before, known.before * (1.0 - known.before))
-            )
-            difficulty += self._step(-surplus, spread, -difficulty, self.difficulty_spread)
+            difficulty = self._harder(block, difficulty, known)
         return difficulty
+
+    def _harder(self, block: Block, difficulty: FloatArray, known: Known) -> FloatArray:
+        """The difficulties, a step nearer to the most probable ones."""
+        surplus, spread = known.summed(block, _item_of_claim(block), block.n_items)
+        return difficulty + self._step(-surplus, spread, -difficulty, self.difficulty_spread)
 
     def _step(
         self, surplus: FloatArray, spread: FloatArray, back: FloatArray, usual_spread: float

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from veracity.algorithms.base import Memory, Tally, Turn, clamp_known
+from veracity.algorithms.base import Memory, Phase, Step, Tally, Turn, clamp_known
 from veracity.algorithms.checks import require_probability
 from veracity.algorithms.popularity import popularity, surprise
 from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
@@ -21,7 +22,7 @@ from veracity.claims.block import Block, FloatArray
 __all__ = ["GuessLCA", "LieLCA", "MistakeLCA"]
 
 LOOKS = 10
-"""How often the truth of an item and how well it is known are found from each other."""
+"""How often the truth of an item and how well it is known are found from each other, to judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,20 +98,23 @@ class _Knowing(SimpleLCA):
         super().__post_init__()
         require_probability(self, knowledge=self.knowledge)
 
-    def tally(self, block: Block, state: Honesty, turn: Turn) -> Tally:
+    def phases(self, state: Honesty) -> tuple[Phase[Honesty], ...]:
+        """Rounds; how well each item is known is kept beside its block from one to the next."""
+        return (Phase("rounds", (Step(self.tally, self.learn, remembers=True),), self.change),)
+
+    def tally(self, block: Block, state: Honesty, turn: Turn) -> tuple[Tally, FloatArray]:
         """Judge the facts; of each source, how far its claims are honest, and out of how much."""
         told = _told(block, state, self.follows_crowd)
-        knows = np.repeat(self._knows(block, told), block.n_supports_of_item)
-        plausibility = softmax_of_claims(block, self._log_odds(told, knows))
-        true = clamp_known(plausibility, block)[block.fact_of_support]
-        meant = self._meant(told, knows, true)
-        return (_by_source(block, (meant.honest, meant.out_of), len(state.honesty)),)
+        knows = self._at_first(block) if turn.memory is None else np.asarray(turn.memory)
+        true = clamp_known(self._judged(block, told, knows), block)
+        meant = self._meant(told, _of_claim(block, knows), true[block.fact_of_support])
+        counts = _by_source(block, (meant.honest, meant.out_of), len(state.honesty))
+        return (counts,), self._learned(block, meant)
 
     def weigh(self, block: Block, state: Honesty, memory: Memory = None) -> Weights:
         """Bayes' rule: ln P(what is said | it is true) - ln P(what is said | it is false)."""
         told = _told(block, state, self.follows_crowd)
-        knows = np.repeat(self._knows(block, told), block.n_supports_of_item)
-        of_claim = self._log_odds(told, knows)
+        of_claim = self._log_odds(told, _of_claim(block, self._knows(block, told)))
         return Weights("softmax", logit(state.honesty), of_claim=of_claim)
 
     def difficulty(self, block: Block, state: Honesty) -> FloatArray:
@@ -123,16 +127,26 @@ class _Knowing(SimpleLCA):
         It is found from the claims of the item and the honesties alone, so that an item is judged
         the same way whether or not it was learned from.
         """
-        item = np.repeat(np.arange(block.n_items), block.n_supports_of_item)
-        n_claims = np.bincount(item, block.counted(np.ones(len(item))), block.n_items)
-        knows = np.full(block.n_items, self.knowledge)
+        knows = self._at_first(block)
         for _ in range(LOOKS):
-            of_claim = knows[item]
-            true = softmax_of_claims(block, self._log_odds(told, of_claim))[block.fact_of_support]
-            meant = self._meant(told, of_claim, true)
-            knew = np.bincount(item, block.counted(meant.knew), block.n_items)
-            knows = (knew + self.strength * self.knowledge) / (n_claims + self.strength)
-        return np.asarray(knows)
+            true = self._judged(block, told, knows)[block.fact_of_support]
+            knows = self._learned(block, self._meant(told, _of_claim(block, knows), true))
+        return knows
+
+    def _at_first(self, block: Block) -> FloatArray:
+        return np.full(block.n_items, self.knowledge)
+
+    def _judged(self, block: Block, told: Told, knows: FloatArray) -> FloatArray:
+        return softmax_of_claims(block, self._log_odds(told, _of_claim(block, knows)))
+
+    def _learned(self, block: Block, meant: Meant) -> FloatArray:
+        """How well each item is known, from how far its claims were made knowingly."""
+        item = _of_claim(block, np.arange(block.n_items))
+        knew, n_claims = (
+            np.bincount(item, block.counted(of_claim), block.n_items)
+            for of_claim in (meant.knew, np.ones(len(item)))
+        )
+        return np.asarray((knew + self.strength * self.knowledge) / (n_claims + self.strength))
 
     @abstractmethod
     def _log_odds(self, told: Told, knows: FloatArray) -> FloatArray:
@@ -216,6 +230,11 @@ class LieLCA(_Knowing):
         lie = (1.0 - told.honesty) * knows / told.n_others
         guess = np.maximum((1.0 - knows) * told.guess, least)
         return truth, lie, guess
+
+
+def _of_claim(block: Block, of_item: NDArray[Any]) -> NDArray[Any]:
+    """What items have, for each of their claims."""
+    return np.repeat(of_item, block.n_supports_of_item)
 
 
 def _guess(block: Block, follows_crowd: bool) -> FloatArray:
