@@ -258,7 +258,13 @@ BOUNDS = {
 }
 """Of each parameter, what is just taken, and what is refused."""
 
-MORE_ROUNDS = {"two-estimates": 11, "ltd-rbm": 2, "ltd-rbm-c": 2}
+MORE_ROUNDS = {
+    "two-estimates": 11,
+    "ltd-rbm": 2,
+    "ltd-rbm-c": 2,
+    "ltd-rbm-cd": 2,
+    "ltd-rbm-c-cd": 2,
+}
 """Who takes more rounds at least: those in which stretching fades out, or `min_rounds`."""
 
 
