@@ -58,6 +58,8 @@ SHARED = ("base", "catalogue", "checks", "distributions", "labels", "numbers", "
 """Modules that many algorithms use, each in a way of its own."""
 
 NAMES = {
+    "ltd_rbm": "test_ltd_rbm_paper or (test_ltd_rbm.py and not (vote or rounds or several or many "
+    "or shortened or throws or rest or decides or threads or flipping or supporter)) or bounds",
     "flow": "test_flow or flow",
     "gtm": "test_numbers or gtm",
     "catd": "test_numbers or catd",
@@ -102,8 +104,18 @@ PRELOAD = ("hypothesis", "polars", "pytest", "scipy.stats", "veracity.testing",
 """What the fork server loads once for all; none of it starts a thread."""
 
 FOR_MUTMUT = """
+
+import json
+
 pytest.Item._nodeid = pytest.Item.nodeid  # mutmut 3.8 asks for what pytest 9.2 no longer has
+
+
+def pytest_collection_modifyitems(items):
+    stats = Path("mutmut-stats.json")
+    took = json.loads(stats.read_text())["duration_by_test"] if stats.is_file() else {}
+    items.sort(key=lambda item: took.get(item.nodeid, 0.0))  # the first that fails is the last
 """
+"""What the copy's conftest has beyond ours."""
 
 
 class Judges(NamedTuple):

@@ -402,6 +402,51 @@ def test_a_round_is_worth_one_where_sources_say_little(monkeypatch):
     assert started(LTDRBM(decay=0.5), encoded).decay == 0.5
 
 
+def test_the_worth_of_a_round_worked_out_by_hand(monkeypatch):
+    # Three sources speak of 3, 5 and 7 items: 15 claims, 5 of the median source.
+    rows = [(s, f"e{i}", "1") for s, n in (("a", 3), ("b", 5), ("c", 7)) for i in range(n)]
+    encoded = as_encoded(pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row"))
+    for plenty, of_source, worth in ((10, 2, 1.5), (5, 2, 2.5), (1, 1, 5), (1, 0.5, 6), (99, 9, 1)):
+        monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", plenty)
+        monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY_OF_SOURCE", of_source)
+        assert started(LTDRBM(decay=0.4), encoded).decay == pytest.approx(0.4 * worth)
+        assert started(LTDRBM(decay=0.4, shorten=False), encoded).decay == 0.4
+
+
+def two_sources(**changes):
+    """A state with two sources, the second of them fixed."""
+    a, w = weights_of(np.array([0.8, 0.6]), np.array([0.3, 0.1]))
+    return Training(a, w, np.array([0.0, 1.0]), 0.0, 0.5, False)._replace(**changes)
+
+
+def test_rates_are_counted_over_the_judged_facts_by_hand():
+    # Of 4 true facts the first source supports 3, of 5 false ones 2; what was thought is one more.
+    total = np.array([[3.0, 5.0, 4.0, 9.0]] * 2)
+    rates = LTDRBM().close(two_sources(), total).rates
+    assert_allclose(rates.tpr, [(3 + 0.8) / 5, 0.6])
+    assert_allclose(rates.fpr, [(2 + 0.3) / 6, 0.1])
+
+
+def test_a_round_moves_as_far_as_the_rate_that_moves_most():
+    before = two_sources()
+    for tpr, fpr, move in (([0.7, 0.2], [0.3, 0.1], 0.4), ([0.8, 0.6], [0.1, 0.05], 0.2)):
+        a, w = weights_of(np.array(tpr), np.array(fpr))
+        after = before._replace(visible_bias=a, weight=w)
+        assert LTDRBM().change(before, after) == pytest.approx(move)
+    moved = before._replace(hidden_bias=float(logit(np.array(0.9))))
+    assert LTDRBM().change(before, moved) == pytest.approx(0.4)
+
+
+def test_sweeps_are_for_the_exact_phase_alone():
+    assert LTDRBM(decay=0.3).by_sweeps() == LTDRBM(decay=0.3, learning="flow")
+    sampled = LTDRBM(negative_phase="sampled")
+    assert sampled.by_sweeps() is sampled
+    assert LTDRBM().depends_on_blocks
+    assert not LTDRBM(learning="flow").depends_on_blocks
+    with pytest.raises(veracity.errors.ParameterError, match="needs negative_phase='exact'"):
+        LTDRBM(learning="flow", negative_phase="sampled")
+
+
 def test_sampling_too_many_pairs_is_refused_with_a_way_out(monkeypatch, two_against_one):
     monkeypatch.setattr("veracity.algorithms.ltd_rbm.MOST_DRAWS", 5)
     with pytest.raises(veracity.errors.ParameterError, match="negative_phase='exact'"):

@@ -2,10 +2,10 @@
 
 The reference is as slow and as plain as the paper's equations: rates become the weights of a helper
 machine for the sources that speak, the machine is trained, and its weights become rates again. What
-it expects is summed over all its states. Where the paper is silent, choices are those of
-docs/algorithms/ltd-rbm.md: gradients are summed over a batch, a batch is some items with all their
-facts, the step shrinks from round to round, known truths are held and weigh ten to one; and where
-what is expected is exact, a step is by the gradient at its end, as far as its slope foretells it.
+it expects is drawn, as in the paper, or summed over all its states. Where the paper is silent,
+choices are those of docs/algorithms/ltd-rbm.md: gradients are summed over a batch, a batch is some
+items with all their facts, the step shrinks from round to round and, where the negative phase is
+exact, goes by the gradient at its end; known truths are held and weigh ten to one.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def after_batch(model, batch, step, pace, rng):
     """One step: select the batch's sources, update their machine, merge it back."""
     sources = sorted({s for item in batch for s in item.voices})
     da, dw, db = dict.fromkeys(sources, 0.0), dict.fromkeys(sources, 0.0), 0.0
-    facts, trues = dict.fromkeys(sources, 0), dict.fromkeys(sources, 0.0)
+    facts, true_facts = dict.fromkeys(sources, 0.0), dict.fromkeys(sources, 0.0)
     for item in batch:
         plausible = held(judged(item, item.supporters, model, pace.one_true), item)
         if pace.steps:
@@ -169,51 +169,49 @@ def after_batch(model, batch, step, pace, rng):
         for s in item.voices:
             da[s] += sum(s in speakers for speakers in item.supporters) - claims[s]
             dw[s] += seen[s] - of_true[s]
-            facts[s], trues[s] = facts[s] + len(item.supporters), trues[s] + true
+            facts[s] += len(plausible)
+            true_facts[s] += true
         db += sum(plausible) - true
-    a, w, b = machine_of(model, sources)
-    free = sorted(set(sources) - pace.fixed)
-    moves = {s: (step * da[s], step * (da[s] + dw[s])) for s in free}
-    move_b = step * db
     if not pace.steps:
-        n_facts = 0 if pace.one_true else sum(len(item.supporters) for item in batch)
-        told = {s: (da[s], dw[s], facts[s], trues[s]) for s in free}
-        moves, move_b = foreseen(model, told, (db, n_facts), step)
-    for s, (move_a, move_c) in moves.items():
-        a[s], w[s] = a[s] + move_a, w[s] + move_c - move_a
-    new = model_of(a, w, b + move_b)
+        n_facts = sum(len(item.supporters) for item in batch)
+        da, dw, db = at_the_end(model, (da, dw, db), (facts, true_facts, n_facts), step, pace)
+    a, w, b = machine_of(model, sources)
+    for s in set(sources) - pace.fixed:
+        a[s], w[s] = a[s] + step * da[s], w[s] + step * dw[s]
+    new = model_of(a, w, b + step * db)
     prevalence = model.prevalence if pace.one_true else new.prevalence
     return Model(model.tpr | new.tpr, model.fpr | new.fpr, prevalence)
 
 
-def foreseen(model, told, of_all, step):
-    """The moves of log-odds and of the hidden bias that solve (1 - step J) move = step gradient.
+def at_the_end(model, gradient, counts, step, pace):
+    """The gradient where an exact step ends, as far as a line foretells it: ours, not the paper's.
 
-    J is how gradients fall off as the log-odds of fpr and tpr, and of the prevalence, move. That
-    of the prevalence climbs by what the hidden bias does less what the parts of the sources do.
+    The moves of a, of c = a + w and of the global bias are those that (1 - step J) moves = step
+    gradient has for solution, J being how what is expected grows with them. It is written down for
+    all sources, and solved.
     """
-    db, n_facts = of_all
-    spread = model.prevalence * (1 - model.prevalence)
-    rows, slopes, taken = [], [], np.zeros(2 * len(told) + 1)
-    for place, (s, (da, dw, n, m)) in enumerate(told.items()):
+    (da, dw, db), (facts, true_facts, n_facts) = gradient, counts
+    free = sorted(set(da) - pace.fixed)
+    n = len(free)
+    left, right = np.eye(2 * n + 1), np.zeros(2 * n + 1)
+    p = model.prevalence
+    of_bias = 0.0 if pace.one_true else p * (1 - p)
+    for i, s in enumerate(free):
         tpr, fpr = model.tpr[s], model.fpr[s]
-        of_true, of_false = np.zeros(len(taken)), np.zeros(len(taken))
-        of_true[2 * place + 1] = -m * tpr * (1 - tpr)
-        of_false[2 * place] = -(n - m) * fpr * (1 - fpr)
-        if n_facts:
-            of_true[-1], of_false[-1] = -n * spread * tpr, n * spread * fpr
-        rows += [of_true + of_false, 2 * of_true + of_false]
-        slopes += [da, da + dw]
-        taken[2 * place], taken[2 * place + 1] = fpr, -tpr
-    own = np.zeros(len(taken))
-    own[-1] = -n_facts * spread
-    jacobian = np.array([*rows, own - sum(t * row for t, row in zip(taken, rows, strict=False))])
-    slope = np.array([*slopes, db - sum(t * x for t, x in zip(taken, slopes, strict=False))])
-    if not n_facts:
-        jacobian[-1], slope[-1] = 0.0, 0.0
-    move = np.linalg.solve(np.eye(len(slope)) - step * jacobian, step * slope)
-    moves = {s: (move[2 * place], move[2 * place + 1]) for place, s in enumerate(told)}
-    return moves, move[-1] + taken[:-1] @ move[:-1]
+        of_c = true_facts[s] * tpr * (1 - tpr)
+        of_a = (facts[s] - true_facts[s]) * fpr * (1 - fpr)
+        for row, times in ((i, 1), (n + i, 2)):  # c moves by what is true twice: by a and by w
+            left[row, i] += step * of_a
+            left[row, n + i] += step * times * of_c
+            left[row, -1] += step * facts[s] * of_bias * (times * tpr - fpr)
+            right[row] = step * (da[s] + (times - 1) * dw[s])
+        left[-1, i], left[-1, n + i] = fpr, -tpr  # what the sources' biases take up
+    left[-1, -1] += step * n_facts * of_bias
+    right[-1] = step * db
+    moves = np.linalg.solve(left, right)
+    new_a = {s: moves[i] / step for i, s in enumerate(free)}
+    new_w = {s: (moves[n + i] - moves[i]) / step for i, s in enumerate(free)}
+    return new_a, new_w, db - n_facts * of_bias * moves[-1]
 
 
 def trained(items, model, pace):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_encoded, started, states, value_rows
+from claims import as_block, as_encoded, started, states, value_rows
 from veracity import MLE, Prior
 from veracity.algorithms.mle import TwoCoins
 from veracity.discovery import prepare
@@ -52,6 +52,22 @@ def test_one_value_of_each_item_is_thought_true_at_the_start():
 
 
 REACHED = TwoCoins(np.array([0.8, 0.6]), np.array([0.3, 0.1]), np.zeros(2), 0.5, -9.0, True)
+
+
+def test_facts_are_judged_by_bayes_rule_worked_out_by_hand():
+    # a says 1, b says 2. For 1 speak .8 / .3 and .4 / .9, for 2 .2 / .7 and .6 / .1.
+    rows = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]})
+    odds = np.array([0.8 / 0.3 * 0.4 / 0.9, 0.2 / 0.7 * 0.6 / 0.1])
+    assert_allclose(MLE().judge(as_block(rows), REACHED), odds / odds.sum())
+    several = REACHED._replace(single_truth=False)
+    assert_allclose(MLE().judge(as_block(rows), several), odds / (1 + odds))
+
+
+def test_neither_all_nor_nothing_is_ever_true():
+    for truth, prevalence in ((False, 1e-6), (True, 1 - 1e-6)):
+        known = pl.DataFrame({"fact": ["p", "q"], "claim": [truth, truth]})
+        _, learned = states(MLE(), prepare(CLAIMS, kind="binary", known=known).encoded, 1)
+        assert learned.prevalence == prevalence
 
 
 def test_known_facts_correct_the_rates_that_were_reached():

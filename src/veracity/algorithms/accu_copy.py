@@ -137,7 +137,9 @@ class AccuCopy(Algorithm[Copying]):
         require_positive(self, tolerance=self.tolerance)
         require_probability(self, copying=self.copying, copied=self.copied)
         if self.copying >= 0.5:
-            raise ParameterError(f"AccuCopy: copying must be below 0.5, got {self.copying}")
+            raise ParameterError(
+                f"{type(self).__name__}: copying must be below 0.5, got {self.copying}"
+            )
         require_at_least(self, 1, n_false_values=self.n_false_values, max_rounds=self.max_rounds)
         require_at_least(self, 1, min_shared=self.min_shared, most_partners=self.most_partners)
         require_at_least(self, 2, most_supporters=self.most_supporters)
