@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -174,6 +177,16 @@ def test_weights_that_change_nothing_are_told():
     )
     notes = veracity.discover(rows, "majority-vote", columns={"weight": "votes"}).notes
     assert any("the weights change nothing" in note for note in notes)
+
+
+def test_the_page_names_who_refuses():
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text()
+    told = re.search(r"Count every claim in full.*?: (.*?)\n\n", page, re.DOTALL)
+    refusing = [
+        name for name, entry in CATALOGUE.items()
+        if name not in SHARED and "categorical" in entry.make().kinds
+    ]  # fmt: skip
+    assert sorted(re.findall("`([^`]+)`", told[1])) == sorted(refusing)
 
 
 def test_who_cannot_take_shares_is_not_compared():
