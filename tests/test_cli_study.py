@@ -22,7 +22,10 @@ from veracity.cli.study import study as study_command
 from veracity.study.settings import GRID
 from veracity.synthetic import Ranges
 
-STUDIES = ("synthetic", "runtime", "robustness", "sensitivity", "league", "asking", "ablation")
+STUDIES = (
+    "synthetic", "runtime", "robustness", "sensitivity", "league", "asking", "ablation",
+    "statements",
+)  # fmt: skip
 TIMES = "source,entity,attribute,value\n" + "".join(
     f"{source},f{n},departure,{spelt}\n"
     for n in range(1, 8)

@@ -9,11 +9,14 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import veracity
-from veracity import Local, OneCoin, SourceFeatures, Veracity
+from veracity import ItemFeatures, Local, OneCoin, SourceFeatures, Veracity
 from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import SPREADS, Counts, fitted
 from veracity.cli import main
 from veracity.errors import BadValue, MissingColumn, ParameterError
+from veracity.result import load
+from veracity.show.report.making import command as command_of
+from veracity.show.report.making import python_call
 from veracity.testing import check_weights_add_up
 
 N_SOURCES, N_ITEMS, CLAIMS = 200, 250, 5
@@ -255,7 +258,7 @@ def test_the_command_line_takes_features(known, tmp_path, monkeypatch):
         main, ["discover", "claims.csv", "--source-features", "features.csv", "--out", "run"]
     )
     assert told.exit_code == 0, told.output
-    assert "what features of sources are worth" in told.output
+    assert "what features are worth" in told.output
     assert "50 sources that make claims have no row" in told.output
     again = CliRunner().invoke(
         main, ["judge", "run", "claims.csv", "--source-features", "more.csv", "--json"]
@@ -265,3 +268,144 @@ def test_the_command_line_takes_features(known, tmp_path, monkeypatch):
         main, ["discover", "claims.csv", "--algorithm", "sums", "--source-features", "more.csv"]
     )
     assert refused.exit_code != 0
+
+
+# --- of items -------------------------------------------------------------------------------------
+
+TOPICS = np.array(["birds", "cars", "stars"])
+
+
+def asked(seed, labels=False, n_sources=30, n_items=240, claims=60):
+    """Sources that know one of three topics each, what is true, and the topics."""
+    rng = np.random.default_rng(seed)
+    topic, truth = rng.integers(0, 3, n_items), rng.integers(0, 4, n_items)
+    knows, rows = rng.integers(0, 3, n_sources), []
+    for source in range(n_sources):
+        for item in rng.choice(n_items, claims, replace=False):
+            is_right = rng.random() < (0.9 if topic[item] == knows[source] else 0.45)
+            value = truth[item] if is_right else (truth[item] + rng.integers(1, 4)) % 4
+            rows.append((f"s{source}", int(item), f"{value}" if labels else f"{item}: {value}"))
+    spelt = [f"{v}" if labels else f"{i}: {v}" for i, v in enumerate(truth)]
+    entities = np.arange(n_items)
+    return (
+        pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row"),
+        pl.DataFrame({"entity": entities, "value": spelt}),
+        pl.DataFrame({"entity": entities, "topic": TOPICS[topic]}),
+    )
+
+
+@pytest.mark.parametrize("labels", [False, True], ids=["values", "labels"])
+def test_who_knows_what_is_learned_from_features_of_items(labels):
+    gains = []
+    for seed in range(2):
+        claims, truth, about = asked(seed, labels)
+        shuffled = about.with_columns(about["topic"].shuffle(seed))
+        without, told, nothing = (
+            veracity.evaluate(veracity.discover(claims, item_features=f), truth).accuracy
+            for f in (None, about, shuffled)
+        )
+        gains.append([told - without, nothing - without])
+    told, nothing = np.mean(gains, axis=0)
+    assert told > 0.03
+    assert nothing > -0.01
+
+
+@pytest.fixture(scope="module")
+def topical():
+    claims, truth, about = asked(0)
+    return claims, truth, about, veracity.discover(claims, item_features=about)
+
+
+def test_kinds_of_items_are_told_saved_and_judged_by(topical, tmp_path):
+    claims, truth, about, result = topical
+    worth = result.features
+    assert worth.select("of", "feature", "level").rows() == [
+        ("item", "topic", topic) for topic in TOPICS
+    ]
+    loaded = veracity.load(result.save(tmp_path / "run"))
+    assert loaded.why(0).words == result.why(0).words
+    assert loaded.features.equals(worth)
+    # the same claims about other items, which are described when they come
+    renamed = claims.with_columns(pl.col("entity") + 1000)
+    new = about.with_columns(pl.col("entity") + 1000)
+    with_kinds = loaded.fitted.judge(renamed, item_features=new)
+    assert_allclose(with_kinds.facts["plausibility"], result.facts["plausibility"], atol=1e-9)
+    without = loaded.fitted.judge(renamed)
+    assert any("239 items have no row" in note for note in without.notes)
+    known = truth.with_columns(pl.col("entity") + 1000)
+    right_with, right_without = (
+        veracity.evaluate(judged, known).accuracy for judged in (with_kinds, without)
+    )
+    assert right_with > right_without
+
+
+def test_kinds_are_the_same_in_blocks_and_on_disk(topical, tmp_path):
+    claims, _, about, result = topical
+    for engine in (Local(claims_per_block=200), Local(memory="1MB", spill=tmp_path)):
+        other = veracity.discover(claims, item_features=about, engine=engine)
+        one, two = (
+            found.facts.sort("entity", "value")["plausibility"] for found in (result, other)
+        )
+        assert_allclose(one, two, atol=1e-6)
+        assert_allclose(other.features["weight"], result.features["weight"], atol=1e-6)
+
+
+def test_items_fall_into_kinds():
+    features = ItemFeatures.read(
+        {
+            "Question": ["a", "b", "c", "d", "e", "f"],
+            "length": [1, 2, 3, 4, 5, None],
+            "topic": ["x", "x", "y", "y", None, "x"],
+        }
+    )
+    length, topic = features.columns
+    assert length.levels == ("below 3", "3 to below 4", "4 and more", MISSING)
+    assert topic.levels == ("x", "y", MISSING)
+    assert features.n_kinds == 13
+    assert features.kind_of_row.tolist() == [1, 1, 5, 8, 9, 10]
+    assert features.rows[8].tolist() == [1, 0, 0, 1, 0, 0, 1, 0]
+    assert features.rows[0].tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_an_attribute_that_is_named_is_a_feature():
+    items = [(e, a) for e in "abcd" for a in ("gate", "time")]
+    table = pl.DataFrame(items, schema=["entity", "attribute"], orient="row")
+    table = table.with_columns(hard=pl.Series([n > 3 for n in range(8)]))
+    features = ItemFeatures.read(table)
+    assert [column.name for column in features.columns] == ["attribute", "hard"]
+    claims = table.select("entity", "attribute", value=pl.lit("v"))
+    claims = pl.concat([claims.with_columns(source=pl.lit(s)) for s in "pqr"])
+    result = veracity.discover(claims, item_features=table)
+    assert not any("no row" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "error", "message"),
+    [
+        ({"entity": ["a"] * 2, "x": [1, 2]}, {}, BadValue, "rows 1 and 2 both describe 'a'"),
+        ({"entity": range(4000), "x": [n // 2 for n in range(4000)], "y": [f"t{n // 2}" for n in
+          range(4000)]}, {}, BadValue, "6,000 kinds of items.*'y' has 2,000 levels"),
+        ({"what": ["a"], "x": [1]}, {}, MissingColumn, "no column names the entity"),
+        ({"entity": ["x"], "x": [1]}, {"algorithm": "one-coin"}, ParameterError, "take veracity"),
+        ({"entity": ["x", "y"], "x": [1, 2]}, {"kind": "multiple"}, ParameterError, "categorical"),
+    ],
+)  # fmt: skip
+def test_tables_that_cannot_make_kinds_are_refused(table, options, error, message, two_against_one):
+    with pytest.raises(error, match=message):
+        veracity.discover(two_against_one, item_features=table, **options)
+
+
+def test_the_command_line_takes_features_of_items(topical, tmp_path, monkeypatch):
+    claims, _, about, _ = topical
+    monkeypatch.chdir(tmp_path)
+    claims.write_csv("claims.csv")
+    about.write_csv("items.csv")
+    for command in (
+        ["discover", "claims.csv", "--item-features", "items.csv", "--out", "run"],
+        ["judge", "run", "claims.csv", "--item-features", "items.csv"],
+    ):
+        told = CliRunner().invoke(main, command)
+        assert told.exit_code == 0, told.output
+    again = load(tmp_path / "run")
+    assert "--item-features TABLE" in command_of(again)
+    assert "item_features=TABLE" in python_call(again)

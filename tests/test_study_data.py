@@ -308,7 +308,7 @@ def test_sizes_that_cannot_be_are_refused(wrong):
 def test_one_hyperparameter_at_a_time_takes_its_values(tmp_path):
     study = SensitivityStudy(
         datasets=(write_dataset(tmp_path / "flight_raw") + "+normalised",),
-        algorithms=("mle", "ltd-rbm"),
+        algorithms=("mle", "ltd-rbm-cd"),
         parameters=("fpr", "decay"),
     )
     rows = carry_out(study, tmp_path / "out", workers=1)
@@ -316,7 +316,7 @@ def test_one_hyperparameter_at_a_time_takes_its_values(tmp_path):
     tables = study.tables(rows)
     shown = tables["sensitivity"].drop_nulls("paper_accuracy")
     assert set(shown.select("algorithm", "parameter").iter_rows()) == {
-        ("mle", "fpr"), ("ltd-rbm", "fpr"),
+        ("mle", "fpr"), ("ltd-rbm-cd", "fpr"),
     }  # fmt: skip
     assert len(shown) == 30
     page = publish(study, rows, tmp_path / "out")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.dawid_skene import DawidSkene
     from veracity.algorithms.gtm import GTM
     from veracity.algorithms.investment import Investment
+    from veracity.algorithms.item_features import ItemFeatures
     from veracity.algorithms.lca import GuessLCA, LieLCA, MistakeLCA
     from veracity.algorithms.ltd_rbm import LTDRBM
     from veracity.algorithms.ltd_rbm_n import NumericLTDRBM
@@ -91,6 +92,7 @@ __all__ = [
     "GuessLCA",
     "Health",
     "Investment",
+    "ItemFeatures",
     "LieLCA",
     "Local",
     "MajorityVote",
@@ -144,6 +146,7 @@ _HOME = {
     "Evaluation": "veracity.inspect.evaluation",
     "Fitted": "veracity.fit.fitted",
     "Health": "veracity.inspect.checking",
+    "ItemFeatures": "veracity.algorithms.item_features",
     "Local": "veracity.engines",
     "Prior": "veracity.algorithms.prior",
     "Profile": "veracity.inspect.profiling",

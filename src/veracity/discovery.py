@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm, algorithm_named
+from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import FloatArray
 from veracity.claims.encode import Encoded
@@ -72,6 +73,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     source_from: SourceFrom | None = None,
     samples: bool = False,
     source_features: object | None = None,
+    item_features: object | None = None,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -116,6 +118,9 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         What is known of the sources beside their claims, in any form claims can have: a column with
         their names, the others with numbers or text. Sources with few claims borrow from those like
         them, and `Result.features` tells what each feature is worth.
+    item_features
+        What is known of the items: columns entity and, where it is needed, attribute, the others
+        with numbers or text. Sources may be better on some kinds of items than on others.
     min_plausibility
         Leave the value of an item empty where its plausibility stays below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -138,8 +143,9 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     engine = engine_for(claims, engine)
     chosen = None if algorithm is None else chosen_algorithm(algorithm, seed, engine)
     _check_min_plausibility(min_plausibility)
-    if chosen is not None and source_features is not None:
-        _require_features(chosen)
+    described = {"source_features": source_features, "item_features": item_features}
+    if chosen is not None:
+        _require_use(chosen, described)
     tell = progress or say_nothing
     prepared = prepare(
         claims,
@@ -156,29 +162,49 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
         raise ParameterError("discover: min_plausibility is not for numeric claims")
-    if source_features is not None:
-        chosen, prepared = _describing(chosen, source_features, prepared)
+    chosen, prepared = _describing(chosen, described, prepared)
     return answer(prepared, chosen, engine, tell, min_plausibility)
 
 
-def _require_features(algorithm: Algorithm[Any]) -> None:
-    if "source_features" not in (own.name for own in fields(algorithm)):  # type: ignore[arg-type]
-        raise ParameterError(
-            f"{algorithm.name} has no use for features of sources: leave out source_features, or "
-            "take veracity or one-coin"
-        )
+def _require_use(algorithm: Algorithm[Any], described: Mapping[str, object | None]) -> None:
+    """Refuse features for an algorithm that does not learn from them."""
+    own = {own.name for own in fields(algorithm)}  # type: ignore[arg-type]
+    for name, data in described.items():
+        if data is not None and name not in own:
+            others = "veracity or one-coin" if name == "source_features" else "veracity"
+            raise ParameterError(
+                f"{algorithm.name} has no use for features of {name.partition('_')[0]}s: leave out "
+                f"{name}, or take {others}"
+            )
 
 
 def _describing(
-    algorithm: Algorithm[Any], data: object, prepared: Prepared
+    algorithm: Algorithm[Any], described: Mapping[str, object | None], prepared: Prepared
 ) -> tuple[Algorithm[Any], Prepared]:
-    """The algorithm with features of the sources, and what is to be said of these."""
-    _require_features(algorithm)
-    features = SourceFeatures.read(data, prepared.table.columns)
-    notes = (*features.notes, *features.notes_on(prepared.encoded.names.sources))
-    told = (f"source features: {note}" for note in notes)
-    described: Algorithm[Any] = replace(algorithm, source_features=features)  # type: ignore[type-var]
-    return described, replace(prepared, notes=(*prepared.notes, *told))
+    """The algorithm with features of sources and items, and what is to be said of these."""
+    _require_use(algorithm, described)
+    given: dict[str, Any] = {}
+    notes, columns = list(prepared.notes), prepared.table.columns
+    if described["source_features"] is not None:
+        features = SourceFeatures.read(described["source_features"], columns)
+        own = (*features.notes, *features.notes_on(prepared.encoded.names.sources))
+        notes += [f"source features: {note}" for note in own]
+        given["source_features"] = features
+    if described["item_features"] is not None:
+        given["item_features"] = ItemFeatures.read(described["item_features"], columns)
+        notes += [f"item features: {note}" for note in given["item_features"].notes]
+    if not given:
+        return algorithm, prepared
+    return replace(algorithm, **given), replace(prepared, notes=tuple(notes))  # type: ignore[type-var]
+
+
+def _with_kinds(prepared: Prepared, algorithm: Algorithm[Any]) -> Prepared:
+    """The claims with the kinds of their items, where the algorithm knows features of these."""
+    if algorithm.item_features is None:
+        return prepared
+    encoded, notes = with_kinds(prepared.encoded, algorithm.item_features)
+    told = (f"item features: {note}" for note in notes)
+    return replace(prepared, encoded=encoded, notes=(*prepared.notes, *told))
 
 
 @dataclass(frozen=True)
@@ -281,6 +307,7 @@ def answer(
     kept: Kept | None = None,
 ) -> Result:
     """Let one algorithm answer; with what was kept of earlier claims, go on from there."""
+    prepared = _with_kinds(prepared, algorithm)
     encoded = prepared.encoded
     if encoded.kind not in algorithm.kinds:
         raise ParameterError(
@@ -346,8 +373,9 @@ def judge(
 ) -> Result:
     """`Fitted.judge`: an answer without learning."""
     tell, engine = progress or say_nothing, engine_for(claims, engine)
-    prepared = _prepare_for(fitted, claims, columns, engine, tell)
-    clock, encoded, algorithm = _Clock(), prepared.encoded, fitted.algorithm
+    algorithm = fitted.algorithm
+    prepared = _with_kinds(_prepare_for(fitted, claims, columns, engine, tell), algorithm)
+    clock, encoded = _Clock(), prepared.encoded
     state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
     with prepared.engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names)
@@ -376,17 +404,19 @@ def update(
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
 
-def knowing_more(fitted: Fitted, source_features: object | None) -> Fitted:
-    """The fit, with features of further sources, if there are any."""
-    if source_features is None:
-        return fitted
-    known = fitted.algorithm.source_features
-    if known is None:
-        raise ParameterError(
-            "the fit learned nothing of features: leave out source_features, or discover with them"
-        )
-    more = known.with_more(source_features, fitted.columns)
-    return replace(fitted, algorithm=replace(fitted.algorithm, source_features=more))  # type: ignore[type-var]
+def knowing_more(fitted: Fitted, **described: object | None) -> Fitted:
+    """The fit, with features of further sources and items, if there are any."""
+    given: dict[str, Any] = {}
+    for name, data in described.items():
+        if data is None:
+            continue
+        known = getattr(fitted.algorithm, name)
+        if known is None:
+            raise ParameterError(
+                f"the fit learned nothing of features: leave out {name}, or discover with them"
+            )
+        given[name] = known.with_more(data, fitted.columns)
+    return replace(fitted, algorithm=replace(fitted.algorithm, **given)) if given else fitted  # type: ignore[type-var]
 
 
 def _prepare_for(

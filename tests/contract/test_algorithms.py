@@ -112,6 +112,8 @@ NOT_APART = {
     "ltd-rbm": "the prevalence is that of all facts",
     "mle": "the prevalence is that of all facts",
     "ltm": "a sampler draws anew",
+    "ltd-rbm-cd": "a sampler draws anew",
+    "ltd-rbm-c-cd": "a sampler draws anew",
     "two-estimates": "truths are stretched between the least and the most of all",
     "three-estimates": "truths are stretched between the least and the most of all",
     "truth-finder": "the rounds end by the cosine of all trusts",
@@ -186,6 +188,9 @@ def test_a_hundred_thousand_values_of_one_item_are_no_trouble(name):
     if name == "dawid-skene":  # a hundred thousand labels are none
         with pytest.raises(veracity.errors.ParameterError, match="use OneCoin"):
             discover(claims, name)
+    elif name.endswith("-cd"):  # each would be drawn for each source
+        with pytest.raises(veracity.errors.ParameterError, match="use negative_phase='exact'"):
+            discover(claims, name)
     else:
         assert discover(claims, name).truths["value"].to_list() == [77]
 
@@ -253,7 +258,10 @@ BOUNDS = {
 }
 """Of each parameter, what is just taken, and what is refused."""
 
-MORE_ROUNDS = {"two-estimates": 11, "ltd-rbm": 2, "ltd-rbm-c": 2}
+MORE_ROUNDS = {
+    "two-estimates": 11,
+    **{name: 2 for name, entry in CATALOGUE.items() if entry.class_name == "LTDRBM"},
+}
 """Who takes more rounds at least: those in which stretching fades out, or `min_rounds`."""
 
 

@@ -15,7 +15,7 @@ from veracity.algorithms import CATALOGUE
 
 CLOSE = 1e-9
 
-IN_ORDER = ("ltm", "ltd-rbm", "ltd-rbm-c")
+IN_ORDER = ("ltm", "ltd-rbm", "ltd-rbm-c", "ltd-rbm-cd", "ltd-rbm-c-cd")
 """What one item after the other teaches: the order of items is not the same, nor is the answer."""
 
 SPILLED = "1KB"

@@ -4,7 +4,8 @@ The reference is as slow and as plain as the paper's equations: rates become the
 machine for the sources that speak, the machine is trained, and its weights become rates again. What
 it expects is summed over all its states. Where the paper is silent, choices are those of
 docs/algorithms/ltd-rbm.md: gradients are summed over a batch, a batch is some items with all their
-facts, the step shrinks from round to round, known truths are held and weigh ten to one.
+facts, the step shrinks from round to round, known truths are held and weigh ten to one; and where
+what is expected is exact, a step is by the gradient at its end, as far as its slope foretells it.
 """
 
 from __future__ import annotations
@@ -157,6 +158,7 @@ def after_batch(model, batch, step, pace, rng):
     """One step: select the batch's sources, update their machine, merge it back."""
     sources = sorted({s for item in batch for s in item.voices})
     da, dw, db = dict.fromkeys(sources, 0.0), dict.fromkeys(sources, 0.0), 0.0
+    facts, trues = dict.fromkeys(sources, 0), dict.fromkeys(sources, 0.0)
     for item in batch:
         plausible = held(judged(item, item.supporters, model, pace.one_true), item)
         if pace.steps:
@@ -167,13 +169,51 @@ def after_batch(model, batch, step, pace, rng):
         for s in item.voices:
             da[s] += sum(s in speakers for speakers in item.supporters) - claims[s]
             dw[s] += seen[s] - of_true[s]
+            facts[s], trues[s] = facts[s] + len(item.supporters), trues[s] + true
         db += sum(plausible) - true
     a, w, b = machine_of(model, sources)
-    for s in set(sources) - pace.fixed:
-        a[s], w[s] = a[s] + step * da[s], w[s] + step * dw[s]
-    new = model_of(a, w, b + step * db)
+    free = sorted(set(sources) - pace.fixed)
+    moves = {s: (step * da[s], step * (da[s] + dw[s])) for s in free}
+    move_b = step * db
+    if not pace.steps:
+        n_facts = 0 if pace.one_true else sum(len(item.supporters) for item in batch)
+        told = {s: (da[s], dw[s], facts[s], trues[s]) for s in free}
+        moves, move_b = foreseen(model, told, (db, n_facts), step)
+    for s, (move_a, move_c) in moves.items():
+        a[s], w[s] = a[s] + move_a, w[s] + move_c - move_a
+    new = model_of(a, w, b + move_b)
     prevalence = model.prevalence if pace.one_true else new.prevalence
     return Model(model.tpr | new.tpr, model.fpr | new.fpr, prevalence)
+
+
+def foreseen(model, told, of_all, step):
+    """The moves of log-odds and of the hidden bias that solve (1 - step J) move = step gradient.
+
+    J is how gradients fall off as the log-odds of fpr and tpr, and of the prevalence, move. That
+    of the prevalence climbs by what the hidden bias does less what the parts of the sources do.
+    """
+    db, n_facts = of_all
+    spread = model.prevalence * (1 - model.prevalence)
+    rows, slopes, taken = [], [], np.zeros(2 * len(told) + 1)
+    for place, (s, (da, dw, n, m)) in enumerate(told.items()):
+        tpr, fpr = model.tpr[s], model.fpr[s]
+        of_true, of_false = np.zeros(len(taken)), np.zeros(len(taken))
+        of_true[2 * place + 1] = -m * tpr * (1 - tpr)
+        of_false[2 * place] = -(n - m) * fpr * (1 - fpr)
+        if n_facts:
+            of_true[-1], of_false[-1] = -n * spread * tpr, n * spread * fpr
+        rows += [of_true + of_false, 2 * of_true + of_false]
+        slopes += [da, da + dw]
+        taken[2 * place], taken[2 * place + 1] = fpr, -tpr
+    own = np.zeros(len(taken))
+    own[-1] = -n_facts * spread
+    jacobian = np.array([*rows, own - sum(t * row for t, row in zip(taken, rows, strict=False))])
+    slope = np.array([*slopes, db - sum(t * x for t, x in zip(taken, slopes, strict=False))])
+    if not n_facts:
+        jacobian[-1], slope[-1] = 0.0, 0.0
+    move = np.linalg.solve(np.eye(len(slope)) - step * jacobian, step * slope)
+    moves = {s: (move[2 * place], move[2 * place + 1]) for place, s in enumerate(told)}
+    return moves, move[-1] + taken[:-1] @ move[:-1]
 
 
 def trained(items, model, pace):

@@ -27,8 +27,9 @@ from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
+from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.prior import NO_PRIOR, BySource, CountBySource, Prior, PriorRates
-from veracity.algorithms.regression import Worth
+from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import Weights, plausibilities
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray, Names
@@ -165,7 +166,8 @@ class Algorithm(ABC, Generic[State]):
 
     prior: Prior = NO_PRIOR
     source_features: SourceFeatures | None = None
-    """Features of the sources; a parameter of algorithms that learn what these are worth."""
+    item_features: ItemFeatures | None = None
+    """Features of sources and items; parameters of algorithms that learn what these are worth."""
 
     seed: int = 0
     max_rounds: int = 0
@@ -240,8 +242,12 @@ class Algorithm(ABC, Generic[State]):
         """How hard each item of the block is, where the algorithm learns it: more is harder."""
         return None
 
-    def worth(self, state: State) -> dict[str, Worth]:
+    def worth(self, state: State) -> dict[str, Fit]:
         """What features of sources are worth for each rate, where the algorithm learns it."""
+        return {}
+
+    def worth_of_items(self, state: State) -> dict[str, Fit]:
+        """What features of items are worth for each rate, where the algorithm learns it."""
         return {}
 
     def rivals(self, state: State) -> dict[str, Algorithm[Any]]:
@@ -260,6 +266,10 @@ class Algorithm(ABC, Generic[State]):
             _share(supports - supports_of_true, facts - true),
             float(true.sum() / max(facts.sum(), 1.0)),
         )
+
+    def notes(self, state: State) -> list[str]:
+        """What should be told of how the state was learned, in sentences."""
+        return []
 
     def grow(self, state: State, names: Names) -> State:
         """The state with rows for sources never met: they count as the mean of those that were."""

@@ -56,10 +56,15 @@ class Entry:
 
 _HERE = "veracity.algorithms"
 
+_CD = {"negative_phase": "sampled", "shorten": False}
+"""LTD-RBM as the paper trains it: contrastive divergence, and one schedule for all sizes."""
+
 CATALOGUE: dict[str, Entry] = {
     "veracity": Entry(f"{_HERE}.veracity:Veracity"),
     "ltd-rbm": Entry(f"{_HERE}.ltd_rbm:LTDRBM"),
     "ltd-rbm-c": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {"single_truth": True}),
+    "ltd-rbm-cd": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {**_CD}),
+    "ltd-rbm-c-cd": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {**_CD, "single_truth": True}),
     "majority-vote": Entry(f"{_HERE}.majority_vote:MajorityVote"),
     "mle": Entry(f"{_HERE}.mle:MLE"),
     "ltm": Entry(f"{_HERE}.ltm:LTM"),
@@ -145,6 +150,10 @@ def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
         from veracity.algorithms.source_features import SourceFeatures  # noqa: PLC0415
 
         made["source_features"] = SourceFeatures.from_description(parameters["source_features"])
+    if parameters.get("item_features") is not None:
+        from veracity.algorithms.item_features import ItemFeatures  # noqa: PLC0415
+
+        made["item_features"] = ItemFeatures.from_description(parameters["item_features"])
     if parameters.get("similarity") is not None:
         from veracity.similarity import Likeness  # noqa: PLC0415
 

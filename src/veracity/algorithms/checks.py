@@ -123,12 +123,17 @@ def _are_features(value: object) -> bool:
     return value is None or callable(getattr(value, "rows", None))
 
 
+def _are_kinds(value: object) -> bool:
+    return value is None or hasattr(value, "n_kinds")
+
+
 TYPES: dict[Any, tuple[Callable[[object], bool], str]] = {
     "float": (_is_number, "a number, at most 1e100"),
     "int": (_is_whole, "a whole number, below 2^63"),
     "bool": (_is_switch, "True or False"),
     "Prior": (_is_prior, "a Prior"),
     "SourceFeatures | None": (_are_features, "SourceFeatures, or None"),
+    "ItemFeatures | None": (_are_kinds, "ItemFeatures, or None"),
     "Similarity": (callable, "a function of two values"),
     "Similarity | None": (lambda x: x is None or callable(x), "a function of two values, or None"),
     "float | None": (lambda x: x is None or _is_number(x), "a number, at most 1e100, or None"),

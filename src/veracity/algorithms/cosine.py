@@ -47,6 +47,7 @@ class Cosine(Algorithm[Directions]):
 
     name = "cosine"
     state_type = Directions
+    takes_shares = True
 
     damping: float = 0.8
     power: float = 3.0

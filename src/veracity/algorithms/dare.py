@@ -67,6 +67,7 @@ class DARE(Algorithm[Abilities]):
     name = "dare"
     kinds = ("categorical",)
     state_type = Abilities
+    takes_shares = True
 
     prior: Prior = NO_PRIOR
     ability_spread: float = 1.0
@@ -98,7 +99,7 @@ class DARE(Algorithm[Abilities]):
         true = clamp_known(self._judge(block, advantage), block)
         known = self._known(block, advantage, true)
         return tuple(
-            np.bincount(block.source_of_support, of_claim, len(state.ability))
+            np.bincount(block.source_of_support, block.counted(of_claim), len(state.ability))
             for of_claim in (known.after - known.before, known.before * (1.0 - known.before))
         )
 
@@ -152,7 +153,7 @@ class DARE(Algorithm[Abilities]):
             advantage = ability - difficulty[item]
             known = self._known(block, advantage, self._judge(block, advantage))
             surplus, spread = (
-                np.bincount(item, of_claim, block.n_items).astype(np.float64)
+                np.bincount(item, block.counted(of_claim), block.n_items).astype(np.float64)
                 for of_claim in (known.after - known.before, known.before * (1.0 - known.before))
             )
             difficulty += self._step(-surplus, spread, -difficulty, self.difficulty_spread)

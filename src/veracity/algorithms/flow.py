@@ -31,7 +31,7 @@ import numpy as np
 from veracity.algorithms.base import SUREST
 from veracity.algorithms.rules import logit
 from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
-from veracity.kernels import Machine
+from veracity.kernels import BEND, Machine
 from veracity.kernels.loading import kernels
 
 __all__ = ["LIMIT", "Flow", "Sums", "learn", "start", "sums"]
@@ -66,9 +66,6 @@ MEMORY = 3
 
 DOUBT = 1e-4
 """Ridge that keeps two nearly equal directions apart; directions have length one."""
-
-BEND = 1.5
-"""Log-odds a sub-step may move a source: further on, the slope of s is another one."""
 
 GAMMA = 1.0 - float(np.sqrt(0.5))
 """The g of `Brake`; it makes sub-steps second-order and L-stable: fast motion ends in its rest."""

@@ -41,7 +41,6 @@ class GuessLCA(SimpleLCA):
     """
 
     name = "guess-lca"
-    takes_shares = False
 
     follows_crowd: bool = False
 
@@ -91,7 +90,6 @@ class Meant(NamedTuple):
 class _Knowing(SimpleLCA):
     """What those two share in which a source may also not know: how well each item is known."""
 
-    takes_shares = False
     knowledge: float = 0.9
     follows_crowd: bool = False
 
@@ -125,13 +123,14 @@ class _Knowing(SimpleLCA):
         It is found from the claims of the item and the honesties alone, so that an item is judged
         the same way whether or not it was learned from.
         """
-        n_claims = block.n_supports_of_item
-        item = np.repeat(np.arange(block.n_items), n_claims)
+        item = np.repeat(np.arange(block.n_items), block.n_supports_of_item)
+        n_claims = np.bincount(item, block.counted(np.ones(len(item))), block.n_items)
         knows = np.full(block.n_items, self.knowledge)
         for _ in range(LOOKS):
             of_claim = knows[item]
             true = softmax_of_claims(block, self._log_odds(told, of_claim))[block.fact_of_support]
-            knew = np.bincount(item, self._meant(told, of_claim, true).knew, block.n_items)
+            meant = self._meant(told, of_claim, true)
+            knew = np.bincount(item, block.counted(meant.knew), block.n_items)
             knows = (knew + self.strength * self.knowledge) / (n_claims + self.strength)
         return np.asarray(knows)
 
@@ -236,5 +235,5 @@ def _told(block: Block, state: Honesty, follows_crowd: bool) -> Told:
 
 def _by_source(block: Block, of_claim: tuple[FloatArray, ...], n_sources: int) -> FloatArray:
     """Sums over the claims of each source, a column each."""
-    sums = [np.bincount(block.source_of_support, own, n_sources) for own in of_claim]
+    sums = [np.bincount(block.source_of_support, block.counted(own), n_sources) for own in of_claim]
     return np.stack(sums, axis=1).astype(np.float64)

@@ -34,7 +34,7 @@ from veracity.claims.block import Block, FloatArray
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
 from veracity.errors import ParameterError
-from veracity.kernels import Machine, Pace
+from veracity.kernels import STEADY, Machine, Pace
 from veracity.kernels.loading import kernels
 
 __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
@@ -114,9 +114,12 @@ class LTDRBM(Algorithm[Training]):
         the mean number of values an item has, or at one half if items may have several truths.
     learning_rate, decay
         A step in round n, from 0, is ``learning_rate * exp(-decay * n)`` times the gradient, which
-        is summed, not averaged, over the batch. From a million claims on, more is learned in a
-        round, so steps shrink faster: by ``decay`` for every million, or for every 1,500 claims of
-        the median source if that is less, up to six times as fast.
+        is summed, not averaged, over the batch.
+    shorten
+        From a million claims on, more is learned in a round, so steps shrink faster: by ``decay``
+        for every million, or for every 1,500 claims of the median source if that is less, up to six
+        times as fast. Rates are counted over all judged facts at the end then, and a note says so.
+        False keeps the paper's schedule.
     learning
         "batches": mini-batches one after the other, as in the paper. "flow": what they follow, the
         gradient of the likelihood for a time of all steps' lengths, is integrated by whole sweeps:
@@ -124,10 +127,14 @@ class LTDRBM(Algorithm[Training]):
         the share of the time still to go then. For the exact negative phase only.
     batch_size
         Facts in a mini-batch, at least: all facts of an item stay together.
+    facts_per_step
+        Facts whose gradients are summed at most: with more, the step shrinks in proportion. None
+        lifts the limit.
     negative_phase
-        "exact": the model's expectations in closed form. "sampled": contrastive divergence, as in
-        the paper, with `gibbs_steps` steps from the data; its cost grows with sources times values
-        of an item.
+        "exact": the model's expectations in closed form, and steps that take into account how the
+        gradient falls off on their way, so that they do not overshoot. "sampled": contrastive
+        divergence, as in the paper, with `gibbs_steps` steps from the data; its cost grows with
+        sources times values of an item. Its name is ``ltd-rbm-cd``.
     gibbs_steps
         The k of CD-k, for the sampled negative phase.
     single_truth
@@ -143,8 +150,10 @@ class LTDRBM(Algorithm[Training]):
     prior: Prior = NO_PRIOR
     learning_rate: float = 0.01
     decay: float = 0.5
+    shorten: bool = True
     learning: Learning = "batches"
     batch_size: int = 100
+    facts_per_step: int | None = STEADY
     negative_phase: NegativePhase = "exact"
     gibbs_steps: int = 1
     single_truth: bool = False
@@ -157,6 +166,8 @@ class LTDRBM(Algorithm[Training]):
         require_positive(self, learning_rate=self.learning_rate, tolerance=self.tolerance)
         require_at_least(self, 0, decay=self.decay, seed=self.seed, min_rounds=self.min_rounds)
         require_at_least(self, 1, batch_size=self.batch_size, gibbs_steps=self.gibbs_steps)
+        if self.facts_per_step is not None:
+            require_at_least(self, 1, facts_per_step=self.facts_per_step)
         require_at_least(self, max(1, self.min_rounds), "min_rounds", max_rounds=self.max_rounds)
         require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)
         require_one_of(self, get_args(Learning), learning=self.learning)
@@ -165,8 +176,9 @@ class LTDRBM(Algorithm[Training]):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """LTD-RBM-C has a name of its own."""
-        return "ltd-rbm-c" if self.single_truth else "ltd-rbm"
+        """LTD-RBM-C has a name of its own, and so has the paper's way to train either."""
+        constraint = "-c" if self.single_truth else ""
+        return f"ltd-rbm{constraint}{'-cd' if self.negative_phase == 'sampled' else ''}"
 
     @property
     def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
@@ -183,7 +195,7 @@ class LTDRBM(Algorithm[Training]):
         prevalence = prior.prevalence or survey.usual_prevalence
         visible_bias, weight = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
         hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
-        decay = self.decay * _worth_of_round(survey)
+        decay = self.decay * (_worth_of_round(survey) if self.shorten else 1.0)
         return Training(
             visible_bias, weight, prior.is_fixed, hidden_bias, decay, survey.single_truth
         )
@@ -203,7 +215,24 @@ class LTDRBM(Algorithm[Training]):
         if self.learning == "flow":
             return (Phase("flow", (Step(self.tally, self.learn),), self.left),)
         walk = Walk(lambda state: (state,), self.climb, lambda state, lanes: lanes[0])
-        return (Phase("rounds", (walk,), self.change),)
+        rounds = Phase("rounds", (walk,), self.change)
+        if not self._is_shortened(state):
+            return (rounds,)
+        return rounds, Phase("closing count", (Step(self.count, self.close),))
+
+    def _is_shortened(self, state: Training) -> bool:
+        """Whether steps shrink faster than `decay` says."""
+        return self.learning == "batches" and state.decay > self.decay
+
+    def notes(self, state: Training) -> list[str]:
+        """That there were many claims, and what was done about it."""
+        if not self._is_shortened(state):
+            return []
+        return [
+            f"there are many claims, so steps shrank by a decay of {state.decay:.3g} a round in "
+            f"the place of {self.decay:.3g}, and rates were counted at the end; shorten=False "
+            "learns by the full schedule"
+        ]
 
     def is_settled(self, state: Training) -> bool:
         """Where all sources are fixed there is nothing to train."""
@@ -216,9 +245,32 @@ class LTDRBM(Algorithm[Training]):
         order = rng.permutation(block.n_items)
         samples = self.negative_phase == "sampled"
         gibbs_steps = self.gibbs_steps if samples else 0
-        pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps)
+        most = float("inf") if self.facts_per_step is None else float(self.facts_per_step)
+        pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps, most)
         a, w, b = kernels.climb(block, order, lane.machine, pace, rng if samples else None)
         return lane.at(Machine(a, w, b, lane.is_fixed)), None
+
+    def count(self, block: Block, state: Training, turn: Turn) -> FloatArray:
+        """How often the sources' words met the judged facts of a block."""
+        plausible = clamp_known(self.judge(block, state), block)
+        counts: FloatArray = kernels.count_votes(block, plausible, len(state.weight))
+        return counts
+
+    def close(self, state: Training, total: FloatArray) -> Training:
+        """Take the rates that were counted; what the machine thought of a source is one fact more.
+
+        Few rounds sort the sources, and with them the facts, but do not bring the machine to where
+        its rates are those of the facts it believes in.
+        """
+        supports_of_true, supports, true, facts = np.asarray(total).T
+        tpr, fpr, _ = state.rates
+        tpr = (supports_of_true + tpr) / (true + 1.0)
+        fpr = (supports - supports_of_true + fpr) / (facts - true + 1.0)
+        counted = [np.clip(one, -LIMIT, LIMIT) for one in (logit(fpr), logit(tpr))]
+        free = state.is_fixed == 0
+        visible_bias = np.where(free, counted[0], state.visible_bias)
+        weight = np.where(free, counted[1] - counted[0], state.weight)
+        return state._replace(visible_bias=visible_bias, weight=weight)
 
     def tally(self, block: Block, state: Training, turn: Turn) -> Sums:
         """What the flow is followed by: each fact by itself, unless trained for a single truth."""

@@ -24,7 +24,7 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.labels import grown_share
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.regression import Beforehand, Counts, Regression, Worth
+from veracity.algorithms.regression import Beforehand, Counts, Fit, Regression
 from veracity.algorithms.rules import (
     Weights,
     item_sums,
@@ -155,7 +155,7 @@ class OneCoin(Algorithm[Coins]):
         rest = np.maximum(1.0 - item_sums(share, block), np.finfo(np.float64).tiny)
         return Weights("softmax", odds, prior=np.log(share), unclaimed=np.log(rest))
 
-    def worth(self, state: Coins) -> dict[str, Worth]:
+    def worth(self, state: Coins) -> dict[str, Fit]:
         """What features are worth for the accuracy."""
         return {} if state.features is None else {"accuracy": state.features.worth(0)}
 

@@ -33,7 +33,6 @@ class PopAccu(Accu):
     """
 
     name = "pop-accu"
-    takes_shares = False
 
     def weigh(self, block: Block, state: Accuracies, memory: Memory = None) -> Weights:
         """C(c) = Σ_s ln(A_s / (1 - A_s)) + n ln n - m ln m - (n - m) ln(n - m).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from veracity.algorithms.rules import item_sums
 from veracity.claims.block import Block, FloatArray
 
 __all__ = ["popularity", "surprise"]
@@ -11,8 +12,7 @@ __all__ = ["popularity", "surprise"]
 
 def popularity(block: Block) -> FloatArray:
     """Of each fact, its share of the claims of its item."""
-    n_claims = np.repeat(block.n_supports_of_item, block.n_facts_of_item)
-    return np.asarray(block.n_supports_of_fact / n_claims)
+    return np.asarray(block.votes_of_fact / _claims_of_item(block))
 
 
 def surprise(block: Block) -> FloatArray:
@@ -23,8 +23,15 @@ def surprise(block: Block) -> FloatArray:
     common, the logarithm of the probability that they fall as they do is then
     n ln n - m ln m - (n - m) ln(n - m), which is shared out here among the m claims.
     """
-    n_claims = np.repeat(block.n_supports_of_item, block.n_facts_of_item).astype(np.float64)
-    own = block.n_supports_of_fact.astype(np.float64)
-    others = n_claims - own
-    log_others = np.log(np.maximum(others, 1.0))  # none, or one: either way nothing is added
-    return np.asarray((n_claims * np.log(n_claims) - own * np.log(own) - others * log_others) / own)
+    own, n_claims = block.votes_of_fact, _claims_of_item(block)
+    others = np.maximum(n_claims - own, 0.0)
+    return (_x_log_x(n_claims) - _x_log_x(own) - _x_log_x(others)) / own
+
+
+def _claims_of_item(block: Block) -> FloatArray:
+    """Of each fact, how many claims its item has."""
+    return np.repeat(item_sums(block.votes_of_fact, block), block.n_facts_of_item)
+
+
+def _x_log_x(x: FloatArray) -> FloatArray:
+    return np.asarray(x * np.log(x, out=np.zeros_like(x), where=x > 0.0))

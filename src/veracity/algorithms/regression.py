@@ -21,7 +21,7 @@ from veracity.algorithms.prior import CountBySource
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import BoolArray, FloatArray
 
-__all__ = ["Beforehand", "Counts", "Fit", "Regression", "Worth", "fitted"]
+__all__ = ["Beforehand", "Counts", "Fit", "Regression", "Shifts", "fitted"]
 
 SPREADS = np.geomspace(0.02, 2.56, 15)
 """Standard deviations that weights may have, in log-odds: from nothing to all there can be."""
@@ -37,6 +37,10 @@ MOST_STEPS, STILL = 50, 1e-9
 
 LONGEST_STEP = 3.0
 """Log-odds by which a step may move what is expected of a source."""
+
+
+STRONG = 64.0
+"""Of how many pseudo-claims what is expected of a source on a kind of items is worth at first."""
 
 
 class Counts(NamedTuple):
@@ -64,13 +68,6 @@ class Fit(NamedTuple):
 
     weight: FloatArray
     covariance: FloatArray
-
-
-class Worth(NamedTuple):
-    """Of each column the weight in log-odds and its standard error; the first is of all sources."""
-
-    weight: FloatArray
-    error: FloatArray
 
 
 class Regression(NamedTuple):
@@ -116,10 +113,43 @@ class Regression(NamedTuple):
         start = known.strength * learned.expected(rate, known.offset)
         return (counts.right + start) / (counts.total + known.strength), learned
 
-    def worth(self, rate: int) -> Worth:
+    def worth(self, rate: int) -> Fit:
         """What features are worth for one rate."""
-        variance = np.diagonal(self.covariance[rate])
-        return Worth(self.weight[rate], np.sqrt(np.maximum(variance, 0.0)))
+        return Fit(self.weight[rate], self.covariance[rate])
+
+
+class Shifts(NamedTuple):
+    """By how much features of items move the accuracy of every source, on items of each kind."""
+
+    rows: FloatArray
+    """[kind, column]: its features; the first column is one for all."""
+    weight: FloatArray
+    covariance: FloatArray
+    strength: float
+    """Of how many pseudo-claims what is expected of a source on a kind is worth."""
+
+    @classmethod
+    def at_start(cls, rows: FloatArray) -> Shifts:
+        """Before anything was counted."""
+        n_columns = rows.shape[1]
+        return cls(rows, np.zeros(n_columns), np.zeros((n_columns, n_columns)), STRONG)
+
+    def expected(self, accuracy: FloatArray) -> FloatArray:
+        """[source, kind]: what to expect of sources that are right so often."""
+        return np.asarray(sigmoid(logit(accuracy)[:, None] + self.rows @ self.weight))
+
+    def learned(self, counts: Counts, accuracy: FloatArray) -> Shifts:
+        """What counts, [source, kind], say of sources that are right so often on the whole."""
+        offset = np.broadcast_to(logit(accuracy)[:, None], counts.total.shape)
+        told = _effective(counts, self.strength)
+        fit = fitted(self.rows, told, offset, self.weight)
+        return self._replace(weight=fit.weight, covariance=fit.covariance)
+
+    def worth(self, accuracy: float) -> Fit:
+        """What features are worth, for a source that is right so often."""
+        weight = self.weight.copy()
+        weight[0] += logit(np.array(accuracy))
+        return Fit(weight, self.covariance)
 
 
 def fitted(
@@ -131,15 +161,17 @@ def fitted(
 ) -> Fit:
     """The weights that are expected given the counts, by iteratively reweighted least squares.
 
-    With a single spread it is the ridge estimate: the first column has `SPREAD_OF_MEAN`.
+    With a single spread it is the ridge estimate: the first column has `SPREAD_OF_MEAN`. Counts
+    have a number for each row, or [source, row].
     """
     fit = Fit(start, np.zeros((len(start), len(start))))
     for _ in range(MOST_STEPS):
         told = rows @ fit.weight
         rate = sigmoid(offset + told)
-        information = counts.total * rate * (1.0 - rate)
+        information = _of_rows(counts.total * rate * (1.0 - rate))
+        beyond = _of_rows(counts.right - counts.total * rate)
         precision = (rows.T * information) @ rows
-        pull = rows.T @ (information * told + counts.right - counts.total * rate)
+        pull = rows.T @ (information * told + beyond)
         new = _averaged(precision, pull, spreads)
         step = new.weight - fit.weight
         step = step * min(1.0, LONGEST_STEP / max(np.abs(rows @ step).max(initial=0.0), STILL))
@@ -147,6 +179,11 @@ def fitted(
         if np.abs(step).max() < STILL:
             break
     return fit
+
+
+def _of_rows(numbers: FloatArray) -> FloatArray:
+    """Numbers of each row; of [source, row] the sum over the sources."""
+    return np.asarray(numbers.sum(axis=0) if numbers.ndim > 1 else numbers)
 
 
 def _averaged(precision: FloatArray, pull: FloatArray, spreads: FloatArray) -> Fit:

@@ -137,6 +137,11 @@ class SourceFeatures:
         """The numbers that describe a source, behind the first, which is one."""
         return [part for column in self.columns for part in column.parts]
 
+    @property
+    def mean_row(self) -> FloatArray:
+        """The mean of all rows of the table."""
+        return np.asarray(self.rows(self.table["source"]).mean(axis=0))
+
     def rows(self, sources: pl.Series) -> FloatArray:
         """[source, column]: ones, and the features; who is not in the table is like all others."""
         names = as_text(sources).alias("source").to_frame()

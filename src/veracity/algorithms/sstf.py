@@ -14,7 +14,7 @@ from veracity.algorithms.base import Algorithm, BySource, Memory, Tally, Turn
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.popularity import popularity
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.rules import item_sums, share_of_item
+from veracity.algorithms.rules import item_sums, ratio, share_of_item
 from veracity.claims.block import UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
@@ -47,6 +47,7 @@ class SSTF(Algorithm[Confidences]):
     name = "sstf"
     kinds = ("categorical",)
     state_type = Confidences
+    takes_shares = True
 
     conflict: float = 1.0
     pull: float = 0.1
@@ -74,8 +75,8 @@ class SSTF(Algorithm[Confidences]):
     def learn(self, state: Confidences, total: Tally) -> Confidences:
         """A source is as confident as its facts are on average."""
         supported, n_supported = total
-        mean = supported / np.maximum(n_supported, 1.0)
-        return Confidences(np.where(n_supported > 0, mean, state.confidence))
+        mean = ratio(supported, n_supported)
+        return Confidences(np.where(n_supported > 0.0, mean, state.confidence))
 
     def change(self, before: Confidences, after: Confidences) -> float:
         """The largest move of any confidence."""
@@ -104,9 +105,8 @@ class SSTF(Algorithm[Confidences]):
 
         which is diagonal but for w times the sum of all c, and so is solved at once.
         """
-        own = block.n_supports_of_fact.astype(np.float64)
-        n_values = block.n_facts_of_item
-        strength = self.conflict * block.n_supports_of_item / n_values * (n_values > 1)
+        own, n_values = block.votes_of_fact, block.n_facts_of_item
+        strength = self.conflict * (item_sums(own, block) / n_values) * (n_values > 1)
         repulsion, others = (np.repeat(of_item, n_values) for of_item in (strength, n_values - 2.0))
         drawn = kernels.sum_votes(block, np.zeros_like(state.confidence), state.confidence)
         drawn = drawn + self.pull * own * (2.0 * popularity(block) - 1.0)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from veracity.naming import as_text
 
 __all__ = [
+    "NO_KINDS",
     "NO_MARKS",
     "NO_NUMBERS",
     "SAME",
@@ -38,6 +39,9 @@ NO_NUMBERS: FloatArray = np.empty(0)
 """The numbers of facts that are none."""
 
 NO_MARKS: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+
+NO_KINDS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+"""The kinds of items of which nothing is known but their claims."""
 
 
 class Block(NamedTuple):
@@ -70,6 +74,8 @@ class Block(NamedTuple):
     share_of_voice: FloatArray = NO_NUMBERS
     """How much each counts, up to one: the supports of a voice share what the voice has. Both are
     empty where each counts in full."""
+    kind_of_item: IntArray = NO_KINDS
+    """The kind that features of the item make it; empty where there are no features."""
     number: int = 0
     """The place of this block among all, in which their tallies are merged."""
 
@@ -151,6 +157,10 @@ class Block(NamedTuple):
         votes = np.bincount(self.fact_of_support, self.share_of_support, self.n_facts)
         return votes.astype(np.float64)
 
+    def counted(self, number_of_support: FloatArray) -> FloatArray:
+        """Numbers of supports, each as far as its claim counts."""
+        return number_of_support * self.share_of_support if self.has_shares else number_of_support
+
     @property
     def votes_of_item(self) -> FloatArray:
         """How much is said of each item: its sources, each as far as it counts."""
@@ -194,6 +204,7 @@ class Block(NamedTuple):
             self.mark_of_item[first_item:last_item],
             self.share_of_support[supports[0] : supports[-1]],
             self.share_of_voice[voices[0] : voices[-1]],
+            self.kind_of_item[first_item:last_item],
             number,
         )
 
@@ -216,6 +227,7 @@ class Block(NamedTuple):
             self.mark_of_item[is_meant] if len(self.mark_of_item) else NO_MARKS,
             self.share_of_support[support] if self.has_shares else NO_NUMBERS,
             self.share_of_voice[voice] if self.has_shares else NO_NUMBERS,
+            self.kind_of_item[is_meant] if len(self.kind_of_item) else NO_KINDS,
             self.number,
         )
 

@@ -38,6 +38,8 @@ def plain(name: str, dtype: pl.DataType) -> pl.Expr:
 def check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> None:
     """Refuse dates that no calendar has: they could neither be shown nor written as text."""
     for column in rows:
+        if not column.dtype.is_temporal():
+            continue
         is_wrong = ~is_in_calendar(column)
         if is_wrong.any():
             row = is_wrong.arg_max() or 0
@@ -54,16 +56,21 @@ def complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     for name in rows.columns:
         if name == "attribute":
             continue
-        is_empty = rows[name].is_null()
-        if rows[name].dtype == pl.String:
-            is_empty = is_empty | (rows[name] == "").fill_null(value=True)
-        elif rows[name].dtype == pl.Binary:
-            is_empty = is_empty | (rows[name].bin.size() == 0).fill_null(value=True)
-        n_empty = int(is_empty.sum())
-        if n_empty:
-            n_lacking[name] = n_empty
+        is_empty = _is_empty(rows[name])
+        if rows[name].null_count() or is_empty.any():  # mostly there is nothing to be left out
+            is_empty = is_empty.fill_null(value=True)
+            n_lacking[name] = int(is_empty.sum())
             rows = rows.filter(~is_empty)
     return rows, n_lacking
+
+
+def _is_empty(column: pl.Series) -> pl.Series:
+    """Which names have nothing in them; it is null, or true, where there is none."""
+    if column.dtype == pl.String:
+        return column == ""
+    if column.dtype == pl.Binary:
+        return column.bin.size() == 0
+    return column.is_null()
 
 
 def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFrame, Counter[str]]:

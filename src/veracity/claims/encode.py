@@ -210,7 +210,7 @@ class Encoded:
         """How many facts each block has."""
         return [block.n_facts for block in self.blocks]
 
-    @property
+    @functools.cached_property
     def items_of_source(self) -> IntArray:
         """Of how many items each source speaks."""
         n = self.names.n_sources

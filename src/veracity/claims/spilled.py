@@ -292,8 +292,10 @@ class SpilledBlocks(Sequence[Block]):
             arrays[4] = arrays[2]
         block = Block(*arrays, number=number % len(self))  # type: ignore[arg-type,misc]
         if self.known is not None:
-            known_of_fact, known_number = self.known[number]
-            block = block._replace(known_of_fact=known_of_fact, known_number_of_item=known_number)
+            known_of_fact, known_number, kind = self.known[number]
+            block = block._replace(
+                known_of_fact=known_of_fact, known_number_of_item=known_number, kind_of_item=kind
+            )
         for places in self.places:
             block = block.renumbered(*places)
         return block
@@ -340,7 +342,7 @@ class SpilledParts(Sequence[Part]):
         """The same parts, with what is known of their facts as these blocks say."""
         known = Shelf(self.blocks.spill, f"known-{id(blocks):x}")
         for block in blocks:
-            known.add([block.known_of_fact, block.known_number_of_item])
+            known.add([block.known_of_fact, block.known_number_of_item, block.kind_of_item])
         return replace(self, blocks=replace(self.blocks, known=known))
 
     def renumbered(self, places: Places) -> SpilledParts:

@@ -23,6 +23,7 @@ from veracity.cli.options import (
     example,
     folder_option,
     force_option,
+    item_features_option,
     json_option,
     kind_option,
     known_option,
@@ -74,6 +75,7 @@ SYNTHETIC_FILE = "synthetic.json"
     help="What is known of sources, in columns source, kind, tpr, fpr and fixed.",
 )
 @source_features_option
+@item_features_option
 @min_plausibility_option
 @seed_option
 @threads_option
@@ -91,8 +93,8 @@ def discover(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     use_threads(options["threads"])
     from veracity.cli.showing import Targets, tell_result
 
-    given = (path, *(options[name] for name in ("known", "prior", "source_features")))
-    targets = Targets.taken_from(options, given)
+    tables = ("known", "prior", "source_features", "item_features")
+    targets = Targets.taken_from(options, (path, *(options[name] for name in tables)))
     claims = chosen_claims(path, options)
     tell_result(_discover(claims, **options), targets, as_json=as_json)
 

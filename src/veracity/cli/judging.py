@@ -14,6 +14,7 @@ from veracity.cli.options import (
     database_options,
     engine_options,
     example,
+    item_features_option,
     json_option,
     memory_option,
     min_plausibility_option,
@@ -38,7 +39,8 @@ def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: AN
     from veracity.show.terminal import at_work
 
     as_json = options.pop("as_json")
-    targets = Targets.taken_from(options, (path, options["source_features"]))
+    described = (options["source_features"], options["item_features"])
+    targets = Targets.taken_from(options, (path, *described))
     given = chosen_claims(path, options)
     fitted = load(run).fitted
     if fitted is None:
@@ -50,6 +52,7 @@ def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: AN
             claims,
             min_plausibility=options["min_plausibility"],
             source_features=options["source_features"],
+            item_features=options["item_features"],
             engine=engine,
             progress=progress,
         )
@@ -59,7 +62,8 @@ def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: AN
 def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     for option in (
         json_option, spill_option, memory_option, threads_option, min_plausibility_option,
-        source_features_option, table_options, target_options, database_options,
+        item_features_option, source_features_option, table_options, target_options,
+        database_options,
     ):  # fmt: skip
         command = option(command)
     command = click.argument("path")(engine_options(command))

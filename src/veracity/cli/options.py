@@ -31,6 +31,7 @@ __all__ = [
     "example",
     "folder_option",
     "force_option",
+    "item_features_option",
     "json_option",
     "kind_option",
     "known_option",
@@ -294,6 +295,12 @@ source_features_option = click.option(
     metavar="TABLE",
     help="What is known of sources beside their claims: a column with their names, others with "
     "numbers or text.",
+)
+item_features_option = click.option(
+    "--item-features",
+    metavar="TABLE",
+    help="What is known of items beside their claims: columns entity and, where it is needed, "
+    "attribute, others with numbers or text.",
 )
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Seed of what is drawn at random."

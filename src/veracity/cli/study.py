@@ -53,6 +53,10 @@ known_only_option = click.option(
     "--known-only", is_flag=True, help="Leave out items whose truth is not known: faster."
 )
 
+coarse_option = click.option(
+    "--coarse", is_flag=True, help="Try every second value of the grid only: faster."
+)
+
 
 @click.group(epilog=example("veracity study synthetic --datasets 100 --out study/"))
 def study() -> None:
@@ -65,12 +69,26 @@ def study() -> None:
 
 @study.command(epilog=example("veracity study synthetic --datasets 1000 --out study/"))
 @number_option("--datasets", click.IntRange(min=1), 1000, "How many; the paper has 10,000.")
+@click.option(
+    "--only-first",
+    multiple=True,
+    metavar="NAME=N",
+    help="A slow algorithm judges only the first N datasets. May be repeated.",
+)
+@click.option(
+    "--fix",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of all datasets, such as copying=0. May be repeated.",
+)
 @workers_option
 @_study_options
-def synthetic(**options: Any) -> None:  # noqa: ANN401
+def synthetic(only_first: tuple[str, ...], fix: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Accuracy on random datasets, against what makes them hard (figure 4)."""
     from veracity.study import SyntheticStudy
 
+    options["only_first"] = _numbers(only_first, int)
+    options["fixed"] = _numbers(fix, float)
     _carry_out(SyntheticStudy, **options)
 
 
@@ -91,6 +109,7 @@ def runtime(**options: Any) -> None:  # noqa: ANN401
 @datasets_argument
 @normalise_option
 @known_only_option
+@coarse_option
 @workers_option
 @_study_options
 def robustness(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
@@ -110,19 +129,33 @@ def robustness(datasets: tuple[str, ...], normalise: bool, **options: Any) -> No
     metavar="NAME,...",
     help="Which ones; fpr, tpr, learning_rate, decay and batch_size by default.",
 )
+@click.option(
+    "--optima",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The others stay at these optima (optima.csv of a robustness study), not at defaults.",
+)
 @normalise_option
 @known_only_option
+@coarse_option
 @workers_option
 @_study_options
 def sensitivity(
-    datasets: tuple[str, ...], normalise: bool, parameters: str | None, **options: Any  # noqa: ANN401
-) -> None:  # fmt: skip
+    datasets: tuple[str, ...],
+    normalise: bool,
+    parameters: str | None,
+    optima: Path | None,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Accuracy against where an algorithm starts (figure 5).
 
     A DATASET is a folder with claims and truth.
     """
     from veracity.study import SensitivityStudy
+    from veracity.study.sensitivity import optima_in
 
+    if optima is not None:
+        options["optima"] = optima_in(optima)
     if parameters is not None:
         options["parameters"] = tuple(name.strip() for name in parameters.split(","))
     _carry_out(SensitivityStudy, datasets=_named(datasets, normalise), **options)
@@ -177,6 +210,36 @@ def ablation(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None
     from veracity.study import AblationStudy
 
     _carry_out(AblationStudy, datasets=_named(datasets, normalise), **options)
+
+
+@study.command(epilog=example("veracity study statements flight/ weather/ --out study/"))
+@click.argument("datasets", nargs=-1, metavar="[DATASET...]")
+@normalise_option
+@number_option("--synthetic", click.IntRange(min=0), 100, "How many are drawn at random beside.")
+@number_option("--draws", click.IntRange(min=1), 10, "How often a random start is drawn.")
+@workers_option
+@_study_options
+def statements(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+    """LTD-RBM without its start, without its treatment of silence, and with other batches.
+
+    A DATASET is a folder with claims and truth.
+    """
+    from veracity.study import StatementsStudy
+
+    _carry_out(StatementsStudy, datasets=_named(datasets, normalise), **options)
+
+
+def _numbers(given: tuple[str, ...], kind: type[int] | type[float]) -> dict[str, Any]:
+    """Numbers by name, from texts such as ``ltm=100``."""
+    numbers: dict[str, Any] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            number = kind(value)
+        except ValueError:
+            raise click.UsageError(f"'{text}' is no NAME=NUMBER") from None
+        numbers[name.strip()] = int(number) if float(number).is_integer() else number
+    return numbers
 
 
 def _named(datasets: tuple[str, ...], normalise: bool) -> tuple[str, ...]:

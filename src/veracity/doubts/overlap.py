@@ -86,7 +86,7 @@ def _parts(held: Held, survey: Survey) -> pl.DataFrame:
 
 
 def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
-    """Pairs of sources that speak of the same item, enough to join all that do."""
+    """Pairs of sources, each with the first of those that shared items join it with."""
     first = block.source_of_voice[block.first_voice_of_item[:-1]].astype(np.int64)
     pair = np.repeat(first, block.n_voices_of_item) * n_sources + block.source_of_voice
     if n_sources**2 <= MOST_MARKS:
@@ -95,7 +95,9 @@ def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
         pair = np.flatnonzero(is_there)
     else:
         pair = np.unique(pair)
-    return (pair // n_sources, pair % n_sources), turn.memory
+    group = joined(pair // n_sources, pair % n_sources, n_sources)
+    first_of_group = np.unique(group, return_index=True)[1]
+    return (first_of_group[group], np.arange(n_sources)), turn.memory
 
 
 def _count_parts(block: Block, part_of_source: IntArray, turn: Turn) -> tuple[Any, Any]:

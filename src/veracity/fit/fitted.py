@@ -61,6 +61,7 @@ class Fitted:
         columns: Mapping[str, str] | None = None,
         min_plausibility: float | None = None,
         source_features: object | None = None,
+        item_features: object | None = None,
         engine: Any = None,  # noqa: ANN401 - `Engine`, which is further down the flow
         progress: Any = None,  # noqa: ANN401 - `Progress`
     ) -> Result:
@@ -73,11 +74,13 @@ class Fitted:
         claims, columns, min_plausibility, engine, progress
             As for `discover`; the kind is that of the claims that were learned from, and values
             are normalised as those were.
-        source_features
-            Features of further sources, in the columns of those that were learned from.
+        source_features, item_features
+            Features of further sources and items, in the columns of those that were learned from.
         """
         discovery = importlib.import_module("veracity.discovery")
-        fitted = discovery.knowing_more(self, source_features)
+        fitted = discovery.knowing_more(
+            self, source_features=source_features, item_features=item_features
+        )
         result: Result = discovery.judge(
             fitted, claims, columns, min_plausibility, engine=engine, progress=progress
         )
@@ -90,6 +93,7 @@ class Fitted:
         columns: Mapping[str, str] | None = None,
         min_plausibility: float | None = None,
         source_features: object | None = None,
+        item_features: object | None = None,
         engine: Any = None,  # noqa: ANN401
         progress: Any = None,  # noqa: ANN401
     ) -> Result:
@@ -99,11 +103,13 @@ class Fitted:
 
         Parameters
         ----------
-        claims, columns, min_plausibility, source_features, engine, progress
+        claims, columns, min_plausibility, source_features, item_features, engine, progress
             As for `judge`.
         """
         discovery = importlib.import_module("veracity.discovery")
-        fitted = discovery.knowing_more(self, source_features)
+        fitted = discovery.knowing_more(
+            self, source_features=source_features, item_features=item_features
+        )
         result: Result = discovery.update(
             fitted, claims, columns, min_plausibility, engine=engine, progress=progress
         )

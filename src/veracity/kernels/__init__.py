@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from veracity.claims.block import FloatArray, IntArray
 
-__all__ = ["STEADY", "Machine", "Numbers", "Pace"]
+__all__ = ["BEND", "STEADY", "Machine", "Numbers", "Pace"]
 
 STEADY = 200
 """Facts whose gradients may be summed into one step; with more, the step shrinks in proportion."""
+
+BEND = 1.5
+"""Log-odds a step may move a source: further on, the slope of the logistic function is another."""
 
 
 class Numbers(NamedTuple):
@@ -41,7 +44,8 @@ class Machine(NamedTuple):
 class Pace(NamedTuple):
     """How to train: step size, facts in a batch, largest log-odds, and whether one fact is true.
 
-    `gibbs_steps` is the k of contrastive divergence; zero stands for the exact negative phase.
+    `gibbs_steps` is the k of contrastive divergence; zero stands for the exact negative phase. A
+    step over more than `facts_per_step` facts shrinks in proportion.
     """
 
     rate: float
@@ -49,3 +53,4 @@ class Pace(NamedTuple):
     limit: float
     single_truth: bool
     gibbs_steps: int
+    facts_per_step: float = float(STEADY)

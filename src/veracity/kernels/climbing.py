@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veracity.kernels import STEADY
+from veracity.kernels import BEND
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import longest
 
@@ -43,11 +43,18 @@ def climb(
         first = item
         item = _end_of_batch(met.first_fact_of_item, first, pace.batch_size)
         n_facts = met.first_fact_of_item[item] - met.first_fact_of_item[first]
-        rate = pace.rate * min(1.0, STEADY / n_facts)
+        rate = pace.rate * min(1.0, pace.facts_per_step / n_facts)
         db, n_touched = _study(met, first, item, b, pace, plausible, notes, rng)
-        beta_change = _step(a, high, machine.is_fixed, notes, n_touched, rate, pace)
+        if pace.gibbs_steps > 0:
+            _follow(notes, n_touched, machine.is_fixed, rate)
+            bias_move = rate * db - _move(a, high, notes, n_touched, pace.limit)[1]
+        else:
+            batch = Batch(rate, b, db, float(n_facts), pace.single_truth)
+            bias_move = _foresee(notes, n_touched, machine.is_fixed, batch)
+            foreseen, taken = _move(a, high, notes, n_touched, pace.limit)
+            bias_move += foreseen - taken
         if not pace.single_truth:
-            b = _clip(b + rate * db - beta_change, pace.limit)
+            b = _clip(b + bias_move, pace.limit)
     return a, high - a, b
 
 
@@ -319,40 +326,84 @@ def _activate(score: FloatArray, base: float, single_truth: bool) -> None:
         score[fact] /= total
 
 
+class Batch(NamedTuple):
+    """A batch that was studied: its step size, where b_G is and how it climbs, and its facts."""
+
+    rate: float
+    b: float
+    db: float
+    n_facts: float
+    single_truth: bool
+
+
 @kernel
-def _step(
-    a: FloatArray,
-    high: FloatArray,
-    is_fixed: FloatArray,
-    notes: Notes,
-    n_touched: int,
-    rate: float,
-    pace: Pace,
-) -> float:
-    """Move the touched sources in place, clear their sums, return the change of Σ b_s."""
+def _follow(notes: Notes, n_touched: int, is_fixed: FloatArray, rate: float) -> None:
+    """Note moves straight along the gradient: contrastive divergence, as in the paper."""
+    state = notes.state
+    for i in range(n_touched):
+        source = notes.touched[i]
+        step = 0.0 if is_fixed[source] else rate
+        notes.move[0, i] = step * state[source, 4]
+        notes.move[1, i] = step * (state[source, 4] + state[source, 5])
+
+
+@kernel
+def _foresee(notes: Notes, n_touched: int, is_fixed: FloatArray, batch: Batch) -> float:
+    """Note moves of a linearly implicit step, and return that of b_G: see `_foreseen` there."""
+    state, pull = notes.state, notes.rate
+    prevalence = sigmoid(batch.b)
+    steep = 0.0 if batch.single_truth else batch.rate * prevalence * (1.0 - prevalence)
+    taken, given = 0.0, 0.0
+    for i in range(n_touched):
+        source = notes.touched[i]
+        tpr, fpr = state[source, 1], state[source, 2]
+        facts, true = state[source, 6], state[source, 7]
+        rate = 0.0 if is_fixed[source] else batch.rate
+        of_true = rate * (state[source, 5] - true * tpr)
+        of_false = rate * (state[source, 4] - state[source, 5] - (facts - true) * fpr)
+        x, y = rate * true * tpr * (1.0 - tpr), rate * (facts - true) * fpr * (1.0 - fpr)
+        scale = 1.0 / (1.0 + y + 2.0 * x + x * y)
+        notes.move[0, i] = scale * (of_true + (1.0 + x) * of_false)
+        notes.move[1, i] = scale * ((2.0 + y) * of_true + of_false)
+        taken += fpr * notes.move[0, i] - tpr * notes.move[1, i]
+        scale *= 0.0 if is_fixed[source] else -steep * facts
+        pull[0, i] = scale * (tpr - (1.0 + x) * fpr)
+        pull[1, i] = scale * ((2.0 + y) * tpr - fpr)
+        given += fpr * pull[0, i] - tpr * pull[1, i]
+    bias_move = 0.0
+    if not batch.single_truth:
+        bias_move = (batch.rate * batch.db - taken) / (1.0 + steep * batch.n_facts + given)
+    for i in range(n_touched):
+        notes.move[0, i] = _clip(notes.move[0, i] + bias_move * pull[0, i], BEND)
+        notes.move[1, i] = _clip(notes.move[1, i] + bias_move * pull[1, i], BEND)
+    return _clip(bias_move, BEND)
+
+
+@kernel
+def _move(
+    a: FloatArray, high: FloatArray, notes: Notes, n_touched: int, limit: float
+) -> tuple[float, float]:
+    """Move the touched sources in place, and clear their sums.
+
+    Return the change of Σ b_s: what a line foretells, and what it is.
+    """
     state = notes.state
     move_a, move_high = notes.move[0, :n_touched], notes.move[1, :n_touched]
     fpr, tpr = notes.rate[0, :n_touched], notes.rate[1, :n_touched]
-    n_leaps = 0
+    n_leaps, foreseen = 0, 0.0
     for i in range(n_touched):
         source = notes.touched[i]
-        da, dw = state[source, 4], state[source, 5]
-        if pace.gibbs_steps == 0:  # take off what the model expects, in closed form
-            true = state[source, 7]
-            met = true * state[source, 1]
-            da -= met + (state[source, 6] - true) * state[source, 2]
-            dw -= met
-        step = 0.0 if is_fixed[source] else rate
         old_a, old_high = a[source], high[source]
-        high[source] = _clip(old_high + step * (da + dw), pace.limit)
-        a[source] = _clip(old_a + step * da, pace.limit)
+        a[source] = _clip(old_a + move_a[i], limit)
+        high[source] = _clip(old_high + move_high[i], limit)
         move_a[i], move_high[i] = a[source] - old_a, high[source] - old_high
         fpr[i], tpr[i] = state[source, 2], state[source, 1]
+        foreseen += fpr[i] * move_a[i] - tpr[i] * move_high[i]
         n_leaps += abs(move_a[i]) > SMALL or abs(move_high[i]) > SMALL
         for column in range(4, 8):
             state[source, column] = 0.0
     if n_leaps > 0:
-        return _leap(a, high, notes, n_touched)
+        return foreseen, _leap(a, high, notes, n_touched)
     _move_rates(fpr, move_a)
     _move_rates(tpr, move_high)
     _subtract_logs(move_a, move_high)
@@ -363,7 +414,7 @@ def _step(
         state[source, 1], state[source, 2] = tpr[i], fpr[i]
         state[source, 3] += move_a[i]
         beta_change += move_a[i]
-    return beta_change
+    return foreseen, beta_change
 
 
 @kernel

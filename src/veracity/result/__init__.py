@@ -33,7 +33,7 @@ from veracity.result.crowds import confusions_of, difficulty_of, probabilities_o
 from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.records import in_own_names, records_of
 from veracity.result.run import Run, notes_table
-from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digest_of, read_saved, sealed
+from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digests_of, read_saved, sealed
 from veracity.result.tables import (
     Rightness,
     Short,
@@ -201,7 +201,7 @@ class Result:
 
     @property
     def features(self) -> Any:  # noqa: ANN401
-        """One row per feature of sources, or level of one: what it is worth; None without features.
+        """One row per feature, or level of one: what it is worth; None without features.
 
         The `weight` is in log-odds of the rate, per standard deviation of a number, with the ends
         of its 90 % interval; `words` say what that means.
@@ -330,7 +330,7 @@ class Result:
             for name in shown:
                 self.write(unfinished / name, name.removesuffix(".csv"))
             saved = replace(self.run, veracity=__version__, saved=now, files=files, csv=shown)
-            digests = {name: digest_of(unfinished / name) for name in files}
+            digests = digests_of(unfinished / name for name in files)
             told = sealed({**saved.to_json(), "id": run_id, "digests": digests})
             (unfinished / RUN_FILE).write_text(
                 json.dumps(told, indent=2, ensure_ascii=False), encoding="utf-8"

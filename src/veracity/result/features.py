@@ -1,20 +1,22 @@
-"""What features of sources are worth, as a table and in words."""
+"""What features of sources and items are worth, as a table and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.regression import Worth
+from veracity.algorithms.base import Algorithm
+from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import sigmoid
-from veracity.algorithms.source_features import FeaturePart, SourceFeatures
+from veracity.algorithms.source_features import FeaturePart
+from veracity.claims.block import FloatArray
 
 __all__ = ["FEATURE_NUMBERS", "FEATURE_TEXTS", "features_table"]
 
-FEATURE_TEXTS = ("feature", "level", "rate", "words")
+FEATURE_TEXTS = ("of", "feature", "level", "rate", "words")
 FEATURE_NUMBERS = ("weight", "weight_low", "weight_high")
 
 NINETY = 1.6448536269514722
@@ -24,10 +26,22 @@ SAYS = {"accuracy": "right", "tpr": "names what is true", "fpr": "names what is 
 """What a source does more often if the rate is higher."""
 
 
-def features_table(features: SourceFeatures, worth: Mapping[str, Worth]) -> pl.DataFrame:
-    """One row per rate and per feature, or level of one."""
-    rows = [row for rate, own in worth.items() for row in _rows(features.parts, rate, own)]
+def features_table(algorithm: Algorithm[Any], state: Any) -> pl.DataFrame | None:  # noqa: ANN401
+    """One row per rate and per feature, or level of one; None if there are no features."""
+    rows: list[tuple[Any, ...]] = []
+    known = {
+        "source": (algorithm.source_features, algorithm.worth(state)),
+        "item": (algorithm.item_features, algorithm.worth_of_items(state)),
+    }
+    for of, (features, worth) in known.items():
+        if features is not None:
+            for rate, fit in worth.items():
+                against_mean = _against_mean(fit, features.parts, features.mean_row)
+                rows += [(of, *row) for row in _rows(features.parts, rate, against_mean)]
+    if all(features is None for features, _ in known.values()):
+        return None
     schema = {
+        "of": pl.String,
         "feature": pl.String,
         "level": pl.String,
         "rate": pl.String,
@@ -37,10 +51,26 @@ def features_table(features: SourceFeatures, worth: Mapping[str, Worth]) -> pl.D
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _rows(parts: list[FeaturePart], rate: str, worth: Worth) -> Iterator[tuple[Any, ...]]:
-    for part, weight, error in zip(parts, worth.weight[1:], worth.error[1:], strict=True):
+def _against_mean(fit: Fit, parts: list[FeaturePart], mean_row: FloatArray) -> Fit:
+    """The weights of levels against the mean of their feature: what all have is of all.
+
+    Else it would be as unsure as that of all what each level is worth.
+    """
+    change = np.eye(len(fit.weight))
+    numbers = {part.feature for part in parts if part.level is None}
+    for feature in {part.feature for part in parts} - numbers:
+        own = [place for place, part in enumerate(parts, 1) if part.feature == feature]
+        share = mean_row[own] / max(mean_row[own].sum(), 1e-9)
+        change[np.ix_(own, own)] -= share
+        change[0, own] += share
+    return Fit(change @ fit.weight, change @ fit.covariance @ change.T)
+
+
+def _rows(parts: list[FeaturePart], rate: str, fit: Fit) -> Iterator[tuple[Any, ...]]:
+    errors = np.sqrt(np.maximum(np.diagonal(fit.covariance), 0.0))
+    for part, weight, error in zip(parts, fit.weight[1:], errors[1:], strict=True):
         low, high = weight - NINETY * error, weight + NINETY * error
-        more = float(sigmoid(worth.weight[0] + weight) - sigmoid(worth.weight[0]))
+        more = float(sigmoid(fit.weight[0] + weight) - sigmoid(fit.weight[0]))
         words = _words(part, rate, more) if low > 0.0 or high < 0.0 else "no difference shown"
         yield part.feature, part.level, rate, float(weight), float(low), float(high), words
 

@@ -13,7 +13,8 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from veracity.algorithms.base import Algorithm
+from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.claims.block import Names
 from veracity.claims.encode import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
@@ -47,7 +50,16 @@ from veracity.result.soundness import (
 )
 from veracity.result.tables import Tables
 
-__all__ = ["FITTED_FILE", "RUN_FILE", "RUN_MARK", "Saved", "digest_of", "read_saved", "sealed"]
+__all__ = [
+    "FITTED_FILE",
+    "RUN_FILE",
+    "RUN_MARK",
+    "Saved",
+    "digest_of",
+    "digests_of",
+    "read_saved",
+    "sealed",
+]
 
 RUN_FILE = "run.json"
 """The file that makes a folder the folder of a run."""
@@ -137,6 +149,14 @@ def digest_of(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def digests_of(files: Iterable[Path]) -> dict[str, str]:
+    """The digests of files, by their names."""
+    files = list(files)
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        digests = pool.map(digest_of, files)
+        return {file.name: digest for file, digest in zip(files, digests, strict=True)}
+
+
 class _Folder:
     """The files of one run."""
 
@@ -155,7 +175,10 @@ class _Folder:
                 raise ValueError(f"{name} is not there")
         read = self._on_disk if self._is_large() else self._in_memory
         tables, encoded, names = read()
-        return Saved(self.run, tables, encoded, self._fitted(names, tables.source_features))
+        fitted = self._fitted(names, tables)
+        if fitted is not None and fitted.algorithm.item_features is not None:
+            encoded = _with_kinds(encoded, fitted.algorithm.item_features)
+        return Saved(self.run, tables, encoded, fitted)
 
     def file(self, name: str) -> Path:
         """A file of the run."""
@@ -282,7 +305,7 @@ class _Folder:
         check_names(names, facts)
         return names
 
-    def _fitted(self, names: Names | None, features: pl.DataFrame | None) -> Fitted | None:
+    def _fitted(self, names: Names | None, tables: Tables) -> Fitted | None:
         """What was learned; None where it was not kept, or cannot be made again from a file."""
         file, run = self.path / FITTED_FILE, self.run
         if names is None or not file.exists():
@@ -292,11 +315,7 @@ class _Folder:
         algorithm = restored(run.algorithm, run.parameters)
         if algorithm is None:
             return None
-        if algorithm.source_features is not None:
-            if features is None:
-                raise ValueError("source_features.parquet is not there")
-            known = algorithm.source_features.with_table(features)
-            algorithm = replace(algorithm, source_features=known)
+        algorithm = _describing(algorithm, tables)
         fitted = Fitted.from_arrays(algorithm, names, run.kind, self._arrays(), run.normalisation)
         return replace(fitted, columns=run.input.columns)
 
@@ -310,6 +329,30 @@ class _Folder:
         if (None if mark is None else str(mark)) != self.id:
             raise ValueError(f"{FITTED_FILE} is of another run")
         return kept
+
+
+def _describing(algorithm: Algorithm[Any], tables: Tables) -> Algorithm[Any]:
+    """The algorithm with the tables of features that were kept beside it."""
+    given: dict[str, Any] = {}
+    for name in ("source_features", "item_features"):
+        known, table = getattr(algorithm, name), getattr(tables, name)
+        if known is not None:
+            if table is None:
+                raise ValueError(f"{name}.parquet is not there")
+            given[name] = known.with_table(table)
+    return replace(algorithm, **given) if given else algorithm  # type: ignore[type-var]
+
+
+def _with_kinds(
+    encoded: Encoded | Callable[[], Encoded] | None, features: ItemFeatures
+) -> Encoded | Callable[[], Encoded] | None:
+    """The claims, as they are or when they are asked for, with the kinds of their items."""
+    if encoded is None:
+        return None
+    if callable(encoded):
+        read = encoded
+        return lambda: with_kinds(read(), features)[0]
+    return with_kinds(encoded, features)[0]
 
 
 class _still_sound:  # noqa: N801 - a context manager

@@ -68,6 +68,7 @@ class Tables:
     changes: pl.DataFrame | None = None
     features: pl.DataFrame | None = None
     source_features: pl.DataFrame | None = None
+    item_features: pl.DataFrame | None = None
 
 
 class Short(NamedTuple):
@@ -125,11 +126,13 @@ def tabulate(
     copies = algorithm.copies(state)
     told_copies = None if copies is None else _copies_table(encoded.names, copies)
     tables = Tables(truths, facts, sources, told_copies, changes)
-    known = algorithm.source_features
-    if known is None:
-        return tables
-    worth = features_table(known, algorithm.worth(state))
-    return replace(tables, features=worth, source_features=known.table)
+    of_sources, of_items = algorithm.source_features, algorithm.item_features
+    return replace(
+        tables,
+        features=features_table(algorithm, state),
+        source_features=None if of_sources is None else of_sources.table,
+        item_features=None if of_items is None else of_items.table,
+    )
 
 
 @dataclass(frozen=True)

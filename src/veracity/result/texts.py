@@ -34,6 +34,7 @@ def in_text(result: Result) -> Result:
         changes=tables.changes,
         features=tables.features,
         source_features=tables.source_features,
+        item_features=tables.item_features,
     )
     is_text = told.facts is tables.facts and told.sources is tables.sources
     if encoded is not None and not is_text:

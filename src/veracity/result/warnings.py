@@ -153,6 +153,8 @@ def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
                 "on the whole the sources support false facts more than true ones: the answer may "
                 "be flipped; known good sources in the prior would tell"
             )
+    if learned.trace:
+        notes += fitted.algorithm.notes(fitted.state)
     if not learned.converged:
         notes.append(not_converged(fitted.algorithm, learned.trace))
     return notes

@@ -104,7 +104,7 @@ def _with_interval(sources: pl.DataFrame) -> pl.DataFrame:
 def _show_features(features: pl.DataFrame) -> None:
     """Print what features are worth, those that weigh most first."""
     most = features.sort(pl.col("weight").abs().round(SAME), descending=True, maintain_order=True)
-    show_table("what features of sources are worth, in log-odds", most.head(12), len(features))
+    show_table("what features are worth, in log-odds", most.head(12), len(features))
 
 
 def _show_changes(changes: pl.DataFrame) -> None:

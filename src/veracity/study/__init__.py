@@ -7,6 +7,7 @@ from veracity.study.league import LeagueStudy
 from veracity.study.robustness import RobustnessStudy
 from veracity.study.runtime import RuntimeStudy
 from veracity.study.sensitivity import SensitivityStudy
+from veracity.study.statements import StatementsStudy
 from veracity.study.synthetic import SyntheticStudy
 from veracity.study.work import carry_out, publish
 
@@ -17,6 +18,7 @@ __all__ = [
     "RobustnessStudy",
     "RuntimeStudy",
     "SensitivityStudy",
+    "StatementsStudy",
     "Study",
     "SyntheticStudy",
     "carry_out",

@@ -95,6 +95,10 @@ class AblationStudy(Study):
             if name not in CONSTANTS:
                 raise ParameterError(f"study: no constant {name!r}; there are {list(CONSTANTS)}")
 
+    def judges(self) -> tuple[str, ...]:
+        """The default alone."""
+        return ("veracity",)
+
     def check(self) -> None:
         """Every dataset must be there."""
         check_datasets(self.datasets)

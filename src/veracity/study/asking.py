@@ -80,6 +80,10 @@ class AskingStudy(Study):
                 f"study: budgets must be multiples of {BATCH}, got {list(self.budgets)}"
             )
 
+    def judges(self) -> tuple[str, ...]:
+        """The default alone."""
+        return ("veracity",)
+
     def check(self) -> None:
         """Every dataset must be there."""
         check_datasets(self.datasets)

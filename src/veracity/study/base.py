@@ -68,6 +68,10 @@ class Study(ABC):
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
         """What the tables say, in sentences."""
 
+    def judges(self) -> tuple[str, ...]:
+        """The algorithms whose answers the rows hang on, by name."""
+        return self.algorithms
+
     def check(self) -> None:  # noqa: B027 - most have nothing to look at
         """Raise what can be seen to be wrong before any task is done."""
 

@@ -20,11 +20,14 @@ __all__ = [
     "league_figure",
     "runtime_figure",
     "sensitivity_figure",
+    "statements_figure",
     "table_figure",
 ]
 
 COLOUR_OF = {
     "majority-vote": "#000000",
+    "ltd-rbm-cd": "#e69f00",
+    "ltd-rbm-c-cd": "#f0e442",
     "ltd-rbm": "#0072b2",
     "ltd-rbm-c": "#56b4e9",
     "mle": "#d55e00",
@@ -35,7 +38,7 @@ COLOUR_OF = {
 }
 """Okabe and Ito's palette, told apart by the colour-blind; the same in every figure."""
 
-OTHER_COLOURS = ("#e69f00", "#f0e442", "#882255", "#44aa99", "#332288", "#999933")
+OTHER_COLOURS = ("#882255", "#44aa99", "#332288", "#999933")
 """For algorithms that are not in the paper."""
 
 OURS, PAPER = "veracity", "the paper"
@@ -249,5 +252,27 @@ def ablation_figure(table: pl.DataFrame) -> TopLevelMixin:
         width=56 * table["dataset"].n_unique(),
         height=26 * table["ingredient"].n_unique(),
         title="Accuracy without one ingredient, against the default",
+    )
+    return figure
+
+
+def statements_figure(table: pl.DataFrame) -> TopLevelMixin:
+    """Accuracy of each variant, a field a dataset; a line from the least to the most over draws."""
+    alt = altair()
+    y = alt.Y("variant:N", title=None, sort=list(dict.fromkeys(table["variant"])))
+    colour = whose(alt, table.with_columns(by=pl.lit(OURS)))["color"]
+    base = chart_of(table).encode(y=y, color=colour)
+    scale = alt.Scale(domain=[0, 1])
+    spans = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
+        x=alt.X("lowest:Q", title="accuracy", scale=scale), x2="highest:Q"
+    )
+    dots = base.mark_point(filled=True, size=50).encode(x=alt.X("accuracy:Q", scale=scale))
+    # Where draws are of many datasets, the span would be that of the datasets.
+    alone = spans.transform_filter("datum.dataset != 'synthetic'")
+    figure: TopLevelMixin = (
+        (alone + dots)
+        .properties(width=220, height=14 * table["variant"].n_unique())
+        .facet(alt.Facet("dataset:N", title=None, sort=None), columns=2)
+        .properties(title=alt.Title("LTD-RBM with one thing changed", anchor="middle"))
     )
     return figure

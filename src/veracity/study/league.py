@@ -14,7 +14,7 @@ from veracity.errors import ParameterError
 from veracity.study.base import Row, Study
 from veracity.study.data import Judged, read_dataset
 from veracity.study.figures import league_figure
-from veracity.study.measure import measure, measure_right
+from veracity.study.measure import judged_facts, measure, right_of_item
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -94,14 +94,14 @@ class LeagueStudy(Study):
         """How right it is on what it is not told, without and with some truths: means of draws."""
         can_know = data.can_know
         n_told = min(self.known, int(can_know.sum()) // 2)
-        without = measure_right(data.encoded, data.truth, algorithm)
+        without = right_of_item(data.truth, judged_facts(data.encoded, algorithm))
         before, after = [], []
         for draw in range(self.draws):
             is_told = np.zeros_like(can_know)
             rng = np.random.default_rng([self.seed, draw])
             is_told[rng.permutation(np.flatnonzero(can_know))[:n_told]] = True
             others = ~is_told[can_know]
-            found = measure_right(data.knowing(is_told), data.truth, algorithm)
+            found = right_of_item(data.truth, judged_facts(data.knowing(is_told), algorithm))
             before.append(float(without[others].mean()))
             after.append(float(found[others].mean()))
         return {"others_before": float(np.mean(before)), "others": float(np.mean(after))}

@@ -18,7 +18,7 @@ from veracity.fit.answering import answered
 from veracity.fit.loop import Learned, survey_of
 from veracity.inspect.evaluation import N_BINS
 
-__all__ = ["Measured", "accuracy", "calibration_error", "measure", "measure_right", "right_of_item"]
+__all__ = ["Measured", "accuracy", "calibration_error", "judged_facts", "measure", "right_of_item"]
 
 
 class Measured(NamedTuple):
@@ -40,9 +40,9 @@ def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Meas
     return Measured(right, doubt, seconds, len(learned.trace), learned.converged)
 
 
-def measure_right(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
-    """The same, for each item with known truth: the share of its highest facts that is true."""
-    return right_of_item(truth, _answered(encoded, algorithm)[1])
+def judged_facts(encoded: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
+    """The plausibility of every fact, on one thread."""
+    return _answered(encoded, algorithm)[1]
 
 
 def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, FloatArray]:

@@ -18,7 +18,10 @@ from veracity.study.base import Study
 
 __all__ = ["write_page"]
 
-OPTIONS = ("algorithms", "datasets", "draws", "most", "parameters", "repeats", "seed", "synthetic")
+OPTIONS = (
+    "algorithms", "coarse", "datasets", "draws", "fixed", "known_only", "most", "only_first",
+    "parameters", "repeats", "seed", "synthetic",
+)  # fmt: skip
 """The settings that the command has options for."""
 
 STYLE = """
@@ -87,9 +90,18 @@ def _command(study: Study) -> str:
         elif field.name not in OPTIONS:
             return repr(study)
         else:
-            told = ",".join(value) if isinstance(value, tuple) else str(value)
-            options += [f"--{field.name}", told]
+            options += _option(field.name, value)
     return shlex.join([*words, *options, "--out", "study/"])
+
+
+def _option(name: str, value: object) -> list[str]:
+    """A setting as words of the command."""
+    option = "--fix" if name == "fixed" else f"--{name.replace('_', '-')}"
+    if isinstance(value, dict):
+        return [word for key, one in value.items() for word in (option, f"{key}={one}")]
+    if value is True:
+        return [option]
+    return [option, ",".join(value) if isinstance(value, tuple) else str(value)]
 
 
 def _apart(svg: str, number: int) -> str:

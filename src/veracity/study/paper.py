@@ -14,13 +14,13 @@ __all__ = ["OUR_NAME", "paper_table"]
 
 OUR_NAME = {
     "MajorityVoting": "majority-vote",
-    "LTD-RBM": "ltd-rbm",
-    "LTD-RBM-C": "ltd-rbm-c",
+    "LTD-RBM": "ltd-rbm-cd",
+    "LTD-RBM-C": "ltd-rbm-c-cd",
     "MLE": "mle",
     "LTM": "ltm",
     "2-Estimates": "two-estimates",
 }
-"""What the paper's algorithms are called here."""
+"""What the paper's algorithms are called here; it trains LTD-RBM by contrastive divergence."""
 
 
 def paper_table(name: str) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from veracity.study.data import Judged, check_datasets, name_of, read_dataset, r
 from veracity.study.figures import table_figure
 from veracity.study.measure import measure
 from veracity.study.paper import paper_table
-from veracity.study.settings import GRID, parameters_of, with_settings
+from veracity.study.settings import GRID, MACHINES_AND_RIVALS, parameters_of, with_settings
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -46,6 +46,8 @@ class RobustnessStudy(Study):
         Which algorithms, by name.
     known_only
         Leave out the items whose truth is not known: faster, but there is less to learn from.
+    coarse
+        Try every second value of the grid only: faster, but an optimum may be missed.
     seed
         Where the randomness of the algorithms starts.
     """
@@ -61,8 +63,9 @@ class RobustnessStudy(Study):
     )
 
     datasets: tuple[str, ...]
-    algorithms: tuple[str, ...] = ("ltd-rbm", "ltd-rbm-c", "mle", "ltm")
+    algorithms: tuple[str, ...] = MACHINES_AND_RIVALS
     known_only: bool = False
+    coarse: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -100,7 +103,7 @@ class RobustnessStudy(Study):
             return [{**applied, "setting": json.dumps(setting), **measured._asdict()}]
         _, algorithm, folder = task.split(" ", maxsplit=2)
         data = read_dataset(folder, known_only=self.known_only)
-        best, tried = optimise(data, algorithm, self.seed)
+        best, tried = optimise(data, algorithm, self.seed, coarse=self.coarse)
         return [
             {
                 "algorithm": algorithm,
@@ -149,10 +152,13 @@ class RobustnessStudy(Study):
         ]
 
 
-def optimise(data: Judged, name: str, seed: int = 0) -> tuple[str, dict[str, float]]:
+def optimise(
+    data: Judged, name: str, seed: int = 0, *, coarse: bool = False
+) -> tuple[str, dict[str, float]]:
     """The alternating scheme: the best setting, and the accuracy of all that were tried.
 
-    Settings are JSON texts, so that they can be told apart and written down.
+    Settings are JSON texts, so that they can be told apart and written down. A coarse search tries
+    every second value of the grid.
     """
     parameters = [p for p in parameters_of(name) if p not in NOT_OPTIMISED]
     tried: dict[str, float] = {}

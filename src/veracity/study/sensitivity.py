@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from veracity.errors import ParameterError
+from veracity.errors import ParameterError, UnreadableFile
 from veracity.study.base import Row, Study
 from veracity.study.data import check_datasets, read_dataset, require_names
 from veracity.study.figures import sensitivity_figure
 from veracity.study.measure import measure
 from veracity.study.paper import paper_table
-from veracity.study.settings import GRID, parameters_of, with_settings
+from veracity.study.settings import GRID, MACHINES_AND_RIVALS, parameters_of, with_settings
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["SensitivityStudy"]
+__all__ = ["SensitivityStudy", "optima_in"]
 
 FIGURE_5 = tuple(round(0.05 * n, 2) for n in range(1, 16))
 """The initial false positive rates of the paper's figure."""
@@ -42,6 +44,12 @@ class SensitivityStudy(Study):
         Which hyperparameters; those an algorithm lacks are left out for it.
     known_only
         Leave out the items whose truth is not known: faster, but there is less to learn from.
+    coarse
+        Try every second value only: faster.
+    optima
+        What the other hyperparameters are, by algorithm and name of the dataset, such as
+        ``"mle flights"``; their defaults where nothing is said. `optima_in` reads what a robustness
+        study found.
     seed
         Where the randomness of the algorithms starts.
     """
@@ -49,15 +57,17 @@ class SensitivityStudy(Study):
     name: ClassVar[str] = "sensitivity"
     title: ClassVar[str] = "Accuracy against the choice of a hyperparameter"
     about: ClassVar[str] = (
-        "One hyperparameter at a time takes other values; the others stay at their defaults. The "
-        "paper starts from the optimum it found for the dataset, and shows the initial false "
-        "positive rate on its own preprocessed flights."
+        "One hyperparameter at a time takes other values; the others stay at their defaults, or at "
+        "the optimum that a robustness study found for the dataset, as in the paper, which shows "
+        "the initial false positive rate on its own preprocessed flights."
     )
 
     datasets: tuple[str, ...]
-    algorithms: tuple[str, ...] = ("ltd-rbm", "ltd-rbm-c", "mle", "ltm")
+    algorithms: tuple[str, ...] = MACHINES_AND_RIVALS
     parameters: tuple[str, ...] = ("fpr", "tpr", "learning_rate", "decay", "batch_size")
     known_only: bool = False
+    coarse: bool = False
+    optima: dict[str, dict[str, float]] = field(default_factory=dict)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -83,14 +93,19 @@ class SensitivityStudy(Study):
             for algorithm in self.algorithms
             for parameter in self.parameters
             if parameter in parameters_of(algorithm)
-            for value in (FIGURE_5 if parameter == "fpr" else GRID[parameter])
+            for value in self._values(parameter)
         ]
+
+    def _values(self, parameter: str) -> tuple[float, ...]:
+        values = FIGURE_5 if parameter == "fpr" else GRID[parameter]
+        return values[:: 2 if self.coarse else 1]
 
     def do(self, task: str) -> list[Row]:
         """Run one algorithm with one hyperparameter changed."""
         algorithm, parameter, value, folder = task.split(" ", maxsplit=3)
         data = read_dataset(folder, known_only=self.known_only)
-        chosen = with_settings(algorithm, {parameter: float(value)}, self.seed)
+        others = self.optima.get(f"{algorithm} {data.name}", {})
+        chosen = with_settings(algorithm, {**others, parameter: float(value)}, self.seed)
         measured = measure(data.encoded, data.truth, chosen)
         setting = {"dataset": data.name, "algorithm": algorithm, "parameter": parameter}
         return [{**setting, "setting": float(value), **measured._asdict()}]
@@ -137,3 +152,17 @@ class SensitivityStudy(Study):
             )
             for row in tables["ranges"].iter_rows(named=True)
         ]
+
+
+def optima_in(file: Path) -> dict[str, dict[str, float]]:
+    """The settings in ``optima.csv`` of a robustness study, by algorithm and dataset."""
+    try:
+        table = pl.read_csv(file, glob=False).select("algorithm", "dataset", "setting")
+        return {
+            f"{algorithm} {dataset}": json.loads(setting)
+            for algorithm, dataset, setting in table.iter_rows()
+        }
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        raise UnreadableFile(
+            f"{file}: no table of optima; it takes the file optima.csv of a robustness study"
+        ) from error

@@ -31,6 +31,7 @@ from veracity.io.folders import finished_file, writing
 from veracity.progress import Progress, say_nothing
 from veracity.show.plot import save_figure
 from veracity.study.base import Row, Study
+from veracity.study.fingerprint import answers_of, changed
 from veracity.study.page import write_page
 
 __all__ = ["STUDY_FILE", "carry_out", "publish"]
@@ -39,6 +40,12 @@ STUDY_FILE = "study.json"
 """The file that makes a folder that of a study."""
 
 ROWS_FILE = "rows.parquet"
+SAMPLE_FILE = "sample.csv"
+"""What a few tasks gave, to be done again by whoever wants to know whether they still would."""
+
+SOME_TASKS = 4
+"""How many."""
+
 PARTS = "parts"
 
 SECONDS_BETWEEN_PARTS = 10.0
@@ -96,12 +103,24 @@ def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) ->
     for name, table in tables.items():
         with finished_file(target / f"{name}.csv") as file:
             table.write_csv(file, float_precision=6)
+    if {"task", "accuracy", "seconds"} <= set(rows.columns):
+        with finished_file(target / SAMPLE_FILE) as file:
+            _sample(rows).write_csv(file, float_precision=6)
     figures = study.figures(tables)
     for name, figure in figures.items():
         for suffix in (".svg", ".png"):
             save_figure(figure, target / f"{name}{suffix}")
     drawn = {name: (target / f"{name}.svg").read_text(encoding="utf-8") for name in figures}
     return write_page(target / "index.html", study, tables, drawn, made)
+
+
+def _sample(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a few tasks: neither the smallest nor those that take long."""
+    seconds = rows.group_by("task", maintain_order=True).agg(pl.col("seconds").sum())
+    timed = seconds.filter(pl.col("seconds") > 0.0).sort("seconds", maintain_order=True)
+    some = timed.slice(len(timed) // 4, SOME_TASKS)["task"]
+    kept = [name for name in ("task", "algorithm", "variant", "accuracy") if name in rows.columns]
+    return rows.filter(pl.col("task").is_in(some.implode())).select(kept)
 
 
 def _left(study: Study, rows: pl.DataFrame) -> list[str]:
@@ -204,11 +223,13 @@ class _Ledger:
         self.folder = folder
         self.n_tasks = 0
         self._made_by = __version__
+        self._answers: dict[str, Any] = {}
         self._frames: list[pl.DataFrame] = []
         self._fresh: list[Row] = []
         self._last_written = time.monotonic()
         if folder is not None:
-            self._made_by = _claim(folder, study)["veracity"]
+            made = _claim(folder, study)
+            self._made_by, self._answers = made["veracity"], made.get("answers", {})
             for file in [*folder.glob(ROWS_FILE), *sorted((folder / PARTS).glob("*.parquet"))]:
                 self._keep(_read_rows(file))
 
@@ -225,6 +246,11 @@ class _Ledger:
             raise StudyError(
                 f"{self.folder} holds a study begun by veracity {self._made_by}, and this is "
                 f"{__version__}, which may find other rows; choose another folder"
+            )
+        if self.n_tasks and (others := changed(self._answers)):
+            raise StudyError(
+                f"{self.folder} holds a study begun when {', '.join(others)} answered otherwise: "
+                "its rows would not go together with new ones; choose another folder"
             )
 
     def rows(self) -> pl.DataFrame:
@@ -299,6 +325,7 @@ def _claim(folder: Path, study: Study) -> dict[str, Any]:
         "settings": settings,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": _machine(),
+        "answers": answers_of(study.judges()),
     }
     with finished_file(marker) as file:
         file.write_text(json.dumps(made, indent=2), encoding="utf-8")

@@ -141,6 +141,7 @@ class NumericLTDRBM(Algorithm[Training]):
                 variance=np.ones(n_sources),
                 bias=cells,
                 doubt=cells,
+                level_doubt=nothing,
                 scale=nothing,
                 centre=nothing,
                 truth_precision=nothing,
@@ -281,9 +282,7 @@ def _with_attributes(state: Training, n_more: int) -> Training:
         doubt = np.pad(machine.doubt, columns, constant_values=state.common.bias_variance)
         machine = machine._replace(bias=np.pad(machine.bias, columns), doubt=doubt)
         state = state._replace(known=Cells(*(np.pad(cells, columns) for cells in state.known)))
-    scale, centre, precision = (
-        np.pad(of_attribute, (0, n_more))
-        for of_attribute in (machine.scale, machine.centre, machine.truth_precision)
-    )
-    machine = machine._replace(scale=scale, centre=centre, truth_precision=precision)
+    names = ("level_doubt", "scale", "centre", "truth_precision")
+    longer = {name: np.pad(getattr(machine, name), (0, n_more)) for name in names}
+    machine = machine._replace(**longer)
     return state._replace(machine=machine, least_scale=np.pad(state.least_scale, (0, n_more)))

@@ -76,6 +76,8 @@ class Machine(NamedTuple):
     """[source, attribute]."""
     doubt: BySource
     """[source, attribute]: the variance of what is thought of the bias."""
+    level_doubt: FloatArray
+    """[attribute]: the variance of what all biases have in common."""
     scale: FloatArray
     """[attribute], as numbers are told; zero if it is not known."""
     centre: FloatArray
@@ -289,7 +291,8 @@ def errors_of(claims: Measured, found: Inferred, machine: Machine) -> FloatArray
     """
     share = found.weight / claims.of_claim(found.total)
     doubt = machine.doubt[claims.numbers.source, machine.column(claims)]
-    error = np.sqrt(machine.bluntness * found.variance + claims.sums(share**2 * doubt))
+    level = machine.level_doubt[claims.attribute] * claims.has_scale
+    error = np.sqrt(machine.bluntness * found.variance + claims.sums(share**2 * doubt) + level)
     return error * interval_factor(machine.evenness + claims.n_claims - 1.0)
 
 

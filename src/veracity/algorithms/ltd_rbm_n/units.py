@@ -9,6 +9,7 @@ import numpy as np
 from veracity.algorithms.base import CountBySource
 from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.ltd_rbm_n.items import (
+    USUAL_FREEDOM,
     Inferred,
     Machine,
     Measured,
@@ -32,6 +33,9 @@ USUAL_STRENGTH = 5.0
 
 USUAL_BIAS = 0.3
 """The variance of biases before any claim, in units of the usual error."""
+
+LEAST_BIAS = 1e-6
+"""Biases vary by no less than this; and by no more than one over it."""
 
 FASTEST = 1e3
 """By how much a scale may change in a round."""
@@ -164,10 +168,9 @@ def learned(
         variance=_variances(machine, total, (strength, variance_expected), rate)
     )
     if common.bias_variance > 0.0:
-        machine = _with_biases(machine, total, (common.bias_variance, bias_expected), rate)
-        common = common._replace(
-            bias_variance=_bias_variance(machine.bias - bias_expected, total.claims, common)
-        )
+        prior = (common.bias_variance, bias_expected)
+        machine, bias_variance = _with_biases(machine, total, prior, rate)
+        common = common._replace(bias_variance=bias_variance)
     return machine, common._replace(strength=strength)
 
 
@@ -224,14 +227,15 @@ def _variances(
 
 def _with_biases(
     machine: Machine, total: Told, prior: tuple[float, FloatArray], rate: float
-) -> Machine:
-    """Those of sources with few claims stay near what is expected.
+) -> tuple[Machine, float]:
+    """The biases, and their variance; those of sources with few claims stay near what is expected.
 
-    How high all of them are together is told by known truths, and else is as expected: truths
-    would follow wherever they went.
+    Biases have heavy tails, too: one that is huge tells nothing of the others.
     """
-    tight, expected = 1.0 / prior[0], prior[1]
-    claims, known = total.claims, total.known
+    variance, expected = prior
+    claims, freedom = total.claims, USUAL_FREEDOM
+    usual = (freedom + 1.0) / (freedom + (machine.bias - expected) ** 2 / variance)
+    tight = usual / variance
     step = 1.0 / (claims.weight + tight)
     if total.drawn is None:
         bias = (claims.pull + tight * expected) * step
@@ -239,19 +243,29 @@ def _with_biases(
         slope = claims.pull - total.drawn.pull + tight * (expected - machine.bias)
         bias = machine.bias + rate * slope * step
     speaks = claims.n_claims > 0.0
-    away = known.pull - known.weight * bias + tight * (expected - bias) * speaks
-    steep = (known.weight + tight * speaks).sum(axis=0)
-    shift = away.sum(axis=0) / np.where(steep > 0.0, steep, 1.0)
+    shift, level_doubt = _shift(bias, total, tight * speaks, expected)
     bias = np.where(speaks, bias + shift, expected)
-    return machine._replace(bias=bias, doubt=1.0 / (claims.firm + tight))
+    n_told = (claims.firm / (claims.firm + tight)).sum()
+    if n_told > 0.0:
+        square = (usual * (bias - expected) ** 2).sum()
+        variance = float(np.clip(square / n_told, LEAST_BIAS, 1.0 / LEAST_BIAS))
+    doubt = 1.0 / (claims.firm + tight)
+    return machine._replace(bias=bias, doubt=doubt, level_doubt=level_doubt), variance
 
 
-def _bias_variance(bias: FloatArray, claims: Cells, common: Common) -> float:
-    """Σ b² over how many of the biases claims tell of (MacKay 1992)."""
-    n_told = (claims.firm / (claims.firm + 1.0 / common.bias_variance)).sum()
-    if n_told <= 0.0:
-        return common.bias_variance
-    return float(np.clip((bias**2).sum() / n_told, 1e-6, 1e6))
+def _shift(
+    bias: FloatArray, total: Told, tight: FloatArray, expected: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """By how much all biases of each attribute are moved, and the variance of that.
+
+    Truths would follow wherever they went. So what sources have in common is as expected, unless
+    known truths tell otherwise.
+    """
+    known = total.known
+    away = known.pull - known.weight * bias + tight * (expected - bias)
+    steep = (known.weight + tight).sum(axis=0)
+    steep = np.where(steep > 0.0, steep, 1.0)
+    return np.asarray(away.sum(axis=0) / steep), np.asarray(1.0 / steep)
 
 
 def with_truths(machine: Machine, truths: FloatArray) -> Machine:
@@ -287,6 +301,7 @@ def rescaled(machine: Machine, claims: Cells, least: FloatArray, free: BoolArray
         variance=machine.variance * usual,
         bias=machine.bias / of_cells,
         doubt=machine.doubt / of_cells**2,
+        level_doubt=machine.level_doubt / ratio**2,
         scale=machine.scale * ratio,
         truth_precision=machine.truth_precision * ratio**2,
     )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import (
+    SUREST,
     Algorithm,
     Copies,
     Memory,
@@ -26,8 +27,9 @@ from veracity.algorithms.base import (
     clamp_known,
 )
 from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.prior import NO_PRIOR, BySource, Prior, PriorRates
-from veracity.algorithms.regression import Worth
+from veracity.algorithms.regression import Fit, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_item
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
@@ -55,6 +57,7 @@ from veracity.dependence.agreement import (
     slots_of,
     with_excess,
 )
+from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
 
 __all__ = ["Belief", "Veracity"]
@@ -94,6 +97,9 @@ class Veracity(Algorithm[Belief]):
     source_features
         What is known of the sources beside their claims: see `SourceFeatures`. Sources with few
         claims are then expected to be like others of such features, not like the mean of all.
+    item_features
+        What is known of the items beside their claims: see `ItemFeatures`. Sources may then be
+        better on items of some kinds than of others; there are no confusions of labels then.
     strength
         Of how many pseudo-claims what holds for all sources is worth in what is learned of one.
     confusions
@@ -114,6 +120,7 @@ class Veracity(Algorithm[Belief]):
 
     prior: Prior = NO_PRIOR
     source_features: SourceFeatures | None = None
+    item_features: ItemFeatures | None = None
     strength: float = 8.0
     confusions: bool = True
     attributes: bool = True
@@ -130,15 +137,37 @@ class Veracity(Algorithm[Belief]):
         """Choose the error model that fits the claims."""
         claims, rows = survey.counted.supports_of_source, self._rows(survey.names)
         if not survey.single_truth:
+            self._refuse_kinds(survey)
             return Belief(TwoCoin.at_start(prior, self.strength, rows), None, claims)
         dependence = Dependence.unseen(slots_of(claims), (0.0, 1)) if self.mirrors else None
         if self._shares_labels(survey):
             confusions = Confusions.at_start(prior, survey.n_labels, self.strength, rows)
             return Belief(confusions, dependence, claims)
+        if self.item_features is not None:
+            return Belief(self._of_kinds(survey, prior, rows), dependence, claims)
         n_cells = survey.n_sources * survey.n_attributes
         n_attributes = survey.n_attributes if self.attributes and n_cells <= MOST_CELLS else 1
         one_coin = OneCoin.at_start(prior, n_attributes, self.strength, rows)
         return Belief(one_coin, dependence, claims)
+
+    def _of_kinds(self, survey: Survey, prior: PriorRates, rows: FloatArray | None) -> OneCoin:
+        """Accuracies that will differ by the kinds of items."""
+        assert self.item_features is not None
+        n_kinds = self.item_features.n_kinds
+        if survey.n_sources * n_kinds > MOST_CELLS:
+            raise TooLarge(
+                f"{survey.n_sources:,} sources and {n_kinds:,} kinds of items are too many for an "
+                "accuracy each; describe the items by fewer features, or by fewer levels"
+            )
+        one_coin = OneCoin.at_start(prior, n_kinds, self.strength, rows)
+        return one_coin._replace(kinds=Shifts.at_start(self.item_features.rows))
+
+    def _refuse_kinds(self, survey: Survey) -> None:
+        if self.item_features is not None:
+            raise ParameterError(
+                f"item features are for categorical claims, not for {survey.kind} ones: leave them "
+                "out"
+            )
 
     def _rows(self, names: Names) -> FloatArray | None:
         """The features of the sources, if any are known."""
@@ -148,7 +177,8 @@ class Veracity(Algorithm[Belief]):
         """Whether values are labels that items share, and few enough for a matrix per source."""
         n_labels = survey.n_labels
         is_shared = n_labels <= MOST_LABELS and survey.counted.items >= ITEMS_PER_LABEL * n_labels
-        return self.confusions and is_shared and survey.n_sources * n_labels**2 <= MOST_CELLS
+        is_plain = self.confusions and self.item_features is None
+        return is_plain and is_shared and survey.n_sources * n_labels**2 <= MOST_CELLS
 
     def phases(self, state: Belief) -> tuple[Phase[Belief], ...]:
         """Survey, dependence, a first vote, accuracies, then attributes; last, how much to temper.
@@ -418,13 +448,21 @@ class Veracity(Algorithm[Belief]):
         """The confusion matrices, where items share labels."""
         return state.model.confusion if isinstance(state.model, Confusions) else None
 
-    def worth(self, state: Belief) -> dict[str, Worth]:
+    def worth(self, state: Belief) -> dict[str, Fit]:
         """What features are worth for the rates; for the accuracy, where values differ."""
         features = state.model.features
         if features is None:
             return {}
         rates = ("tpr", "fpr") if isinstance(state.model, TwoCoin) else ("accuracy",)
         return {name: features.worth(rate) for rate, name in enumerate(rates)}
+
+    def worth_of_items(self, state: Belief) -> dict[str, Fit]:
+        """What features of items are worth for the accuracy where values differ."""
+        model = state.model
+        if not isinstance(model, OneCoin) or model.kinds is None:
+            return {}
+        mean = float(np.average(model.disputed, weights=np.maximum(state.claims, SUREST)))
+        return {"accuracy": model.kinds.worth(mean)}
 
     def copies(self, state: Belief) -> Copies | None:
         """The pairs of sources that depend on each other; `probability` is the share copied."""
@@ -440,7 +478,7 @@ class Veracity(Algorithm[Belief]):
         """New sources are like the others; labels and attributes never met get room."""
         if isinstance(state.model, Confusions):
             state = state._replace(model=state.model.grown(len(names.labels)))
-        if isinstance(state.model, OneCoin):
+        if isinstance(state.model, OneCoin) and state.model.kinds is None:
             state = state._replace(model=state.model.grown(len(names.attributes)))
         n_met, state, rows = len(state.claims), super().grow(state, names), self._rows(names)
         if rows is None or state.model.features is None:

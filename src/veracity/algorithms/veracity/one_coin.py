@@ -8,7 +8,7 @@ import numpy as np
 
 from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
 from veracity.algorithms.prior import UNLEARNED, PriorRates
-from veracity.algorithms.regression import Counts, Regression
+from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
 from veracity.algorithms.veracity.dispersion import Scatter
 from veracity.algorithms.veracity.shrinkage import (
@@ -86,6 +86,8 @@ class OneCoin(NamedTuple):
     """How far the claims show that voices on an item err alike, as they do as a rule."""
     features: Regression | None = None
     """What features of sources say of `disputed` and of `accuracy`."""
+    kinds: Shifts | None = None
+    """What features of items say of all sources; the attributes are then kinds of items."""
 
     @classmethod
     def at_start(
@@ -175,7 +177,7 @@ class OneCoin(NamedTuple):
     def _cell_of_item(self, block: Block) -> IntArray:
         if self.n_attributes == 1:
             return np.zeros(block.n_items, dtype=np.int32)
-        return block.attribute_of_item
+        return block.attribute_of_item if self.kinds is None else block.kind_of_item
 
     # --- what follows -----------------------------------------------------------------------------
 
@@ -216,14 +218,21 @@ class OneCoin(NamedTuple):
         spoken = self.spoken_by_attribute
         right = total[0]
         wrong = np.maximum(spoken - right, 0.0)
-        expected = self._alike
+        counts, kinds = Counts(right, spoken), self.kinds
         is_free = np.repeat((self.prior.is_fixed == 0)[:, None], self.n_attributes, axis=1)
+        expected = self._alike
+        if kinds is not None:
+            told = Counts(*(np.where(is_free, count, 0.0) for count in counts))
+            kinds = kinds.learned(told, self.disputed)
+            expected = np.clip(kinds.expected(self.disputed), SUREST, 1.0 - SUREST)
         tells = is_free & (spoken > 0.0) & says_most(np.where(is_free, spoken, 0.0), 2)
         plain = np.stack([expected, 1.0 - expected], axis=2)
         outcomes = np.stack([right, wrong], axis=2)
         strength = likeliest_strength(outcomes[tells], plain[tells], ATTRIBUTE_STRENGTHS)
         learned = shrunk(right, right + wrong, expected, strength)
-        return self._replace(by_attribute=np.where(is_free, learned, expected))
+        if kinds is not None:
+            kinds = kinds._replace(strength=strength)
+        return self._replace(by_attribute=np.where(is_free, learned, expected), kinds=kinds)
 
     def usual_correlation(self, claims: FloatArray) -> float:
         """How alike the voices on an item err, as far as is known without truths."""

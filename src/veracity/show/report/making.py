@@ -24,6 +24,9 @@ __all__ = ["command", "making", "python_call"]
 NO_FILE = "CLAIMS"
 """What stands for claims that were no file."""
 
+FEATURES = {"source_features", "item_features"}
+"""Parameters that are handed over as tables, beside the algorithm."""
+
 PACKAGES = ("numpy", "numba", "scipy", "polars", "altair", "vl-convert-python")
 
 
@@ -73,12 +76,12 @@ def command(result: Result) -> str:
     changed = _changed(result)
     if "prior" in changed:
         words += ["--prior", "TABLE"]
-    if "source_features" in changed:
-        words += ["--source-features", "TABLE"]
+    for name in sorted(FEATURES & changed.keys(), reverse=True):
+        words += [f"--{name.replace('_', '-')}", "TABLE"]
     if "seed" in changed:
         words += ["--seed", str(changed["seed"])]
     line = shlex.join([*words, "--out", "run/"])
-    others = sorted(set(changed) - {"prior", "seed", "source_features"})
+    others = sorted(set(changed) - {"prior", "seed", *FEATURES})
     return f"{line}  # but with {', '.join(others)} as below" if others else line
 
 
@@ -103,8 +106,8 @@ def python_call(result: Result) -> str:
         given.append(f"min_plausibility={run.min_plausibility!r}")
     if run.input.known:
         given.append("known=TRUTHS")
-    if "source_features" in _changed(result):
-        given.append("source_features=TABLE")
+    described = sorted(FEATURES & _changed(result).keys(), reverse=True)
+    given += [f"{name}=TABLE" for name in described]
     return f"veracity.discover({', '.join(given)})"
 
 
@@ -114,17 +117,16 @@ def _algorithm(result: Result) -> str:
     if run.algorithm not in algorithms() or not changed:
         return repr(run.algorithm)
     given = ", ".join(
-        f"{name}={'PRIOR' if name == 'prior' else repr(value)}" for name, value in changed.items()
+        f"{name}={'PRIOR' if name == 'prior' else repr(value)}"
+        for name, value in {**algorithms()[run.algorithm].preset, **changed}.items()
     )
-    if run.algorithm == "ltd-rbm-c":
-        given = f"single_truth=True, {given}"
     return f"veracity.{type(algorithm_named(run.algorithm)).__name__}({given})"
 
 
 def _own_parameters(result: Result) -> dict[str, Any]:
     """The same without the features, which are handed over beside the algorithm."""
     changed = _changed(result)
-    return {name: value for name, value in changed.items() if name != "source_features"}
+    return {name: value for name, value in changed.items() if name not in FEATURES}
 
 
 def _changed(result: Result) -> dict[str, Any]:

@@ -47,11 +47,12 @@ def _features(found: Findings) -> str:
     if features is None:
         return ""
     words = (
-        "What is known of sources beside their claims was weighed, too: sources with few claims "
-        "are expected to be like others with the same features. Weights are log-odds, for numbers "
-        f"per standard deviation, with {LEVEL:.0%} intervals."
+        "What is known beside the claims was weighed, too: sources with few claims are expected "
+        "to be like others with the same features, and to be better on some kinds of items than "
+        "on others. Weights are log-odds, for numbers of sources per standard deviation, with "
+        f"{LEVEL:.0%} intervals."
     )
-    look = Look(caption="What features of sources are worth", of=len(features), sortable=True)
+    look = Look(caption="What features are worth", of=len(features), sortable=True)
     return paragraph(words) + table(features.head(MOST_SOURCES), look)
 
 

@@ -1,0 +1,264 @@
+"""What is known of items beside their claims: features, by which items fall into kinds.
+
+Expertise may depend on what is asked (Yan, Rosales, Fung, Dy: Active Learning from Crowds, ICML
+2011): who is right on birds may err on cars. Items with the same features are of one kind, and a
+source may be better on one kind than on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from veracity.algorithms.feature_table import MISSING, OTHER, read_features
+from veracity.algorithms.source_features import FeaturePart
+from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.claims.encode import Encoded, Part
+from veracity.claims.known import KnownCount
+from veracity.claims.schema import KEYS, listed
+from veracity.errors import BadValue, MissingColumn
+from veracity.naming import as_text
+from veracity.printing import counted, in_short
+
+__all__ = ["ItemColumn", "ItemFeatures", "with_kinds"]
+
+MOST_KINDS = 1_000
+"""Kinds of items: of each source an accuracy is learned on every one."""
+
+SHARES = (1 / 3, 2 / 3)
+"""Numbers fall into thirds: low, middle and high ones."""
+
+
+@dataclass(frozen=True)
+class ItemColumn:
+    """How a column of features becomes levels: texts as they are, numbers by where they lie."""
+
+    name: str
+    levels: tuple[str, ...]
+    cuts: tuple[float, ...] | None = None
+    """For numbers: where the second level begins, and each further one."""
+
+    @classmethod
+    def of(cls, column: pl.Series) -> ItemColumn | None:
+        """How this column is to be read; None if it is the same for all."""
+        missing = (MISSING,) if column.null_count() else ()
+        told = column.drop_nulls()
+        if column.dtype == pl.Float64:
+            numbers = told.to_numpy()
+            quantiles = np.quantile(numbers, SHARES, method="higher") if len(numbers) else []
+            cuts = sorted({float(cut) for cut in quantiles if cut > numbers.min()})
+            found = cls(column.name, (*_ranges(cuts), *missing), tuple(cuts))
+        else:
+            counts = told.value_counts().sort(column.name)
+            shared = counts.filter(pl.col("count") > 1)[column.name].to_list()
+            other = [OTHER] if len(shared) < len(counts) else []
+            found = cls(column.name, (*shared, *other, *missing))
+        return found if len(found.levels) > 1 else None
+
+    def numbered(self, column: pl.Series) -> IntArray:
+        """The level of each row; the number behind the last where there is none of it."""
+        nowhere = len(self.levels)
+        missing = self.levels.index(MISSING) if MISSING in self.levels else nowhere
+        if self.cuts is not None:
+            numbers = column.cast(pl.Float64).fill_null(0.0).to_numpy()
+            level = np.searchsorted(np.array(self.cuts), numbers, side="right")
+        else:
+            other = self.levels.index(OTHER) if OTHER in self.levels else nowhere
+            place = {name: number for number, name in enumerate(self.levels)}
+            text = column.cast(pl.String).fill_null("")
+            level = text.replace_strict(place, default=other, return_dtype=pl.Int64).to_numpy()
+        return np.where(column.is_null().to_numpy(), missing, level)
+
+
+def _ranges(cuts: list[float]) -> list[str]:
+    """Names for where numbers lie between the cuts."""
+    ends = [np.format_float_positional(cut, 4, fractional=False, trim="-") for cut in cuts]
+    if not ends:
+        return ["all"]
+    between = [f"{low} to below {high}" for low, high in pairwise(ends)]
+    return [f"below {ends[0]}", *between, f"{ends[-1]} and more"]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFeatures:
+    """Features of items: sources may be better on some kinds of items than on others.
+
+    Parameters
+    ----------
+    columns
+        How each column becomes levels.
+    table
+        One row per item: the entity, and the attribute if there is one, as text, and features, as
+        numbers or text. An attribute that is named may be a feature, too.
+    notes
+        What was noticed when the table was read.
+
+    Examples
+    --------
+    >>> features = ItemFeatures.read({"entity": list("abcd"), "topic": ["x", "x", "y", "y"]})
+    >>> features.n_kinds, features.kind_of_row.tolist()
+    (3, [1, 1, 2, 2])
+    """
+
+    columns: tuple[ItemColumn, ...]
+    table: pl.DataFrame = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, data: object, likely: Mapping[str, str] | None = None) -> ItemFeatures:
+        """Read a table with columns that name items, and others that describe them.
+
+        `likely` may tell what the claims call the columns of their items.
+        """
+        table, notes = read_features(data, ["entity", "attribute"], likely or {})
+        keys = [name for name in table.columns if name in KEYS]
+        described = [name for name in table.columns if name != "entity"]
+        found = {name: ItemColumn.of(table[name]) for name in described}
+        same = [name for name, column in found.items() if column is None and name not in keys]
+        if same:
+            notes.append(f"the same for all items, and left out: {listed(same)}")
+        columns = tuple(column for column in found.values() if column is not None)
+        _check_size(columns)
+        names = dict.fromkeys([*keys, *(column.name for column in columns)])
+        return cls(columns, table.select(list(names)), tuple(notes))
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds there are; the first is for items that are not described."""
+        return 1 + int(np.prod([len(column.levels) for column in self.columns]))
+
+    @property
+    def parts(self) -> list[FeaturePart]:
+        """The levels of the features."""
+        return [
+            FeaturePart(column.name, level, 1.0)
+            for column in self.columns
+            for level in column.levels
+        ]
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """[kind, column]: ones, and which levels items of the kind have."""
+        sizes = [len(column.levels) for column in self.columns]
+        level = np.unravel_index(np.arange(self.n_kinds - 1), sizes) if sizes else ()
+        levels = [np.eye(size)[own] for size, own in zip(sizes, level, strict=True)]
+        described = np.column_stack(levels) if levels else np.zeros((self.n_kinds - 1, 0))
+        first = np.zeros((1, described.shape[1]))
+        return np.column_stack([np.ones(self.n_kinds), np.concatenate([first, described])])
+
+    @property
+    def mean_row(self) -> FloatArray:
+        """The mean of what the items of the table have."""
+        return np.asarray(self.rows[self.kind_of_row].mean(axis=0))
+
+    @cached_property
+    def kind_of_row(self) -> IntArray:
+        """The kind of each item of the table."""
+        kind = np.zeros(len(self.table), dtype=np.int64)
+        is_told = np.ones(len(self.table), dtype=np.bool_)
+        for column in self.columns:
+            level = column.numbered(self.table[column.name])
+            is_told &= level < len(column.levels)
+            kind = kind * len(column.levels) + level
+        return np.where(is_told, kind + 1, 0).astype(np.int32)
+
+    def with_more(self, data: object, likely: Mapping[str, str] | None = None) -> ItemFeatures:
+        """The same, with features of further items; those known before stay as they are."""
+        table, _ = read_features(data, ["entity", "attribute"], likely or {})
+        lacking = [name for name in self.table.columns if name not in table.columns]
+        if lacking:
+            raise MissingColumn(
+                f"item features: no column {listed(lacking)} among {listed(table.columns)}; items "
+                "have to be described as those were that were learned from"
+            )
+        keys = [name for name in self.table.columns if name in KEYS]
+        new = table.select(self.table.columns).join(self.table, on=keys, how="anti")
+        for name, dtype in self.table.schema.items():
+            if new[name].dtype != dtype and len(new):
+                held = "numbers" if dtype == pl.Float64 else "text"
+                raise BadValue(f"item features: '{name}' held {held} before; so it must now")
+        return replace(self, table=pl.concat([self.table, new.cast(self.table.schema)]))
+
+    # --- as files ---------------------------------------------------------------------------------
+
+    def described(self) -> dict[str, Any]:
+        """How columns become levels, as JSON can hold it; the table is kept beside it."""
+        return {"columns": [asdict(column) for column in self.columns]}
+
+    @classmethod
+    def from_description(cls, described: Mapping[str, Any]) -> ItemFeatures:
+        """What a run tells of its features, without the table."""
+        columns = tuple(
+            ItemColumn(
+                own["name"], tuple(own["levels"]), None if own["cuts"] is None else (*own["cuts"],)
+            )
+            for own in described["columns"]
+        )
+        _check_size(columns)
+        return cls(columns, pl.DataFrame())
+
+    def with_table(self, table: pl.DataFrame) -> ItemFeatures:
+        """The same, with the table that was kept; a `ValueError` if it is another one."""
+        keys = [name for name in KEYS if name in table.columns]
+        wanted = {
+            **dict.fromkeys(keys, pl.String()),
+            **{c.name: pl.String() if c.cuts is None else pl.Float64() for c in self.columns},
+        }
+        if "entity" not in keys or dict(table.schema) != wanted:
+            raise ValueError("item_features.parquet does not have the columns that were learned")
+        names = table.select(keys)
+        if sum(names.null_count().row(0)) or names.is_duplicated().any():
+            raise ValueError("item_features.parquet has items twice, or without a name")
+        return replace(self, table=table)
+
+
+def _check_size(columns: tuple[ItemColumn, ...]) -> None:
+    n_kinds = int(np.prod([float(len(column.levels)) for column in columns]))
+    if n_kinds > MOST_KINDS:
+        most = max(columns, key=lambda column: len(column.levels))
+        raise BadValue(
+            f"item features: they make {n_kinds:,} kinds of items, and {MOST_KINDS:,} at most can "
+            f"be learned of; '{in_short(most.name)}' has {len(most.levels):,} levels: group its "
+            "values, or leave it out"
+        )
+
+
+# --- in blocks ------------------------------------------------------------------------------------
+
+
+def with_kinds(encoded: Encoded, features: ItemFeatures) -> tuple[Encoded, list[str]]:
+    """The claims with the kind of each item, part by part; and what is to be said of it."""
+    keys = [name for name in features.table.columns if name in KEYS]
+    table = features.table.select(keys).with_columns(kind=features.kind_of_row)
+    laid, counts = encoded.knowing(KindsInPart(table))
+    n_lacking = sum(count.unclaimed for count in counts)
+    if not n_lacking:
+        return laid, []
+    items = counted(n_lacking, "item has", "items have")
+    return laid, [f"{items} no row: of no kind, sources are as good there as elsewhere"]
+
+
+@dataclass(frozen=True)
+class KindsInPart:
+    """Marks the kinds of items in a part, wherever the part is."""
+
+    table: pl.DataFrame
+
+    def __call__(self, part: Part) -> tuple[Block, KnownCount]:
+        """The block with the kind of each item; how many are known, and how many have none."""
+        keys = [name for name in self.table.columns if name in part.items.columns]
+        table = self.table
+        if len(keys) + 1 < len(table.columns):  # claims have no attributes
+            table = table.unique(keys, keep="first", maintain_order=True)
+        names = part.items.select(as_text(part.items[key]) for key in keys)
+        found = names.join(table, on=keys, how="left", maintain_order="left")["kind"]
+        kind = found.fill_null(0).to_numpy().astype(np.int32)
+        n_known = int(np.count_nonzero(part.block.is_known))
+        lacking = KnownCount(0, found.null_count(), n_known)
+        return part.block._replace(kind_of_item=kind), lacking
