@@ -14,6 +14,7 @@ import veracity
 from claims import as_block
 from veracity.algorithms import CATALOGUE
 from veracity.errors import ParameterError
+from veracity.result.soundness import check_claims
 
 SHARED = [name for name in CATALOGUE if CATALOGUE[name].make().by_sweeps().takes_shares]
 """The algorithms that let claims count by their shares."""
@@ -194,3 +195,18 @@ def test_who_cannot_take_shares_is_not_compared():
     assert "ltm" not in found.rows["algorithm"]
     assert any("ltm" in note for note in found.notes)
     assert "failed" not in found.rows.columns
+
+
+@pytest.mark.parametrize("kind", ["categorical", "binary"])
+@pytest.mark.parametrize("wrong", [None, -0.5, 0.0, 7.0, float("nan")])
+def test_shares_that_cannot_be_are_refused(kind, wrong):
+    rows = many(n_items=9)
+    if kind == "binary":
+        rows = rows.select("source", fact="entity", claim=pl.col("value") == "3")
+    result = veracity.discover(rows, "majority-vote", kind=kind, samples=True)
+    tables = result.frames()
+    names = result.encoded.names
+    check_claims(tables["facts"], tables["claims"], tables["layout"], names, kind)
+    damaged = tables["claims"].with_columns(share=pl.lit(wrong, pl.Float64))
+    with pytest.raises(ValueError, match="'share' cannot be"):
+        check_claims(tables["facts"], damaged, tables["layout"], names, kind)
