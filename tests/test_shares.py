@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,6 +14,7 @@ import veracity
 from claims import as_block
 from veracity.algorithms import CATALOGUE
 from veracity.errors import ParameterError
+from veracity.result.soundness import check_claims
 
 SHARED = [name for name in CATALOGUE if CATALOGUE[name].make().by_sweeps().takes_shares]
 """The algorithms that let claims count by their shares."""
@@ -176,8 +180,33 @@ def test_weights_that_change_nothing_are_told():
     assert any("the weights change nothing" in note for note in notes)
 
 
+def test_the_page_names_who_refuses():
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text()
+    told = re.search(r"Count every claim in full.*?: (.*?)\n\n", page, re.DOTALL)
+    refusing = [
+        name for name, entry in CATALOGUE.items()
+        if name not in SHARED and "categorical" in entry.make().kinds
+    ]  # fmt: skip
+    assert sorted(re.findall("`([^`]+)`", told[1])) == sorted(refusing)
+
+
 def test_who_cannot_take_shares_is_not_compared():
     found = veracity.compare(veracity.read_claims(many(), samples=True))
     assert "ltm" not in found.rows["algorithm"]
     assert any("ltm" in note for note in found.notes)
     assert "failed" not in found.rows.columns
+
+
+@pytest.mark.parametrize("kind", ["categorical", "binary"])
+@pytest.mark.parametrize("wrong", [None, -0.5, 0.0, 7.0, float("nan")])
+def test_shares_that_cannot_be_are_refused(kind, wrong):
+    rows = many(n_items=9)
+    if kind == "binary":
+        rows = rows.select("source", fact="entity", claim=pl.col("value") == "3")
+    result = veracity.discover(rows, "majority-vote", kind=kind, samples=True)
+    tables = result.frames()
+    names = result.encoded.names
+    check_claims(tables["facts"], tables["claims"], tables["layout"], names, kind)
+    damaged = tables["claims"].with_columns(share=pl.lit(wrong, pl.Float64))
+    with pytest.raises(ValueError, match="'share' cannot be"):
+        check_claims(tables["facts"], damaged, tables["layout"], names, kind)

@@ -496,16 +496,16 @@ def _encode_values(
     placed = zip(place, claims, strict=True) if numbered.weights else ()
     rows = [own[np.concatenate(numbers)] for own, numbers in placed]  # claims are not kept
     block, spelling_of_fact = _block(claims, place, len(items.items), value_of_spelling, pool)
-    if numbered.weights:
-        item, spelling, source = rows
-        weight = pl.concat(numbered.weights).to_numpy()
-        block = with_shares(block, (item, value_of_spelling[spelling], source), weight)
     values = spellings.gather(spelling_of_fact)
     block = block._replace(
         label_of_fact=value_of_spelling[spelling_of_fact].astype(np.int32),
         attribute_of_item=items.attribute_of_item,
         mark_of_item=marks_of(items.items),
     )
+    if numbered.weights:
+        item, spelling, source = rows
+        weight = pl.concat(numbered.weights).to_numpy()
+        block = with_shares(block, (item, value_of_spelling[spelling], source), weight)
     if kind == "numeric":
         numbers = values.cast(pl.Float64).to_numpy(writable=True)
         unknown = np.full(block.n_items, np.nan)

@@ -211,17 +211,28 @@ def check_claims(
         is_told = "claim" in claims.columns and _is_truth(claims["claim"])
         _require(is_told, "claims.parquet does not tell which claims affirm")
         supports = fact[claims["claim"].to_numpy()]
-    for column in ("share", "affirmed"):
-        is_sound = column not in claims.columns or _is_share(claims[column])
-        _require(is_sound, f"claims.parquet: what stands in '{column}' cannot be")
-    if kind == "binary" and "share" in claims.columns:
-        _require("affirmed" in claims.columns, "claims.parquet lacks 'affirmed'")
+    if "share" in claims.columns:
+        _check_shares(claims, kind)
     counted = np.bincount(supports, minlength=len(facts))
     _require(
         np.array_equal(counted, facts["supporters"].to_numpy()),
         "claims.parquet and facts.parquet count different supporters",
     )
     _check_layout(facts, layout, names)
+
+
+def _check_shares(claims: pl.DataFrame, kind: Kind) -> None:
+    """Refuse shares that are none, and facts called true with more of a word than there is."""
+    share = claims["share"]
+    is_sound = _is_share(share) and not share.null_count() and bool((share > 0.0).all())
+    _require(is_sound, "claims.parquet: what stands in 'share' cannot be")
+    if kind == "binary":
+        _require("affirmed" in claims.columns, "claims.parquet lacks 'affirmed'")
+        affirmed = claims["affirmed"]
+        is_sound = _is_share(affirmed) and not affirmed.null_count()
+        is_sound = is_sound and bool((affirmed <= share + 1e-6).all())
+        is_sound = is_sound and (affirmed > 0.0).equals(claims["claim"])
+        _require(is_sound, "claims.parquet: what stands in 'affirmed' cannot be")
 
 
 def check_values(
