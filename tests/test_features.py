@@ -14,6 +14,7 @@ from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import SPREADS, Counts, fitted
 from veracity.cli import main
 from veracity.errors import BadValue, MissingColumn, ParameterError
+from veracity.io.pieces import PieceTable
 from veracity.result import load
 from veracity.show.report.making import command as command_of
 from veracity.show.report.making import python_call
@@ -341,13 +342,14 @@ def test_kinds_of_items_are_told_saved_and_judged_by(topical, tmp_path):
 
 def test_kinds_are_the_same_in_blocks_and_on_disk(topical, tmp_path):
     claims, _, about, result = topical
-    for engine in (Local(claims_per_block=200), Local(memory="1MB", spill=tmp_path)):
+    for engine in (Local(claims_per_block=200), Local(memory="1KB", spill=tmp_path)):
         other = veracity.discover(claims, item_features=about, engine=engine)
         one, two = (
             found.facts.sort("entity", "value")["plausibility"] for found in (result, other)
         )
         assert_allclose(one, two, atol=1e-6)
         assert_allclose(other.features["weight"], result.features["weight"], atol=1e-6)
+    assert isinstance(vars(other.tables)["facts"], PieceTable)  # nothing was collected
 
 
 def test_items_fall_into_kinds():
