@@ -193,7 +193,7 @@ def test_columns_become_numbers():
     table = {
         "Website": ["a", "b", "c", "d", "e"],
         "years": ["1", "3", "", "2", "2"],
-        "code": ["007", "007", "1", "", "007"],
+        "code": ["007", "007", "1", "", "2"],
         "verified": [None, "1", "1", None, None],
         "same": ["x"] * 5,
     }
@@ -226,8 +226,9 @@ def test_columns_become_numbers():
         ({"source": ["a"]}, MissingColumn, "add features"),
         ({"source": ["a", None], "x": [1, 2]}, BadValue, "row 2 has no source"),
         ({"source": ["a", "b", "a"], "x": [1, 2, 3]}, BadValue, "rows 1 and 3 both describe 'a'"),
-        ({"source": ["a", "b"], "x": [1.0, np.inf]}, BadValue, "row 2 has an infinite number"),
+        ({"source": ["a", "b"], "x": [1.0, np.inf]}, BadValue, "row 2 has a number beyond 1e100"),
         ({"source": ["a", "b"], "x": [[1], [2]]}, BadValue, "holds List"),
+        ({"source": ["a", "b"], "x": ["u", "v"], "y": [1, 1]}, BadValue, "'x', 'y' tell no"),
         ({"source": range(800), "x": [n // 2 for n in range(800)], "y": [f"t{n // 2}" for n in
           range(800)]}, BadValue, "'y'; group its values"),
     ],
