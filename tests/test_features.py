@@ -14,6 +14,7 @@ from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import SPREADS, Counts, fitted
 from veracity.cli import main
 from veracity.errors import BadValue, MissingColumn, ParameterError
+from veracity.io.pieces import PieceTable
 from veracity.result import load
 from veracity.show.report.making import command as command_of
 from veracity.show.report.making import python_call
@@ -192,7 +193,7 @@ def test_columns_become_numbers():
     table = {
         "Website": ["a", "b", "c", "d", "e"],
         "years": ["1", "3", "", "2", "2"],
-        "code": ["007", "007", "1", "", "007"],
+        "code": ["007", "007", "1", "", "2"],
         "verified": [None, "1", "1", None, None],
         "same": ["x"] * 5,
     }
@@ -225,8 +226,9 @@ def test_columns_become_numbers():
         ({"source": ["a"]}, MissingColumn, "add features"),
         ({"source": ["a", None], "x": [1, 2]}, BadValue, "row 2 has no source"),
         ({"source": ["a", "b", "a"], "x": [1, 2, 3]}, BadValue, "rows 1 and 3 both describe 'a'"),
-        ({"source": ["a", "b"], "x": [1.0, np.inf]}, BadValue, "row 2 has an infinite number"),
+        ({"source": ["a", "b"], "x": [1.0, np.inf]}, BadValue, "row 2 has a number beyond 1e100"),
         ({"source": ["a", "b"], "x": [[1], [2]]}, BadValue, "holds List"),
+        ({"source": ["a", "b"], "x": ["u", "v"], "y": [1, 1]}, BadValue, "'x', 'y' tell no"),
         ({"source": range(800), "x": [n // 2 for n in range(800)], "y": [f"t{n // 2}" for n in
           range(800)]}, BadValue, "'y'; group its values"),
     ],
@@ -341,13 +343,14 @@ def test_kinds_of_items_are_told_saved_and_judged_by(topical, tmp_path):
 
 def test_kinds_are_the_same_in_blocks_and_on_disk(topical, tmp_path):
     claims, _, about, result = topical
-    for engine in (Local(claims_per_block=200), Local(memory="1MB", spill=tmp_path)):
+    for engine in (Local(claims_per_block=200), Local(memory="1KB", spill=tmp_path)):
         other = veracity.discover(claims, item_features=about, engine=engine)
         one, two = (
             found.facts.sort("entity", "value")["plausibility"] for found in (result, other)
         )
         assert_allclose(one, two, atol=1e-6)
         assert_allclose(other.features["weight"], result.features["weight"], atol=1e-6)
+    assert isinstance(vars(other.tables)["facts"], PieceTable)  # nothing was collected
 
 
 def test_items_fall_into_kinds():

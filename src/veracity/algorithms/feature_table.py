@@ -14,10 +14,13 @@ from veracity.io.databases import is_address
 from veracity.naming import as_text
 from veracity.printing import in_short
 
-__all__ = ["MISSING", "OTHER", "read_features"]
+__all__ = ["MISSING", "OTHER", "levels_of", "read_features"]
 
 MISSING, OTHER = "(missing)", "(other)"
 """The levels of those that lack a value, and of those that share theirs with nobody."""
+
+LARGEST = 1e100
+"""Numbers beyond this mean nothing, and their squares are none."""
 
 CODE = r"^[+-]?0[0-9]"
 """Texts such as ``007``, which are names, not numbers."""
@@ -99,24 +102,45 @@ def _plain(column: pl.Series, origin: str) -> pl.Series:
     text = as_text(column).str.strip_chars()
     text = text.set(text == "", None)
     if dtype.is_temporal():
-        numbers = column.to_physical().cast(pl.Float64)
+        numbers = _of_time(column)
     elif dtype.is_numeric():
         numbers = column.cast(pl.Float64).fill_nan(None)
-        _check_finite(numbers, origin)
     else:
         numbers = text.cast(pl.Float64, strict=False)
         told = text.is_not_null()
         is_number = numbers.is_finite().fill_null(value=False) & ~text.str.contains(CODE)
         if not told.any() or not is_number.filter(told).all():
             return text
+    _check_size(numbers, origin)
     is_flag = numbers.null_count() and numbers.drop_nulls().n_unique() == 1
     return text if is_flag else numbers
 
 
-def _check_finite(numbers: pl.Series, origin: str) -> None:
-    infinite = numbers.is_infinite().arg_true()
-    if len(infinite):
+def _of_time(column: pl.Series) -> pl.Series:
+    """Dates as years, times of day as hours, durations as days."""
+    if column.dtype == pl.Duration:
+        return column.dt.total_seconds() / 86_400.0
+    if column.dtype == pl.Time:
+        return column.cast(pl.Int64) / 3.6e12
+    return column.dt.year() + column.dt.ordinal_day() / 366.0
+
+
+def _check_size(numbers: pl.Series, origin: str) -> None:
+    too_large = (numbers.abs() > LARGEST).arg_true()
+    if len(too_large):
         raise BadValue(
-            f"{origin}: row {infinite[0] + 1} has an infinite number in column '{numbers.name}'; "
-            "correct it, or leave the cell empty"
+            f"{origin}: row {too_large[0] + 1} has a number beyond 1e100 in column "
+            f"'{numbers.name}'; correct it, or leave the cell empty"
         )
+
+
+def levels_of(text: pl.Series) -> tuple[str, ...]:
+    """The levels of a category: texts that two rows share, and all others together."""
+    counts = text.drop_nulls().value_counts().sort(text.name)
+    names = [name for name in counts[text.name].to_list() if name != OTHER]
+    shared = set(counts.filter(pl.col("count") > 1)[text.name].to_list())
+    lone = [name for name in names if name not in shared]
+    if len(lone) == 1 and OTHER not in counts[text.name]:
+        return tuple(names)  # it needs no other name
+    others = (OTHER,) if lone or OTHER in counts[text.name] else ()
+    return (*(name for name in names if name in shared), *others)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.feature_table import MISSING, OTHER, read_features
+from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features
 from veracity.algorithms.source_features import FeaturePart
 from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.encode import Encoded, Part
@@ -51,14 +51,13 @@ class ItemColumn:
         told = column.drop_nulls()
         if column.dtype == pl.Float64:
             numbers = told.to_numpy()
-            quantiles = np.quantile(numbers, SHARES, method="higher") if len(numbers) else []
+            if not len(numbers):
+                return None
+            quantiles = np.quantile(numbers, SHARES, method="higher")
             cuts = sorted({float(cut) for cut in quantiles if cut > numbers.min()})
             found = cls(column.name, (*_ranges(cuts), *missing), tuple(cuts))
         else:
-            counts = told.value_counts().sort(column.name)
-            shared = counts.filter(pl.col("count") > 1)[column.name].to_list()
-            other = [OTHER] if len(shared) < len(counts) else []
-            found = cls(column.name, (*shared, *other, *missing))
+            found = cls(column.name, (*levels_of(column), *missing))
         return found if len(found.levels) > 1 else None
 
     def numbered(self, column: pl.Series) -> IntArray:
@@ -78,7 +77,7 @@ class ItemColumn:
 
 def _ranges(cuts: list[float]) -> list[str]:
     """Names for where numbers lie between the cuts."""
-    ends = [np.format_float_positional(cut, 4, fractional=False, trim="-") for cut in cuts]
+    ends = [f"{cut:.6g}" for cut in cuts]
     if not ends:
         return ["all"]
     between = [f"{low} to below {high}" for low, high in pairwise(ends)]
@@ -122,8 +121,13 @@ class ItemFeatures:
         found = {name: ItemColumn.of(table[name]) for name in described}
         same = [name for name, column in found.items() if column is None and name not in keys]
         if same:
-            notes.append(f"the same for all items, and left out: {listed(same)}")
+            notes.append(f"left out, as all items share a value, or none do: {listed(same)}")
         columns = tuple(column for column in found.values() if column is not None)
+        if not columns:
+            raise BadValue(
+                f"item features: {listed(same)} tell no items apart, or no two of them together; "
+                "leave them out, or group values"
+            )
         _check_size(columns)
         names = dict.fromkeys([*keys, *(column.name for column in columns)])
         return cls(columns, table.select(list(names)), tuple(notes))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.feature_table import MISSING, OTHER, read_features
+from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features
 from veracity.claims.block import FloatArray
 from veracity.claims.schema import listed
 from veracity.errors import BadValue, MissingColumn
@@ -60,10 +60,7 @@ class FeatureColumn:
             mean = float(told.mean() or 0.0)  # type: ignore[arg-type]
             is_same = scale <= 1e-12 * max(1.0, abs(mean))
             return None if is_same else cls(column.name, None, mean, scale, has_missing)
-        counts = told.value_counts().sort(column.name)
-        shared = counts.filter(pl.col("count") > 1)[column.name].to_list()
-        levels = (*shared, OTHER) if len(shared) < len(counts) else tuple(shared)
-        found = cls(column.name, levels, has_missing=has_missing)
+        found = cls(column.name, levels_of(column), has_missing=has_missing)
         return found if len(found.parts) > 1 else None
 
     @property
@@ -126,8 +123,13 @@ class SourceFeatures:
         found = {name: FeatureColumn.of(table[name]) for name in table.columns[1:]}
         same = [name for name, column in found.items() if column is None]
         if same:
-            notes.append(f"the same for all sources, and left out: {listed(same)}")
+            notes.append(f"left out, as all sources share a value, or none do: {listed(same)}")
         columns = tuple(column for column in found.values() if column is not None)
+        if not columns:
+            raise BadValue(
+                f"source features: {listed(same)} tell no sources apart, or no two of them "
+                "together; leave them out, or group values"
+            )
         _check_size(columns)
         table = table.select("source", *(column.name for column in columns))
         return cls(columns, table, tuple(notes))

@@ -78,5 +78,5 @@ def _rows(parts: list[FeaturePart], rate: str, fit: Fit) -> Iterator[tuple[Any, 
 def _words(part: FeaturePart, rate: str, more: float) -> str:
     """By how much more often a source of average features would do what the rate tells."""
     points = f"{abs(100.0 * more):.1f} points {'more' if more > 0.0 else 'less'} often"
-    per = f"each {np.format_float_positional(part.scale, 3, fractional=False, trim='-')} more: "
+    per = f"each {part.scale:.3g} more: "
     return f"{per if part.level is None else ''}{SAYS[rate]} {points}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,14 +125,13 @@ def tabulate(
     sources = _with_intervals(sources, judged.met, encoded.kind, (rates, prior))
     copies = algorithm.copies(state)
     told_copies = None if copies is None else _copies_table(encoded.names, copies)
-    tables = Tables(truths, facts, sources, told_copies, changes)
     of_sources, of_items = algorithm.source_features, algorithm.item_features
-    return replace(
-        tables,
+    return Tables(
+        truths, facts, sources, told_copies, changes,
         features=features_table(algorithm, state),
         source_features=None if of_sources is None else of_sources.table,
         item_features=None if of_items is None else of_items.table,
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
