@@ -8,6 +8,13 @@ import pytest
 
 import veracity
 from veracity.dependence.agreement import Agreement, Dependence, confirmed, slots_of, with_excess
+from veracity.dependence.coverage import (
+    Overlap,
+    direct_copies,
+    families,
+    is_borne_out,
+    taken_over,
+)
 
 ITEMS = 300
 VALUES = 6
@@ -62,9 +69,49 @@ def test_many_copies_of_a_bad_site_do_not_outvote_the_others(share, dense, label
 
 @pytest.mark.parametrize("share", [0.7, 0.5])
 @pytest.mark.parametrize("labels", [0, 4], ids=["open values", "labels"])
-def test_looking_for_half_hearted_copies_does_no_harm(share, labels):
+def test_half_hearted_copies_of_a_bad_site_do_not_outvote_the_others_either(share, labels):
     claims, truth = sites(1, copiers=9, share=share, labels=labels)
-    assert accuracy_of(claims, truth) >= accuracy_of(claims, truth, mirrors=False) - 0.005
+    vote = veracity.evaluate(veracity.discover(claims, "majority-vote"), truth).accuracy
+    found = accuracy_of(claims, truth)
+    assert found > vote + 0.1
+    assert found > accuracy_of(claims, truth, mirrors=False) + 0.1
+
+
+def test_copies_may_be_more_than_all_others():
+    claims, truth = sites(1, copiers=20, share=0.9)
+    assert accuracy_of(claims, truth) > 0.85
+
+
+def handed_out(seed, *, labels=3, accuracy=(0.6, 0.95), ease=0.0, workers=60, batches=30):
+    """Workers who are given batches of ten items, ten workers each, and err each by itself.
+
+    A batch is easier than others, or harder, by up to `ease`.
+    """
+    rng = np.random.default_rng(seed)
+    right = rng.uniform(*accuracy, workers)
+    rows, truth = [], []
+    for batch in range(batches):
+        given, easier = rng.choice(workers, 10, replace=False), rng.uniform(-ease, ease)
+        for item in range(10 * batch, 10 * batch + 10):
+            true = int(rng.integers(labels))
+            truth.append((item, f"v{true}"))
+            for worker in given:
+                is_right = rng.random() < min(right[worker] + easier, 1.0)
+                number = true if is_right else (true + int(rng.integers(1, labels))) % labels
+                rows.append((f"worker {worker}", item, f"v{number}"))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    return claims, pl.DataFrame(truth, schema=["entity", "value"], orient="row")
+
+
+@pytest.mark.parametrize("ease", [0.0, 0.2])
+@pytest.mark.parametrize("accuracy", [(0.5, 0.95), (0.9, 0.98)], ids=["mixed", "good"])
+@pytest.mark.parametrize("labels", [2, 3, 8])
+def test_workers_who_were_handed_the_same_items_are_no_copies(labels, accuracy, ease):
+    claims, truth = handed_out(1, labels=labels, accuracy=accuracy, ease=ease)
+    result = veracity.discover(claims)
+    assert len(result.copies) <= 1
+    without = accuracy_of(claims, truth, mirrors=False)
+    assert veracity.evaluate(result, truth).accuracy >= without - 0.005
 
 
 @pytest.mark.parametrize("dense", [False, True], ids=["some items", "all items"])
@@ -111,13 +158,13 @@ def two_pairs(both, spoken):
 def test_overlap_beyond_chance_is_evidence_by_its_kullback_leibler_divergence():
     # each speaks of 50 of 100 items: by chance of 50 * 440 / 200^2 = 0.55 of the other's
     found = two_pairs([[0, 50, 25], [50, 0, 25], [25, 25, 0]], [50, 50, 50])
-    assert found.coverage[0, 1] == pytest.approx(50 * np.log(1 / 0.55), rel=1e-6)
-    assert found.coverage[0, 2] == 0.0  # fewer than by chance
+    assert found.overlap.likelier[0, 1] == pytest.approx(50 * np.log(1 / 0.55), rel=1e-6)
+    assert found.overlap.likelier[0, 2] == 0.0  # fewer than by chance
 
 
 def test_who_speaks_of_nearly_everything_cannot_be_told_by_coverage():
     found = two_pairs([[0, 100, 99], [100, 0, 99], [99, 99, 0]], [100, 100, 99])
-    assert not found.tells
+    assert not found.overlap.tells
 
 
 def test_what_is_shared_and_true_is_hardly_evidence_what_is_false_is():
@@ -126,3 +173,44 @@ def test_what_is_shared_and_true_is_hardly_evidence_what_is_false_is():
     true, false = np.zeros((3, 3)), np.full((3, 3), 50.0)
     assert not confirmed(found, true, sites=False).copied[0, 2]
     assert confirmed(found, false, sites=False).copied[0, 1] == 0.8
+
+
+def overlapping(excess, agreement):
+    """Pairs of which both speak of 100 items, with much evidence that one has them from another."""
+    excess, agreement = (np.array(x, dtype=float) for x in (excess, agreement))
+    overlap = Overlap(np.where(excess > 0.0, 50.0, 0.0), excess, tells=True)
+    both = np.full(excess.shape, 100.0)
+    return overlap, both, agreement * both
+
+
+def test_a_pair_that_agrees_too_little_has_its_items_for_another_reason():
+    excess = [[0.0, 0.9, 0.0], [0.9, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    agrees = [[0.0, 0.9, 0.5], [0.9, 0.0, 0.5], [0.5, 0.5, 0.0]]
+    differs = [[0.0, 0.6, 0.5], [0.6, 0.0, 0.5], [0.5, 0.5, 0.0]]
+    assert direct_copies(*overlapping(excess, agrees)).sum() == 2  # the pair, both ways round
+    assert not direct_copies(*overlapping(excess, differs)).any()
+
+
+def test_coverage_is_borne_out_by_agreement_beyond_what_accuracies_explain():
+    excess = np.where(np.eye(5) == 1, 0.0, 0.9)
+    overlap, both, _ = overlapping(excess, excess)
+    assert is_borne_out(overlap, both, np.full((5, 5), 0.8))
+    assert not is_borne_out(overlap, both, np.full((5, 5), 0.5))  # of 0.9 that would be copied
+    assert not is_borne_out(overlap, both * 0.0, np.full((5, 5), 0.8))  # nobody overlaps
+
+
+def test_along_a_chain_of_copies_shares_multiply_but_never_beyond_agreement():
+    direct = np.array([[0.0, 0.9, 0.0], [0.9, 0.0, 0.8], [0.0, 0.8, 0.0]])
+    both, same = np.full((3, 3), 100.0), np.full((3, 3), 100.0)
+    assert taken_over(direct, both, same)[0, 2] == pytest.approx(0.72)
+    same[0, 2] = same[2, 0] = 60.0
+    assert taken_over(direct, both, same)[0, 2] == pytest.approx(0.6)
+    both[0, 2] = both[2, 0] = 5.0  # too few to tell
+    assert taken_over(direct, both, same)[0, 2] == 0.0
+
+
+def test_a_family_is_whoever_is_linked_over_others():
+    is_linked = np.zeros((6, 6), dtype=bool)
+    for one, other in ((0, 4), (4, 2), (1, 5)):
+        is_linked[one, other] = is_linked[other, one] = True
+    assert families(is_linked).tolist() == [0, 1, 0, 3, 0, 1]

@@ -6,8 +6,8 @@ add to it. So the numbers are fitted from below, pairs that agree too well count
 what is left over is the share of its claims that one of the two may have from the other.
 
 Agreement alone proves nothing: accurate sources agree, too. Sites that copy speak of the same items
-as well, whatever is true; and where items are handed out, or all speak of everything, copies share
-mistakes.
+as well, whatever is true (`veracity.dependence.coverage`); and where items are handed out, or all
+speak of everything, copies share mistakes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import SAME, Block, FloatArray, IntArray
+from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.dependence.coverage import (
+    FEWEST,
+    Overlap,
+    direct_copies,
+    doubt,
+    families,
+    is_borne_out,
+    overlap_of,
+    taken_over,
+)
 from veracity.kernels.loading import kernels
 
 __all__ = [
@@ -33,9 +43,6 @@ __all__ = [
 
 MOST_SLOTS = 200
 """Sources whose pairs are looked at: those with the most claims."""
-
-FEWEST = 10
-"""How many claims a source must make, and how many items a pair must share, to be looked at."""
 
 STEPS_PER_CLAIM = 50
 """Pairs to be counted for each claim; where there would be more, some items are passed over."""
@@ -55,6 +62,10 @@ few items, with errors of their own."""
 
 SUSPECT = 1.5
 """Standard errors beyond which a pair no longer tells of the accuracies."""
+
+RUN_BY_COVERAGE, RUN_OF_LABELS = 2.0, 8.0
+"""Claims in a row that must be copied, where a site's choice of items shows it, or labels alone:
+shared labels are shared for many reasons, a choice of items hardly for any other."""
 
 ROUNDS = 60
 
@@ -92,12 +103,10 @@ class Dependence(NamedTuple):
     same_true: FloatArray
     accuracy: FloatArray
     """How often each slot is right, as far as agreement alone tells."""
-    coverage: FloatArray
-    """How much likelier it is, in logs, that pairs speak of the same items because one copies."""
-    excess: FloatArray
-    """The largest share of what both speak of that one can have from the other, by coverage."""
-    tells: bool
-    """Whether coverage can tell at all: not where all speak of nearly everything."""
+    overlap: Overlap
+    """Whether pairs speak of the same items because one copies."""
+    taken: FloatArray
+    """The share of claims that pairs have from each other, where coverage proves it; else zero."""
     n_values: float
     """How many values an item may have."""
 
@@ -109,24 +118,14 @@ class Dependence(NamedTuple):
         stride = max(int(np.ceil(n_pairs / (STEPS_PER_CLAIM * (n_claims + 1e4)))), 1)
         nothing = np.zeros((n_slots, n_slots))
         slots, chance = slot_of_source.astype(np.float64), np.full(n_slots, 0.5)
-        return cls(
-            slots,
-            stride,
-            nothing,
-            nothing,
-            nothing,
-            nothing,
-            chance,
-            nothing,
-            nothing,
-            tells=False,
-            n_values=2.0,
-        )
+        overlap = Overlap(nothing, nothing, tells=False)
+        counts = (nothing, nothing, nothing, nothing)
+        return cls(slots, stride, *counts, chance, overlap, taken=nothing, n_values=2.0)
 
     def check(self, n_sources: int) -> None:
         """Refuse, with a `ValueError`, slots that are not those of the tables."""
         n_slots = len(self.accuracy)
-        tables = (self.copied, self.both, self.same, self.same_true, self.coverage, self.excess)
+        tables = (self.copied, self.both, self.same, self.same_true, self.taken, *self.overlap[:2])
         is_sound = self.stride >= 1 and int(self.slot_of_source.max(initial=-1)) < n_slots
         is_sound &= bool((self.slot_of_source >= -1.0).all())
         if not is_sound or any(table.shape != (n_slots, n_slots) for table in tables):
@@ -148,17 +147,18 @@ class Dependence(NamedTuple):
         odds = self.accuracy / (1.0 - self.accuracy)
         return np.maximum(np.log(odds * (self.n_values - 1.0)), 0.0)
 
-    def weight_of_support(self, block: Block, run: float) -> FloatArray:
+    def weight_of_support(self, block: Block, *, sites: bool) -> FloatArray:
         """How much each support weighs when dependent ones count once; empty if none depends.
 
         Two that say the same, of which one copies a share c and which would agree on a share P
         anyway, have it from each other with a probability of c / (c + (1 - c) P). Likeness has
-        other reasons than copying, too, so it is that of a whole `run` of claims that counts.
+        other reasons than copying, too, so it is that of a whole run of claims that counts.
         """
         if not self.is_any:
             return np.zeros(0)
         agreement = np.where(self.both > 0.0, self.same / np.maximum(self.both, 1.0), 1.0)
         is_copied = np.clip(self.copied / np.maximum(agreement, 1e-9), 0.0, 1.0)
+        run = np.where((self.taken > 0.0) | sites, RUN_BY_COVERAGE, RUN_OF_LABELS)
         return np.asarray(kernels.count_once(block, self.slots, is_copied**run))
 
 
@@ -226,55 +226,41 @@ def _items(block: Block, n_slots: int, *, contested: bool) -> IntArray:
 
 
 def with_excess(dependence: Dependence, total: Agreement, n_values: float) -> Dependence:
-    """Pairs that agree too well, and what their coverage says to it."""
-    chance = 1.0 / n_values
-    copied, u = _copied_share(total.both, total.same, chance)
-    accuracy = np.clip(chance + u * np.sqrt(1.0 - chance), 0.02, 0.98)
-    coverage, excess, tells = _coverage(total)
-    return dependence._replace(
-        both=total.both, same=total.same, copied=copied, accuracy=accuracy, coverage=coverage,
-        excess=excess, tells=tells, n_values=n_values,
-    )  # fmt: skip
+    """Pairs that agree too well, and what their coverage says to it.
 
-
-def _coverage(total: Agreement) -> tuple[FloatArray, FloatArray, bool]:
-    """How much likelier the overlap of two sources is if one has its items from the other.
-
-    By chance a source speaks of an item as likely as the item is popular: the items of the smaller
-    of two are then also spoken of by the larger with a probability p = n Σv² / (Σv)², v being the
-    voices of items. If more are, k of n, then that is likelier by n KL(k / n || p) in logs. Whether
-    this can tell at all, is what it could be at the most: n log(1 / p), for most pairs.
+    Families of copies that coverage shows agree among themselves whatever is true, so what sources
+    are like is seen in how they agree with others than their family.
     """
-    n = total.spoken
-    smaller, larger = np.minimum(n[:, None], n), np.maximum(n[:, None], n)
-    by_chance = np.clip(larger * total.squares / max(total.voices, 1.0) ** 2, 1e-6, 1.0 - 1e-3)
-    share = np.clip(total.both / np.maximum(smaller, 1.0), by_chance, 1.0 - 1e-9)
-    likelier = share * np.log(share / by_chance)
-    likelier += (1.0 - share) * np.log((1.0 - share) / (1.0 - by_chance))
-    most = -smaller * np.log(by_chance)
-    is_pair = ~np.eye(len(n), dtype=np.bool_) & (smaller >= FEWEST)
-    tells = bool(is_pair.any() and np.median(most[is_pair]) > _doubt(len(n)))
-    excess = (share - by_chance) / (1.0 - by_chance)
-    return smaller * likelier, excess / share, tells
-
-
-def _doubt(n_slots: int) -> float:
-    """Evidence, in logs, that a pair must have so that of all pairs none is suspect by chance."""
-    return float(np.log(max(n_slots * (n_slots - 1) / 2.0, 2.0)))
+    both, same, chance = total.both, total.same, 1.0 / n_values
+    overlap = overlap_of(both, total.spoken, total.squares / max(total.voices, 1.0) ** 2)
+    is_direct = direct_copies(overlap, both, same)
+    found = _beyond(both, same, chance, families(is_direct))
+    if is_direct.any() and not is_borne_out(overlap, both, found.share):
+        is_direct = np.zeros_like(is_direct)
+        found = _beyond(both, same, chance, np.arange(len(both)))
+    copied = np.where(found.is_clear, np.maximum(found.share, 0.0), 0.0)
+    agreed = np.minimum(overlap.excess, same / np.maximum(both, 1.0))
+    taken = taken_over(np.where(is_direct, np.maximum(copied, agreed), 0.0), both, same)
+    return dependence._replace(
+        both=both, same=same, copied=np.maximum(copied, taken), overlap=overlap, taken=taken,
+        accuracy=np.clip(chance + found.u * np.sqrt(1.0 - chance), 0.02, 0.98), n_values=n_values,
+    )  # fmt: skip
 
 
 def confirmed(dependence: Dependence, false: FloatArray, *, sites: bool) -> Dependence:
     """Of pairs that agree too well those that copy: by what they speak of, or by their mistakes.
 
-    Where sources choose what they speak of (`sites`), copies show in coverage: no more of what both
-    speak of can be copied than one has from the other. Elsewhere, as where items are handed out or
-    all speak of everything, in shared mistakes: agreement on what is true is no evidence.
+    Where coverage proves it, they copy. Where sources choose what they speak of (`sites`), copies
+    show in coverage in any case: no more of what both speak of can be copied than one has from the
+    other. Elsewhere, as where items are handed out or all speak of everything, in shared mistakes:
+    agreement on what is true is no evidence.
     """
-    doubt = _doubt(len(dependence.both))
-    if sites and dependence.tells:
-        is_copy = (dependence.coverage > doubt) & (dependence.excess >= ENOUGH * dependence.copied)
+    overlap, enough = dependence.overlap, doubt(len(dependence.both))
+    if sites and overlap.tells:
+        is_copy = (overlap.likelier > enough) & (overlap.excess >= ENOUGH * dependence.copied)
     else:
-        is_copy = _by_mistakes(dependence, false) > doubt
+        is_copy = _by_mistakes(dependence, false) > enough
+    is_copy |= dependence.taken > 0.0
     return dependence._replace(copied=np.where(is_copy, dependence.copied, 0.0))
 
 
@@ -298,42 +284,63 @@ def _by_mistakes(dependence: Dependence, false: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(evidence, evidence.T))
 
 
-def _copied_share(
-    both: FloatArray, same: FloatArray, chance: float
-) -> tuple[FloatArray, FloatArray]:
-    """The share of a pair's claims that is copied, if that is clear: the c of A = c + (1 - c) P.
+class _Beyond(NamedTuple):
+    """By how much pairs agree beyond what their accuracies explain."""
 
-    P = chance + u v is how often two should agree that do not copy, A how often they do. Also u.
+    share: FloatArray
+    """The share of a pair's claims that would be copied: the c of A = c + (1 - c) P."""
+    is_clear: BoolArray
+    u: FloatArray
+
+
+def _beyond(both: FloatArray, same: FloatArray, chance: float, family: IntArray) -> _Beyond:
+    """How often pairs agree, A, against how often two should that do not copy, P = chance + u v.
+
+    The u of each source is fitted to how it agrees with sources of other families.
     """
-    is_pair = both > 1.0
+    is_pair, is_other = both > 1.0, ~np.eye(len(both), dtype=np.bool_)
     agreement = np.where(is_pair, same / np.where(is_pair, both, 1.0), 0.0) - chance
     weight = np.where(is_pair, both / (1.0 + both * SLACK**2 / USUAL_VARIANCE), 0.0)
-    is_seen = (both >= FEWEST) & ~np.eye(len(both), dtype=np.bool_)
+    is_apart, is_seen = family[:, None] != family, (both >= FEWEST) & is_other
     for doubts in (True, False):  # where most pairs would copy, none is known that does not
         u = _fitted(agreement, weight, (both, chance), doubts=doubts)
+        if (is_other & ~is_apart).any():
+            among_others = np.where(is_apart, weight, 0.0)
+            u = _fitted(agreement, among_others, (both, chance), doubts=doubts, usual=u)
         is_clear = is_seen & (_errors(agreement, u, both, chance) > CLEAR)
-        if is_clear.sum() <= is_seen.sum() / 2:
+        if (is_clear & is_apart).sum() <= (is_seen & is_apart).sum() / 2:
             break
     expected = np.outer(u, u) + chance
-    excess = (agreement + chance - expected) / np.maximum(1.0 - expected, 0.02)
-    return np.where(is_clear, np.clip(excess, 0.0, 1.0), 0.0), u
+    share = (agreement + chance - expected) / np.maximum(1.0 - expected, 0.02)
+    return _Beyond(np.clip(share, -1.0, 1.0), is_clear, u)
 
 
 def _fitted(
-    agreement: FloatArray, weight: FloatArray, seen: tuple[FloatArray, float], *, doubts: bool
+    agreement: FloatArray,
+    weight: FloatArray,
+    seen: tuple[FloatArray, float],
+    *,
+    doubts: bool,
+    usual: FloatArray | None = None,
 ) -> FloatArray:
-    """The number u of each source: from pairs that do not agree too well, if there are doubts."""
+    """The number u of each source: from pairs that do not agree too well, if there are doubts.
+
+    What is `usual` holds for who meets nobody, as much as two items do; unless told, it is what all
+    pairs together say.
+    """
     both, chance = seen
-    mean = max(float((weight * agreement).sum() / max(weight.sum(), 1.0)), 1e-3)
-    usual, most = np.sqrt(mean), np.sqrt(1.0 - chance)
-    u = np.full(len(both), usual)
+    if usual is None:
+        mean = max(float((weight * agreement).sum() / max(weight.sum(), 1.0)), 1e-3)
+        usual = np.full(len(both), np.sqrt(mean))
+    u, most = usual, np.sqrt(1.0 - chance)
     for _ in range(ROUNDS):
         believed = weight
         if doubts:
             suspicion = np.square(np.maximum(_errors(agreement, u, both, chance), 0.0) / SUSPECT)
             believed = weight / (1.0 + np.square(suspicion))
         pull = (believed * agreement) @ u + 2.0 * usual**3
-        move = 0.5 * (pull / (believed @ u**2 + 2.0 * usual**2) - u)
+        held = np.maximum(believed @ u**2 + 2.0 * usual**2, 1e-9)
+        move = 0.5 * (pull / held - u)
         u = np.clip(u + move, -most, most)
         if np.abs(move).max() < 1e-3:
             break

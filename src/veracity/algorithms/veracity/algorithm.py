@@ -72,11 +72,6 @@ MOST_CELLS = 20_000_000
 accuracy only."""
 
 
-RUN_OF_VALUES, RUN_OF_LABELS = 2.0, 8.0
-"""Claims in a row that must be copied, where sites copy and where labels are shared: shared labels
-are shared for many reasons, a site's choice of items hardly for any other."""
-
-
 class Belief(NamedTuple):
     """What is thought of the sources, and of who depends on whom; and what each has claimed."""
 
@@ -215,8 +210,8 @@ class Veracity(Algorithm[Belief]):
             return np.zeros(0), np.zeros(0, dtype=np.int32)
         weight = np.zeros(0)
         if state.dependence is not None:
-            run = RUN_OF_VALUES if isinstance(state.model, OneCoin) else RUN_OF_LABELS
-            weight = state.dependence.weight_of_support(block, run)
+            sites = isinstance(state.model, OneCoin)
+            weight = state.dependence.weight_of_support(block, sites=sites)
         return derived(block, weight, len(state.claims))
 
     # --- survey -----------------------------------------------------------------------------------
