@@ -142,6 +142,36 @@ def test_a_chain_of_copies_counts_once():
     assert accuracy_of(claims, truth) > vote + 0.1
 
 
+def regional(seed, *, labels, accuracy, ease, outside):
+    """Sites of three regions, each of which speaks mostly of its own, and errs by itself."""
+    rng = np.random.default_rng(seed)
+    right, easier = rng.uniform(*accuracy, 24), rng.uniform(-ease, ease, 3)
+    n_values = labels or VALUES
+    rows, truth = [], []
+    for item in range(ITEMS):
+        region, true = item % 3, int(rng.integers(n_values))
+        truth.append((item, f"v{true}" if labels else f"{item} v{true}"))
+        for site in range(24):
+            if rng.random() < (0.7 if site % 3 == region else outside):
+                is_right = rng.random() < np.clip(right[site] + easier[region], 0.05, 0.99)
+                other = (true + int(rng.integers(1, n_values))) % n_values
+                number = true if is_right else other
+                rows.append((f"site {site}", item, f"v{number}" if labels else f"{item} v{number}"))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    return claims, pl.DataFrame(truth, schema=["entity", "value"], orient="row")
+
+
+@pytest.mark.parametrize("outside", [0.0, 0.05])
+@pytest.mark.parametrize("accuracy", [(0.5, 0.95), (0.85, 0.98)], ids=["mixed", "good"])
+@pytest.mark.parametrize("labels", [0, 4], ids=["open values", "labels"])
+def test_sites_of_one_region_that_speak_of_the_same_items_are_no_copies(labels, accuracy, outside):
+    claims, truth = regional(2, labels=labels, accuracy=accuracy, ease=0.2, outside=outside)
+    result = veracity.discover(claims)
+    assert len(result.copies) <= 1
+    without = accuracy_of(claims, truth, mirrors=False)
+    assert veracity.evaluate(result, truth).accuracy >= without - 0.005
+
+
 # --- on paper -------------------------------------------------------------------------------------
 
 
