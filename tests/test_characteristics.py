@@ -64,7 +64,7 @@ def test_characteristics_of_a_small_table():
     found = profile(table(SMALL), SMALL_TRUTH)
     assert (found.items, found.claims, found.sources, found.facts) == (4, 9, 4, 6)
     assert found.entropy == pytest.approx((THREE_TO_ONE + 1 + 0 + 0) / 4)
-    assert (found.contested, found.single, found.torn) == (0.5, 0.25, 0)
+    assert (found.contested, found.single, found.self_contradicting) == (0.5, 0.25, 0)
     assert (found.known, found.coverage) == (3, 0.75)
     assert found.ceiling == pytest.approx(2 / 3)
     assert found.accuracy == pytest.approx((1 / 3 + 1 + 1 + 0) / 4)
@@ -108,7 +108,7 @@ def test_attributes_add_up_to_the_whole():
 def test_a_source_that_names_two_values_is_half_right_where_one_is_true():
     claims = encoded([("a", "x", "1"), ("a", "x", "2"), ("a", "y", "1")])
     assert accuracy_of_source(with_truth(claims, [1, 0, 1])).tolist() == [0.75]
-    assert profile(table([("a", "x", "1"), ("a", "x", "2")])).torn == 1
+    assert profile(table([("a", "x", "1"), ("a", "x", "2")])).self_contradicting == 1
 
 
 def test_a_source_of_which_nothing_is_known_has_no_accuracy():

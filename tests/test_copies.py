@@ -74,7 +74,7 @@ def test_half_hearted_copies_of_a_bad_site_do_not_outvote_the_others_either(shar
     vote = veracity.evaluate(veracity.discover(claims, "majority-vote"), truth).accuracy
     found = accuracy_of(claims, truth)
     assert found > vote + 0.1
-    assert found > accuracy_of(claims, truth, mirrors=False) + 0.1
+    assert found > accuracy_of(claims, truth, dependence=False) + 0.1
 
 
 def test_copies_may_be_more_than_all_others():
@@ -110,7 +110,7 @@ def test_workers_who_were_handed_the_same_items_are_no_copies(labels, accuracy, 
     claims, truth = handed_out(1, labels=labels, accuracy=accuracy, ease=ease)
     result = veracity.discover(claims)
     assert len(result.copies) <= 1
-    without = accuracy_of(claims, truth, mirrors=False)
+    without = accuracy_of(claims, truth, dependence=False)
     assert veracity.evaluate(result, truth).accuracy >= without - 0.005
 
 
@@ -128,7 +128,7 @@ def test_accurate_sources_that_agree_on_easy_items_are_no_copies(dense, labels, 
 @pytest.mark.parametrize("labels", [0, 4], ids=["open values", "labels"])
 def test_copies_of_a_good_site_do_no_harm(labels):
     claims, truth = sites(3, copiers=9, bad=0.9, labels=labels)
-    assert accuracy_of(claims, truth) >= accuracy_of(claims, truth, mirrors=False) - 0.005
+    assert accuracy_of(claims, truth) >= accuracy_of(claims, truth, dependence=False) - 0.005
 
 
 def test_a_chain_of_copies_counts_once():
@@ -168,7 +168,7 @@ def test_sites_of_one_region_that_speak_of_the_same_items_are_no_copies(labels, 
     claims, truth = regional(2, labels=labels, accuracy=accuracy, ease=0.2, outside=outside)
     result = veracity.discover(claims)
     assert len(result.copies) <= 1
-    without = accuracy_of(claims, truth, mirrors=False)
+    without = accuracy_of(claims, truth, dependence=False)
     assert veracity.evaluate(result, truth).accuracy >= without - 0.005
 
 

@@ -97,11 +97,12 @@ def test_mirrors_are_told_and_only_they(labels):
 
 
 @both_shapes
-def test_where_nobody_copies_looking_for_mirrors_changes_nothing(labels):
+def test_where_nobody_copies_looking_for_copies_changes_nothing(labels):
     said, truth, _ = crowd(3, np.linspace(0.5, 0.95, 12))
     claims, known = tables(said, truth, labels)
     looking, not_looking = (
-        accuracy(claims, known, Veracity(mirrors=mirrors)).accuracy for mirrors in (True, False)
+        accuracy(claims, known, Veracity(dependence=looked_for)).accuracy
+        for looked_for in (True, False)
     )
     assert abs(looking - not_looking) <= 0.002
 
@@ -395,7 +396,7 @@ def test_where_attributes_do_not_matter_they_change_nothing():
 def test_a_fixed_source_is_the_same_on_all_attributes():
     claims, _ = drawn_by_attribute(0, spread=0.3, n_entities=40)
     prior = veracity.Prior(of_source={"s0": veracity.Rate(tpr=0.7, fpr=0.1, fixed=True)})
-    result = veracity.discover(claims, Veracity(prior=prior, mirrors=False, temper=False))
+    result = veracity.discover(claims, Veracity(prior=prior, dependence=False, temper=False))
     for entity, attribute, n_values in result.truths.select(
         "entity", "attribute", "values"
     ).iter_rows():

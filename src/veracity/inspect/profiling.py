@@ -89,7 +89,7 @@ class Profile:
         somebody leaves out a value that another names.
     single
         Share of items with a single claim.
-    torn
+    self_contradicting
         How many claims name a further value of an item of which their source has named one.
     known, coverage
         Of how many items the truth is known, and the share of items these are. None without truth.
@@ -119,7 +119,7 @@ class Profile:
     alpha: float | None
     contested: float
     single: float
-    torn: int
+    self_contradicting: int
     known: int | None
     coverage: float | None
     accuracy: float | None
@@ -211,7 +211,9 @@ def profile(
         claims_per_source=Spread.of(sources["claims"].to_numpy()),
         **_shares(items, sources, has_truth=has_truth),
         alpha=alpha_of(encoded),
-        torn=sum(len(block.source_of_support) - len(block.source_of_voice) for block in named),
+        self_contradicting=sum(
+            len(block.source_of_support) - len(block.source_of_voice) for block in named
+        ),
         by_attribute=None if attributes is None else hand_back(attributes, frame_kind),
         by_source=hand_back(sources, frame_kind),
         pairs=hand_back(suspicious, frame_kind),

@@ -37,7 +37,7 @@ class Variant(NamedTuple):
 
 INGREDIENTS: dict[str, Variant] = {
     WHOLE: Variant(),
-    "without copies": Variant(Veracity(mirrors=False)),
+    "without copies": Variant(Veracity(dependence=False)),
     "without confusions": Variant(Veracity(confusions=False)),
     "without the crowd's errors": Variant(
         constants={"LABEL_STRENGTH": 1e12, "ERROR_STRENGTH": 1e12}

@@ -101,7 +101,7 @@ class Veracity(Algorithm[Belief]):
         Where items share a few labels, learn which ones a source mistakes for which.
     attributes
         Where they do not share labels, learn on which attributes a source is better than on others.
-    mirrors
+    dependence
         Look for sources that copy from each other, and count their word once.
     temper
         Temper the plausibilities: voices on one item err alike, so many are no proof.
@@ -119,7 +119,7 @@ class Veracity(Algorithm[Belief]):
     strength: float = 8.0
     confusions: bool = True
     attributes: bool = True
-    mirrors: bool = True
+    dependence: bool = True
     temper: bool = True
     max_rounds: int = 100
     tolerance: float = 1e-3
@@ -134,7 +134,7 @@ class Veracity(Algorithm[Belief]):
         if not survey.single_truth:
             self._refuse_kinds(survey)
             return Belief(TwoCoin.at_start(prior, self.strength, rows), None, claims)
-        dependence = Dependence.unseen(slots_of(claims), (0.0, 1)) if self.mirrors else None
+        dependence = Dependence.unseen(slots_of(claims), (0.0, 1)) if self.dependence else None
         if self._shares_labels(survey):
             confusions = Confusions.at_start(prior, survey.n_labels, self.strength, rows)
             return Belief(confusions, dependence, claims)
@@ -415,7 +415,7 @@ class Veracity(Algorithm[Belief]):
                 self, confusions=False
             )
         if state.dependence is not None and state.dependence.is_any:
-            rivals["if no source copies another"] = replace(self, mirrors=False)
+            rivals["if no source copies another"] = replace(self, dependence=False)
         return rivals
 
     def doubted(self, state: Belief) -> Belief:

@@ -52,8 +52,8 @@ def _counts(profile: Profile) -> str:
         ("items with a single claim", share(profile.single)),
         ("mean entropy of the items", measure(profile.entropy)),
     ]
-    if profile.torn:
-        rows.append(("claims that name a further value", measure(profile.torn)))
+    if profile.self_contradicting:
+        rows.append(("claims that name a further value", measure(profile.self_contradicting)))
     if profile.coverage is not None:
         rows.append(("items whose truth is known", f"{profile.known:,}"))
         if profile.accuracy is not None:
