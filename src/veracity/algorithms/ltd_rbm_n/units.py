@@ -41,6 +41,9 @@ LEAST_BIAS = 1e-6
 FASTEST = 1e3
 """By how much a scale may change in a round."""
 
+FINEST = 1e-20
+"""No error counts as less of the scale than this, and none as more than one over it."""
+
 
 class Cells(NamedTuple):
     """Sums over the claims of a source about an attribute, [source, attribute]."""
@@ -178,8 +181,10 @@ def learned(
 def _in_units(expected: PriorSpreads, machine: Machine) -> tuple[FloatArray, FloatArray]:
     """Variances and biases that are expected, in units of the scale: one and none, unless told."""
     scale = machine.scale[0] if machine.scale[0] > 0.0 else 1.0
-    variance = np.where(expected.error > 0.0, (expected.error / scale) ** 2, 1.0)
-    return variance, (expected.bias / scale)[:, None]
+    with np.errstate(over="ignore"):
+        error, bias = (np.clip(own / scale, -1.0 / FINEST, 1.0 / FINEST) for own in expected[:2])
+    variance = np.where(expected.error > 0.0, np.maximum(error, FINEST) ** 2, 1.0)
+    return variance, bias[:, None]
 
 
 def with_expected(machine: Machine, expected: PriorSpreads, *, fixed_only: bool) -> Machine:
