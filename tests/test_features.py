@@ -219,6 +219,28 @@ def test_columns_become_numbers():
     assert "'same'" in features.notes[1]
 
 
+def test_rows_that_come_later_are_read_as_those_before():
+    features = SourceFeatures.read(
+        {"source": list("abcd"), "years": [1, 2, 3, 4], "zone": ["x", "x", "2", "2"]}
+    )
+    later = {"source": ["p", "q"], "years": [None, "5"], "zone": [2, 2]}
+    assert features.with_more(later).table.tail(2).rows() == [("p", None, "2"), ("q", 5.0, "2")]
+    assert features.with_more({"source": ["r"], "years": [None], "zone": ["x"]}).table.height == 5
+    with pytest.raises(BadValue, match="row 2 has 'many' in column 'years', which held numbers"):
+        features.with_more({"source": ["r", "s"], "years": ["1", "many"], "zone": ["x", "x"]})
+    with pytest.raises(MissingColumn, match="sources have to be described as those were"):
+        features.with_more({"source": ["r"], "years": [1]})
+    items = ItemFeatures.read({"entity": list("abcd"), "size": [1, 2, 3, 4]})
+    assert (
+        items.with_more({"entity": ["e", "f"], "size": [2, None]}).table["size"].null_count() == 1
+    )
+
+
+def test_what_is_no_number_is_missing_also_where_all_others_are_the_same():
+    features = SourceFeatures.read({"source": list("abc"), "checked": [1.0, float("nan"), 1.0]})
+    assert [part.level for part in features.parts] == ["1", MISSING]
+
+
 @pytest.mark.parametrize(
     ("table", "error", "message"),
     [
