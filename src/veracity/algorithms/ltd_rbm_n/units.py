@@ -13,11 +13,13 @@ from veracity.algorithms.ltd_rbm_n.items import (
     Inferred,
     Machine,
     Measured,
+    interval_factor,
+)
+from veracity.algorithms.ltd_rbm_n.tails import (
     best_of_three,
     bluntness,
     fit_of_items,
     fit_of_tails,
-    interval_factor,
     pulls_of,
     studentised,
 )
@@ -25,7 +27,19 @@ from veracity.algorithms.numbers import LARGEST
 from veracity.algorithms.prior import PriorSpreads
 from veracity.claims.block import BoolArray, FloatArray
 
-__all__ = ["Cells", "Common", "Told", "drawn_from", "learned", "sums_of", "told", "with_expected"]
+__all__ = [
+    "Cells",
+    "Common",
+    "Told",
+    "drawn_from",
+    "learned",
+    "rescaled",
+    "sums_of",
+    "told",
+    "with_expected",
+    "with_freedoms",
+    "with_truths",
+]
 
 STRENGTHS = np.exp(np.linspace(0.0, np.log(100.0), 24))
 """How many claims the precision of all sources may be worth against a source's own."""
