@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import veracity
-from veracity import ItemFeatures, Local, OneCoin, SourceFeatures, Veracity
+from veracity import ItemFeatures, LieLCA, Local, OneCoin, SourceFeatures, Veracity
 from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import SPREADS, Counts, fitted
 from veracity.cli import main
@@ -64,7 +64,13 @@ def right(claims, truth, algorithm, features=None):
 
 @pytest.mark.parametrize(
     ("name", "labels", "least"),
-    [("veracity", False, 0.03), ("veracity", True, 0.03), ("one-coin", False, 0.01)],
+    [
+        ("veracity", False, 0.03),
+        ("veracity", True, 0.03),
+        ("one-coin", False, 0.01),
+        ("simple-lca", False, 0.01),
+        ("guess-lca", False, 0.01),
+    ],
 )
 def test_features_help_sources_of_five_claims_or_cost_nothing(name, labels, least):
     gains = []
@@ -151,7 +157,7 @@ def test_of_facts_that_are_true_or_false_features_tell_both_rates():
 
 
 @pytest.mark.parametrize("labels", [False, True], ids=["values", "labels"])
-@pytest.mark.parametrize("name", ["veracity", "one-coin"])
+@pytest.mark.parametrize("name", ["veracity", "one-coin", "mistake-lca"])
 def test_who_was_never_met_is_as_their_features_say(name, labels, tmp_path):
     accuracy = accuracies(1)
     claims, _ = drawn(1, accuracy, labels=labels)
@@ -183,7 +189,7 @@ def test_blocks_make_no_difference(known):
     assert_allclose(whole.features["weight"], cut.features["weight"], atol=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", [Veracity, OneCoin])
+@pytest.mark.parametrize("algorithm", [Veracity, OneCoin, LieLCA])
 def test_weights_add_up_with_features(algorithm):
     table = {"source": list("abcdefgh"), "kind": list("xxxyyyyx"), "n": [1, 2, 3, 4, 5, 6, 7, 9]}
     check_weights_add_up(algorithm(source_features=SourceFeatures.read(table)))
