@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import veracity
@@ -22,11 +24,11 @@ def claims_of(rows):
     return pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
 
 
-def drawn(seed, *, n_sources=10, n_items=300, speaks=0.6, tails=ENDLESS, bias=0.0):
+def drawn(seed, *, n_sources=10, n_items=300, speaks=0.6, tails=ENDLESS, bias=0.0, spread=20.0):
     """Numbers of sources that differ in precision, and the truths they scatter around."""
     rng = np.random.default_rng(seed)
     error, off = np.exp(rng.normal(0.0, 0.6, n_sources)), bias * rng.normal(size=n_sources)
-    truth, rows = rng.normal(50.0, 20.0, n_items), []
+    truth, rows = rng.normal(50.0, spread, n_items), []
     for item in range(n_items):
         who = np.flatnonzero(rng.random(n_sources) < speaks)
         who = who if len(who) > 1 else rng.choice(n_sources, 2, replace=False)
@@ -136,6 +138,45 @@ def test_a_wrong_unit_does_not_move_an_item():
     assert np.mean(off < 3.0) > 0.97
     gtm = veracity.discover(claims, "gtm", kind="numeric").truths.sort("entity")["value"]
     assert off.mean() < np.abs(gtm.to_numpy() - truth).mean() / 10
+
+
+def test_the_bias_of_the_hidden_unit_helps_where_truths_are_close_together():
+    claims, truth = drawn(5, speaks=0.3, spread=0.5)
+    far, near = (
+        np.abs(found(claims, hidden_bias=near)["value"].to_numpy() - truth).mean()
+        for near in (False, True)
+    )
+    assert near < 0.8 * far
+
+
+@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
+@settings(max_examples=25)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from("abcd"),
+            st.sampled_from("xyz"),
+            st.floats(allow_nan=False, allow_infinity=False),
+        ),
+        min_size=1,
+    ),
+    algorithm=st.sampled_from(
+        [
+            NumericLTDRBM(),
+            NumericLTDRBM(biases=False),
+            NumericLTDRBM(hidden_bias=True),
+            NumericLTDRBM(negative_phase="sampled", gibbs_steps=2),
+        ]
+    ),
+)
+def test_any_numbers_have_estimates_also_with_sources_that_come_later(rows, algorithm):
+    result = veracity.discover(claims_of(rows), algorithm, kind="numeric")
+    later = result.fitted.update(claims_of([("new", "x", 1.0), ("a", "x", 2.0)]))
+    for told in (result, later):
+        assert told.truths["value"].is_finite().all()
+        assert not told.truths["uncertainty"].is_nan().any()
+        assert (told.truths["uncertainty"].drop_nulls() >= 0.0).all()
+        assert told.sources["trust"].is_finite().all()
 
 
 SIMULATED = {
