@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import veracity
-from veracity import ItemFeatures, Local, OneCoin, SourceFeatures, Veracity
+from veracity import ItemFeatures, LieLCA, Local, OneCoin, SourceFeatures, Veracity
 from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import SPREADS, Counts, fitted
 from veracity.cli import main
@@ -64,7 +64,13 @@ def right(claims, truth, algorithm, features=None):
 
 @pytest.mark.parametrize(
     ("name", "labels", "least"),
-    [("veracity", False, 0.03), ("veracity", True, 0.03), ("one-coin", False, 0.01)],
+    [
+        ("veracity", False, 0.03),
+        ("veracity", True, 0.03),
+        ("one-coin", False, 0.01),
+        ("simple-lca", False, 0.01),
+        ("guess-lca", False, 0.01),
+    ],
 )
 def test_features_help_sources_of_five_claims_or_cost_nothing(name, labels, least):
     gains = []
@@ -151,7 +157,7 @@ def test_of_facts_that_are_true_or_false_features_tell_both_rates():
 
 
 @pytest.mark.parametrize("labels", [False, True], ids=["values", "labels"])
-@pytest.mark.parametrize("name", ["veracity", "one-coin"])
+@pytest.mark.parametrize("name", ["veracity", "one-coin", "mistake-lca"])
 def test_who_was_never_met_is_as_their_features_say(name, labels, tmp_path):
     accuracy = accuracies(1)
     claims, _ = drawn(1, accuracy, labels=labels)
@@ -183,7 +189,7 @@ def test_blocks_make_no_difference(known):
     assert_allclose(whole.features["weight"], cut.features["weight"], atol=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", [Veracity, OneCoin])
+@pytest.mark.parametrize("algorithm", [Veracity, OneCoin, LieLCA])
 def test_weights_add_up_with_features(algorithm):
     table = {"source": list("abcdefgh"), "kind": list("xxxyyyyx"), "n": [1, 2, 3, 4, 5, 6, 7, 9]}
     check_weights_add_up(algorithm(source_features=SourceFeatures.read(table)))
@@ -217,6 +223,28 @@ def test_columns_become_numbers():
     )
     assert "'Website' names the source" in features.notes[0]
     assert "'same'" in features.notes[1]
+
+
+def test_rows_that_come_later_are_read_as_those_before():
+    features = SourceFeatures.read(
+        {"source": list("abcd"), "years": [1, 2, 3, 4], "zone": ["x", "x", "2", "2"]}
+    )
+    later = {"source": ["p", "q"], "years": [None, "5"], "zone": [2, 2]}
+    assert features.with_more(later).table.tail(2).rows() == [("p", None, "2"), ("q", 5.0, "2")]
+    assert features.with_more({"source": ["r"], "years": [None], "zone": ["x"]}).table.height == 5
+    with pytest.raises(BadValue, match="row 2 has 'many' in column 'years', which held numbers"):
+        features.with_more({"source": ["r", "s"], "years": ["1", "many"], "zone": ["x", "x"]})
+    with pytest.raises(MissingColumn, match="sources have to be described as those were"):
+        features.with_more({"source": ["r"], "years": [1]})
+    items = ItemFeatures.read({"entity": list("abcd"), "size": [1, 2, 3, 4]})
+    assert (
+        items.with_more({"entity": ["e", "f"], "size": [2, None]}).table["size"].null_count() == 1
+    )
+
+
+def test_what_is_no_number_is_missing_also_where_all_others_are_the_same():
+    features = SourceFeatures.read({"source": list("abc"), "checked": [1.0, float("nan"), 1.0]})
+    assert [part.level for part in features.parts] == ["1", MISSING]
 
 
 @pytest.mark.parametrize(

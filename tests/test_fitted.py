@@ -351,6 +351,24 @@ def test_what_known_truths_taught_is_kept(name, tmp_path):
         assert right(update(fitted, second), rest) > 0.75
 
 
+@pytest.mark.parametrize("attribute", [None, "weight"], ids=["one attribute", "a new attribute"])
+@pytest.mark.parametrize("name", ["veracity", "mle", "mistake-lca", "dare", "ltd-rbm-n"])
+def test_known_truths_of_earlier_claims_count_for_sources_that_come_later(name, attribute):
+    kind = CATALOGUE[name].make().kinds[0]
+    claims = some_claims(kind, 1)
+    if attribute is None:
+        claims = claims.drop("attribute")
+    keys = [part for part in ("entity", "attribute") if part in claims.columns]
+    known = claims.unique(keys, keep="first", maintain_order=True).drop("source").head(4)
+    result = discover(claims, name, kind=kind, known=known)
+    new = {"source": ["a", "x", "y"], "entity": ["n1", "n1", "n2"], "value": ["1", "2", "1"]}
+    if attribute:
+        new["attribute"] = [attribute] * 3
+    told = trusts(update(result.fitted, new).fitted)
+    assert {"x", "y"} < told.keys()
+    assert np.isfinite(list(told.values())).all()
+
+
 # --- normalised values ----------------------------------------------------------------------------
 
 

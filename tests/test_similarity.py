@@ -69,6 +69,12 @@ def test_how_far_apart_is_half_similar_is_yours_to_say():
 def test_numbers_that_are_not_finite_are_compared_as_text():
     assert likeness(float("inf"), 1.0) < 1.0
     assert likeness(float("inf"), float("inf")) == 1.0
+    assert likeness("9" * 400, "9" * 399 + "1") == pytest.approx(399 / 400)
+
+
+def test_numbers_of_any_size_are_compared():
+    assert likeness(1e308, -1e308) == 0.0
+    assert likeness("9" * 308, "-" + "9" * 308) == 0.0
 
 
 def test_kinds_of_values_may_be_mixed_in_one_column():

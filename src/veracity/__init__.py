@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.one_coin import OneCoin
     from veracity.algorithms.pooled_investment import PooledInvestment
     from veracity.algorithms.pop_accu import PopAccu
-    from veracity.algorithms.prior import Prior, Rate
+    from veracity.algorithms.prior import ErrorSpread, Prior, Rate
     from veracity.algorithms.simple_lca import SimpleLCA
     from veracity.algorithms.source_features import SourceFeatures
     from veracity.algorithms.sstf import SSTF
@@ -87,6 +87,7 @@ __all__ = [
     "Cosine",
     "DawidSkene",
     "Difference",
+    "ErrorSpread",
     "Evaluation",
     "Fitted",
     "GuessLCA",
@@ -143,6 +144,7 @@ _HOME = {
     "diff": "veracity.inspect.difference",
     "Algorithm": "veracity.algorithms.base",
     "Comparison": "veracity.inspect.comparison",
+    "ErrorSpread": "veracity.algorithms.prior",
     "Evaluation": "veracity.inspect.evaluation",
     "Fitted": "veracity.fit.fitted",
     "Health": "veracity.inspect.checking",

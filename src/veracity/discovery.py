@@ -171,7 +171,7 @@ def _require_use(algorithm: Algorithm[Any], described: Mapping[str, object | Non
     own = {own.name for own in fields(algorithm)}  # type: ignore[arg-type]
     for name, data in described.items():
         if data is not None and name not in own:
-            others = "veracity or one-coin" if name == "source_features" else "veracity"
+            others = "veracity, one-coin or an LCA" if name == "source_features" else "veracity"
             raise ParameterError(
                 f"{algorithm.name} has no use for features of {name.partition('_')[0]}s: leave out "
                 f"{name}, or take {others}"

@@ -93,6 +93,7 @@ def _numbers(text: pl.Expr) -> dict[str, pl.Expr]:
     n_decimals = written.str.extract(r"\.(\d+)$", 1).str.len_chars().fill_null(0)
     half = 0.5 * scale * (pl.lit(10.0) ** -n_decimals.cast(pl.Float64))
     number = written.cast(pl.Float64, strict=False) * scale
+    number = pl.when(number.is_finite()).then(number)  # others are text
     return _named("number", number, number - half, number + half)
 
 

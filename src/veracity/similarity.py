@@ -85,7 +85,8 @@ class Likeness:
         return similarity
 
     def _by_distance(self, kind: str, a: FloatArray, b: FloatArray) -> FloatArray:
-        apart = np.abs(a - b)
+        with np.errstate(over="ignore"):
+            apart = np.abs(a - b)
         if kind == "number":
             largest = np.maximum(np.abs(a), np.abs(b))
             return np.maximum(1.0 - apart / np.where(largest == 0.0, 1.0, largest), 0.0)
@@ -136,7 +137,7 @@ def _positions(values: pl.Series) -> dict[str, FloatArray]:
     """Where each value lies as a number, in minutes of the day, in minutes, in days; else NaN."""
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
         number = values.cast(pl.Float64)
-        return {"number": number.set(~number.is_finite(), None).to_numpy()}
+        return {"number": _finite(number).to_numpy()}
     if values.dtype == pl.Duration:
         minutes = values.dt.total_microseconds(fractional=True) / 60e6
         return {"moment": minutes.fill_null(np.nan).to_numpy()}
@@ -151,7 +152,13 @@ def _positions(values: pl.Series) -> dict[str, FloatArray]:
         moment=moment.cast(pl.Int64) / 60e3,
         date=text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Float64),
     )
+    positions = positions.with_columns(_finite(positions["number"]))
     return {name: positions[name].fill_null(np.nan).to_numpy() for name in positions.columns}
+
+
+def _finite(number: pl.Series) -> pl.Series:
+    """Numbers; those too large to be one are compared as text."""
+    return number.set(~number.is_finite(), None)
 
 
 def _of_texts(ones: pl.Series, others: pl.Series) -> FloatArray:

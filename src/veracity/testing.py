@@ -439,7 +439,9 @@ def _is_probability(numbers: pl.Series) -> bool:
 
 
 def _is_random(algorithm: Algorithm[Any]) -> bool:
-    return "seed" in (own.name for own in dataclasses.fields(algorithm))  # type: ignore[arg-type]
+    """Whether it draws: it has a seed, and does not say that blocks make no difference to it."""
+    has_seed = "seed" in (own.name for own in dataclasses.fields(algorithm))  # type: ignore[arg-type]
+    return has_seed and getattr(algorithm, "depends_on_blocks", True)
 
 
 def _has_exact_weights(result: Result) -> bool:

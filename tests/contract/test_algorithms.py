@@ -45,6 +45,11 @@ CHECKED = {
     **{name: entry.make() for name, entry in CATALOGUE.items()},
     "ltd-rbm, flow": veracity.LTDRBM(learning="flow"),
     "ltd-rbm-c, flow": veracity.LTDRBM(learning="flow", single_truth=True),
+    "ltd-rbm-n, sampled": veracity.NumericLTDRBM(negative_phase="sampled"),
+    "mle, missing is negative": veracity.MLE(missing="negative"),
+    "guess-lca, crowd": veracity.GuessLCA(follows_crowd=True),
+    "mistake-lca, crowd": veracity.MistakeLCA(follows_crowd=True),
+    "lie-lca, crowd": veracity.LieLCA(follows_crowd=True),
 }
 
 

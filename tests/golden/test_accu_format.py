@@ -39,6 +39,8 @@ from veracity.granularity import covers, grains
         ("noon", "12:00", False),
         ("1", "1", False),
         ("12", "12:30", False),
+        ("9" * 400, "9" * 400 + ".5", False),
+        ("9" * 308 + "B", "9" * 309, False),
     ],
 )
 def test_a_value_covers_what_it_is_a_rounding_of(coarse, fine, does):

@@ -14,7 +14,7 @@ from veracity.io.databases import is_address
 from veracity.naming import as_text
 from veracity.printing import in_short
 
-__all__ = ["MISSING", "OTHER", "levels_of", "read_features"]
+__all__ = ["MISSING", "OTHER", "levels_of", "read_features", "with_rows"]
 
 MISSING, OTHER = "(missing)", "(other)"
 """The levels of those that lack a value, and of those that share theirs with nobody."""
@@ -27,12 +27,15 @@ CODE = r"^[+-]?0[0-9]"
 
 
 def read_features(
-    data: object, keys: Sequence[str], likely: Mapping[str, str]
+    data: object,
+    keys: Sequence[str],
+    likely: Mapping[str, str],
+    held: Mapping[str, pl.DataType] | None = None,
 ) -> tuple[pl.DataFrame, list[str]]:
     """A table with its keys first, as text, then features, as numbers or text; and notes.
 
     Keys are found by what the claims call them, which `likely` tells, by their own names, or by
-    usual ones.
+    usual ones. `held` are the types of an earlier table's columns.
     """
     origin, table = _origin(data, keys[0]), read_table(data)
     if not len(table):
@@ -62,14 +65,37 @@ def read_features(
     notes = [
         f"column '{name}' names the {key}" for key, name in found.items() if name not in expected
     ]
-    return pl.DataFrame([*names, *(_plain(table[name], origin) for name in others)]), notes
+    types = held or {}
+    features = [_plain(table[name], origin, types.get(name)) for name in others]
+    return pl.DataFrame([*names, *features]), notes
+
+
+def with_rows(
+    table: pl.DataFrame, data: object, keys: Sequence[str], likely: Mapping[str, str]
+) -> pl.DataFrame:
+    """The table with the rows of a further one; what was described before stays as it was."""
+    new, _ = read_features(data, keys, likely, table.schema)
+    lacking = [name for name in table.columns if name not in new.columns]
+    if lacking:
+        what = _what(keys[0])
+        raise MissingColumn(
+            f"{what} features: no column {listed(lacking)} among {listed(new.columns)}; {what}s "
+            "have to be described as those were that were learned from"
+        )
+    own = [key for key in keys if key in table.columns]
+    return pl.concat([table, new.select(table.columns).join(table, on=own, how="anti")])
 
 
 def _origin(data: object, key: str) -> str:
     """What messages call the table; an address may have a password."""
     if isinstance(data, str | os.PathLike) and not is_address(str(data)):
         return str(data)
-    return f"{'source' if key == 'source' else 'item'} features"
+    return f"{_what(key)} features"
+
+
+def _what(key: str) -> str:
+    """What rows with this key describe."""
+    return "source" if key == "source" else "item"
 
 
 def _check_keys(names: pl.DataFrame, found: Mapping[str, str], origin: str) -> None:
@@ -91,29 +117,53 @@ def _check_keys(names: pl.DataFrame, found: Mapping[str, str], origin: str) -> N
         )
 
 
-def _plain(column: pl.Series, origin: str) -> pl.Series:
-    """A column of features, as numbers or text; what is empty is missing."""
-    dtype = column.dtype
-    if dtype.is_nested() or dtype in (pl.Object, pl.Binary):
+def _plain(column: pl.Series, origin: str, held: pl.DataType | None) -> pl.Series:
+    """A column of features, as numbers or text; what is empty is missing.
+
+    It is read as what it `held` before, if there was such a column.
+    """
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         raise BadValue(
-            f"{origin}: column '{column.name}' holds {dtype}, not plain values; turn it into text "
-            "or numbers first, or leave it out"
+            f"{origin}: column '{column.name}' holds {column.dtype}, not plain values; turn it "
+            "into text or numbers first, or leave it out"
         )
     text = as_text(column).str.strip_chars()
     text = text.set(text == "", None)
-    if dtype.is_temporal():
+    if column.dtype.is_temporal():
         numbers = _of_time(column)
-    elif dtype.is_numeric():
+    elif column.dtype.is_numeric():
         numbers = column.cast(pl.Float64).fill_nan(None)
+        text = text.set(numbers.is_null(), None)
     else:
         numbers = text.cast(pl.Float64, strict=False)
+    if held is None:
+        held = pl.Float64() if _are_numbers(column.dtype, text, numbers) else pl.String()
+    else:
+        _check_read(numbers, text, origin, held)
+    if held == pl.String:
+        return text
+    _check_size(numbers, origin)
+    return numbers
+
+
+def _are_numbers(dtype: pl.DataType, text: pl.Series, numbers: pl.Series) -> bool:
+    """Whether a column tells numbers: not codes, and not a mark that some have and others lack."""
+    if not (dtype.is_temporal() or dtype.is_numeric()):
         told = text.is_not_null()
         is_number = numbers.is_finite().fill_null(value=False) & ~text.str.contains(CODE)
         if not told.any() or not is_number.filter(told).all():
-            return text
-    _check_size(numbers, origin)
-    is_flag = numbers.null_count() and numbers.drop_nulls().n_unique() == 1
-    return text if is_flag else numbers
+            return False
+    return not numbers.null_count() or numbers.drop_nulls().n_unique() != 1
+
+
+def _check_read(numbers: pl.Series, text: pl.Series, origin: str, held: pl.DataType) -> None:
+    """Refuse text where there were numbers before."""
+    unread = (numbers.is_null() & text.is_not_null()).arg_true()
+    if held == pl.Float64 and len(unread):
+        raise BadValue(
+            f"{origin}: row {unread[0] + 1} has '{in_short(text[unread[0]])}' in column "
+            f"'{text.name}', which held numbers before; correct it, or leave the cell empty"
+        )
 
 
 def _of_time(column: pl.Series) -> pl.Series:

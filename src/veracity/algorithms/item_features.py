@@ -16,17 +16,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features
+from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features, with_rows
 from veracity.algorithms.source_features import FeaturePart
 from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.encode import Encoded, Part
 from veracity.claims.known import KnownCount
 from veracity.claims.schema import KEYS, listed
-from veracity.errors import BadValue, MissingColumn
+from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
 __all__ = ["ItemColumn", "ItemFeatures", "with_kinds"]
+
+ITEM_KEYS = ("entity", "attribute")
 
 MOST_KINDS = 1_000
 """Kinds of items: of each source an accuracy is learned on every one."""
@@ -115,7 +117,7 @@ class ItemFeatures:
 
         `likely` may tell what the claims call the columns of their items.
         """
-        table, notes = read_features(data, ["entity", "attribute"], likely or {})
+        table, notes = read_features(data, ITEM_KEYS, likely or {})
         keys = [name for name in table.columns if name in KEYS]
         described = [name for name in table.columns if name != "entity"]
         found = {name: ItemColumn.of(table[name]) for name in described}
@@ -174,20 +176,7 @@ class ItemFeatures:
 
     def with_more(self, data: object, likely: Mapping[str, str] | None = None) -> ItemFeatures:
         """The same, with features of further items; those known before stay as they are."""
-        table, _ = read_features(data, ["entity", "attribute"], likely or {})
-        lacking = [name for name in self.table.columns if name not in table.columns]
-        if lacking:
-            raise MissingColumn(
-                f"item features: no column {listed(lacking)} among {listed(table.columns)}; items "
-                "have to be described as those were that were learned from"
-            )
-        keys = [name for name in self.table.columns if name in KEYS]
-        new = table.select(self.table.columns).join(self.table, on=keys, how="anti")
-        for name, dtype in self.table.schema.items():
-            if new[name].dtype != dtype and len(new):
-                held = "numbers" if dtype == pl.Float64 else "text"
-                raise BadValue(f"item features: '{name}' held {held} before; so it must now")
-        return replace(self, table=pl.concat([self.table, new.cast(self.table.schema)]))
+        return replace(self, table=with_rows(self.table, data, ITEM_KEYS, likely or {}))
 
     # --- as files ---------------------------------------------------------------------------------
 

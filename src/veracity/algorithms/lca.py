@@ -33,6 +33,9 @@ class GuessLCA(SimpleLCA):
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
+    source_features
+        What is known of the sources beside their claims: see `SourceFeatures`. It moves what the
+        honesties are drawn to.
     strength
         How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     follows_crowd
@@ -165,6 +168,9 @@ class MistakeLCA(_Knowing):
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
+    source_features
+        What is known of the sources beside their claims: see `SourceFeatures`. It moves what the
+        honesties are drawn to.
     strength
         How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     knowledge
@@ -198,6 +204,9 @@ class LieLCA(_Knowing):
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
+    source_features
+        What is known of the sources beside their claims: see `SourceFeatures`. It moves what the
+        honesties are drawn to.
     strength
         How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     knowledge

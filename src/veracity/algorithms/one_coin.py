@@ -165,15 +165,13 @@ class OneCoin(Algorithm[Coins]):
 
     def grow(self, state: Coins, names: Names) -> Coins:
         """New sources are like the others; new labels are as rare as the rarest."""
-        n_met, share = (
-            len(state.accuracy),
-            grown_share(state.share, max(len(names.labels), len(state.share))),
-        )
+        n_met = len(state.accuracy)
+        share = grown_share(state.share, max(len(names.labels), len(state.share)))
         grown = super().grow(state, names)._replace(share=share)
         if grown.features is None or self.source_features is None:
             return grown
-        features = grown.features._replace(rows=self.source_features.rows(names.sources))
-        accuracy = np.append(grown.accuracy[:n_met], features.expected(0)[n_met:])
+        rows = self.source_features.rows(names.sources)
+        accuracy, features = grown.features.with_strangers(0, grown.accuracy, n_met, rows)
         return grown._replace(accuracy=accuracy, features=features)
 
 

@@ -21,11 +21,11 @@ __all__ = [
     "UNLEARNED",
     "BySource",
     "CountBySource",
+    "ErrorSpread",
     "Prior",
     "PriorRates",
     "PriorSpreads",
     "Rate",
-    "Spread",
 ]
 
 BySource = Annotated[FloatArray, "source"]
@@ -52,7 +52,7 @@ class Rate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread:
+class ErrorSpread:
     """What is known of a source of numbers, or of a kind of source, in the unit of the numbers.
 
     `error` is the standard deviation of its errors, `bias` how much too high it is on average;
@@ -118,7 +118,7 @@ class Prior:
     """Prior knowledge: for all sources, for kinds of sources, for single sources.
 
     A source's own rate comes first, then its kind's, then the rate of all. Where claims are
-    numbers, kinds and sources have a `Spread` in the place of a `Rate`.
+    numbers, kinds and sources have a `ErrorSpread` in the place of a `Rate`.
 
     >>> prior = Prior(
     ...     tpr=0.7,
@@ -133,9 +133,9 @@ class Prior:
     tpr: float = 0.8
     fpr: float = 0.2
     prevalence: float | None = None
-    of_kind: Mapping[str, Rate | Spread] = field(default_factory=dict)
+    of_kind: Mapping[str, Rate | ErrorSpread] = field(default_factory=dict)
     kind_of_source: Mapping[object, str] = field(default_factory=dict)
-    of_source: Mapping[object, Rate | Spread] = field(default_factory=dict)
+    of_source: Mapping[object, Rate | ErrorSpread] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_probability(self, tpr=self.tpr, fpr=self.fpr)
@@ -156,9 +156,9 @@ class Prior:
         `Result.sources` can be given: sources of which it tells no rates are left out. Where claims
         are numbers, columns error and bias stand in the place of tpr and fpr.
         """
-        of_kind: dict[str, Rate | Spread] = {}
+        of_kind: dict[str, Rate | ErrorSpread] = {}
         kind_of_source: dict[object, str] = {}
-        of_source: dict[object, Rate | Spread] = {}
+        of_source: dict[object, Rate | ErrorSpread] = {}
         table = read_table(data)
         is_told = {"tpr", "fpr"} <= set(table.columns) and "kind" not in table.columns
         for number, row in enumerate(table.iter_rows(named=True), start=1):
@@ -218,13 +218,13 @@ class Prior:
 
     def check(self, kind: Kind) -> None:
         """Refuse rates of sources of numbers, and spreads of others."""
-        is_right, other = (Spread, Rate) if kind == "numeric" else (Rate, Spread)
+        is_right, other = (ErrorSpread, Rate) if kind == "numeric" else (Rate, ErrorSpread)
         if any(
             isinstance(one, other) for one in (*self.of_kind.values(), *self.of_source.values())
         ):
             raise ParameterError(
-                f"Prior: what is known of sources must be a {is_right.__name__}, not a "
-                f"{other.__name__}, where claims are {kind}"
+                f"Prior: where claims are {kind}, what is known of sources is told as "
+                f"{is_right.__name__}, not as {other.__name__}"
             )
 
     def spreads(self, sources: Sequence[object]) -> PriorSpreads:
@@ -233,7 +233,7 @@ class Prior:
         rate_of_name = self._rate_of_name()
         for i, source in enumerate(sources) if rate_of_name else ():
             spread = rate_of_name.get(name_text(source))
-            if isinstance(spread, Spread):
+            if isinstance(spread, ErrorSpread):
                 told[:, i] = spread.error, spread.bias, spread.fixed
         return PriorSpreads(*told)
 
@@ -242,7 +242,7 @@ class Prior:
         rate_of_name = self._rate_of_name()
         return sorted(rate_of_name.keys() - set(map(name_text, sources))) if rate_of_name else []
 
-    def _rate_of_name(self) -> dict[str, Rate | Spread]:
+    def _rate_of_name(self) -> dict[str, Rate | ErrorSpread]:
         """The rate of each source that is named; names are compared as text."""
         of_kind = {
             name_text(name): self.of_kind[kind] for name, kind in self.kind_of_source.items()
@@ -254,14 +254,16 @@ NO_PRIOR = Prior()
 """Nothing special is known: most sources are right more often than wrong."""
 
 
-def _made(described: Mapping[str, Any]) -> Rate | Spread:
-    return Spread(**described) if "error" in described else Rate(**described)
+def _made(described: Mapping[str, Any]) -> Rate | ErrorSpread:
+    return ErrorSpread(**described) if "error" in described else Rate(**described)
 
 
-def _rate_in(row: Mapping[str, Any]) -> Rate | Spread | None:
+def _rate_in(row: Mapping[str, Any]) -> Rate | ErrorSpread | None:
     """The rates in one row of a prior table, or what it says of numbers, if it has any."""
     fixed = str(row.get("fixed") or "").strip().lower() in TRUE_WORDS
     if row.get("error") is not None:
-        return Spread(error=float(row["error"]), bias=float(row.get("bias") or 0.0), fixed=fixed)
+        return ErrorSpread(
+            error=float(row["error"]), bias=float(row.get("bias") or 0.0), fixed=fixed
+        )
     given = {name: float(row[name]) for name in ("tpr", "fpr") if row.get(name) is not None}
     return Rate(**given, fixed=fixed) if given else None

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.prior import CountBySource
+from veracity.algorithms.prior import CountBySource, PriorRates
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import BoolArray, FloatArray
 
@@ -31,6 +31,9 @@ USUAL_SPREAD = 0.5
 
 SPREAD_OF_MEAN = 1.0
 """How far, in log-odds, a source of average features may be from the mean of all claims."""
+
+LEAST_MEAN = 1e-3
+"""The mean of all claims comes no closer to zero or one than this."""
 
 MOST_STEPS, STILL = 50, 1e-9
 """Steps of Newton's method, mostly four to eight, and a step that is none."""
@@ -61,6 +64,14 @@ class Beforehand(NamedTuple):
     offset: FloatArray
     is_free: BoolArray
     strength: float
+
+    @classmethod
+    def of(cls, mean: float, rate: FloatArray, prior: PriorRates, strength: float) -> Beforehand:
+        """The mean of all, and by how much the prior's rates differ from the usual one."""
+        usual = logit(np.array(np.median(rate)))
+        is_free = np.asarray(prior.is_fixed == 0)
+        mean = min(max(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
+        return cls(mean, np.asarray(logit(rate) - usual), is_free, strength)
 
 
 class Fit(NamedTuple):
@@ -112,6 +123,19 @@ class Regression(NamedTuple):
         learned = self.learned(rate, counts, known)
         start = known.strength * learned.expected(rate, known.offset)
         return (counts.right + start) / (counts.total + known.strength), learned
+
+    def centred(self, rate: int, mean: float) -> Regression:
+        """The same weights of features, around another mean of all sources."""
+        weight = self.weight[rate].copy()
+        weight[0] += logit(np.array(mean)) - (self.rows @ weight).mean()
+        return self._replace(weight=_with(self.weight, rate, weight))
+
+    def with_strangers(
+        self, rate: int, own: FloatArray, n_met: int, rows: FloatArray
+    ) -> tuple[FloatArray, Regression]:
+        """The rates of all: sources never met are as their features say; `rows` has all of them."""
+        grown = self._replace(rows=rows)
+        return np.append(own[:n_met], grown.expected(rate)[n_met:]), grown
 
     def worth(self, rate: int) -> Fit:
         """What features are worth for one rate."""

@@ -13,8 +13,10 @@ import numpy as np
 from veracity.algorithms.base import Algorithm, BySource, Memory, Tally, Turn, clamp_known
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
+from veracity.algorithms.regression import Beforehand, Counts, Fit, Regression
 from veracity.algorithms.rules import Weights, logit
-from veracity.claims.block import Block, FloatArray
+from veracity.algorithms.source_features import SourceFeatures
+from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
@@ -26,6 +28,8 @@ class Honesty(NamedTuple):
 
     honesty: BySource
     prior: PriorRates
+    features: Regression | None = None
+    """What features of sources say of the honesty, if there are any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,9 @@ class SimpleLCA(Algorithm[Honesty]):
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
+    source_features
+        What is known of the sources beside their claims: see `SourceFeatures`. It moves what the
+        honesties are drawn to.
     strength
         How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     max_rounds, tolerance
@@ -48,6 +55,7 @@ class SimpleLCA(Algorithm[Honesty]):
     takes_shares = True
 
     prior: Prior = NO_PRIOR
+    source_features: SourceFeatures | None = None
     strength: float = 5.0
     max_rounds: int = 100
     tolerance: float = 1e-4
@@ -58,8 +66,10 @@ class SimpleLCA(Algorithm[Honesty]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Honesty:
         """Start from the mode of the prior."""
-        nothing_told = np.zeros((survey.n_sources, 4))
-        return self.learn(Honesty(prior.tpr, prior), (nothing_told,))
+        nothing_told, features = np.zeros((survey.n_sources, 4)), None
+        if self.source_features is not None:
+            features = Regression.at_start(self.source_features.rows(survey.names.sources), 1)
+        return self.learn(Honesty(prior.tpr, prior, features), (nothing_told,))
 
     def is_settled(self, state: Honesty) -> bool:
         """Where all sources are fixed there is nothing to learn."""
@@ -71,11 +81,27 @@ class SimpleLCA(Algorithm[Honesty]):
         return (kernels.count_votes(block, plausibility, len(state.honesty)),)
 
     def learn(self, state: Honesty, total: Tally) -> Honesty:
-        """H_s = (true claims + strength·tpr) / (claims + strength): the most probable (M-step)."""
-        prior = state.prior
-        supports_of_true, supports = total[0].T[:2]
-        honesty = (supports_of_true + self.strength * prior.tpr) / (supports + self.strength)
-        return state._replace(honesty=np.where(prior.is_fixed, prior.tpr, honesty))
+        """H_s = (true claims + strength·tpr) / (claims + strength): the most probable (M-step).
+
+        With features, the tpr is moved as these say, for some sources up and for others down.
+        """
+        prior, expected, features = state.prior, state.prior.tpr, state.features
+        told = Counts(*total[0].T[:2])
+        if features is not None:
+            features, expected = self._by_features(features, told, prior)
+        honesty = (told.right + self.strength * expected) / (told.total + self.strength)
+        honesty = np.where(prior.is_fixed, prior.tpr, honesty)
+        return state._replace(honesty=honesty, features=features)
+
+    def _by_features(
+        self, features: Regression, told: Counts, prior: PriorRates
+    ) -> tuple[Regression, FloatArray]:
+        """What is learned of features, and what they lead to expect of each source."""
+        usual = float(np.median(prior.tpr))
+        mean = (told.right.sum() + self.strength * usual) / (told.total.sum() + self.strength)
+        known = Beforehand.of(float(mean), prior.tpr, prior, self.strength)
+        learned = features.learned(0, told, known).centred(0, usual)
+        return learned, learned.expected(0, known.offset)
 
     def change(self, before: Honesty, after: Honesty) -> float:
         """The largest move of any honesty."""
@@ -98,6 +124,19 @@ class SimpleLCA(Algorithm[Honesty]):
         )
         return Weights("softmax", log_odds, of_claim=of_claim)
 
+    def worth(self, state: Honesty) -> dict[str, Fit]:
+        """What features are worth for the honesty."""
+        return {} if state.features is None else {"honesty": state.features.worth(0)}
+
     def trust(self, state: Honesty) -> FloatArray:
         """The honesty."""
         return state.honesty
+
+    def grow(self, state: Honesty, names: Names) -> Honesty:
+        """New sources are like the others, or as their features say."""
+        n_met, grown = len(state.honesty), super().grow(state, names)
+        if grown.features is None or self.source_features is None:
+            return grown
+        rows = self.source_features.rows(names.sources)
+        honesty, features = grown.features.with_strangers(0, grown.honesty, n_met, rows)
+        return grown._replace(honesty=honesty, features=features)

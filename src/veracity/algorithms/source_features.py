@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features
+from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features, with_rows
 from veracity.claims.block import FloatArray
 from veracity.claims.schema import listed
-from veracity.errors import BadValue, MissingColumn
+from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
@@ -165,18 +165,7 @@ class SourceFeatures:
 
     def with_more(self, data: object, likely: Mapping[str, str] | None = None) -> SourceFeatures:
         """The same, with the features of further sources; those known before stay as they are."""
-        table, _ = read_features(data, ["source"], likely or {})
-        lacking = [column.name for column in self.columns if column.name not in table.columns]
-        if lacking:
-            raise MissingColumn(
-                f"source features: no column {listed(lacking)} among {listed(table.columns)}; "
-                "sources have to be described as those were that were learned from"
-            )
-        new = table.select(self.table.columns).join(self.table, on="source", how="anti")
-        for name, dtype in self.table.schema.items():
-            if new[name].dtype != dtype and not new.is_empty():
-                raise BadValue(f"source features: '{name}' held {_held(dtype)} before; so it must")
-        return replace(self, table=pl.concat([self.table, new.cast(self.table.schema)]))
+        return replace(self, table=with_rows(self.table, data, ["source"], likely or {}))
 
     # --- as files ---------------------------------------------------------------------------------
 
@@ -211,7 +200,3 @@ def _check_size(columns: Sequence[FeatureColumn]) -> None:
             f"{len(most.parts):,} of them of '{in_short(most.name)}'; group its values, or leave "
             "it out"
         )
-
-
-def _held(dtype: pl.DataType) -> str:
-    return "numbers" if dtype == pl.Float64 else "text"

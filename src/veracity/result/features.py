@@ -22,7 +22,12 @@ FEATURE_NUMBERS = ("weight", "weight_low", "weight_high")
 NINETY = 1.6448536269514722
 """Standard errors to either side between which nine of ten draws of a normal distribution fall."""
 
-SAYS = {"accuracy": "right", "tpr": "names what is true", "fpr": "names what is false"}
+SAYS = {
+    "accuracy": "right",
+    "honesty": "honest",
+    "tpr": "names what is true",
+    "fpr": "names what is false",
+}
 """What a source does more often if the rate is higher."""
 
 

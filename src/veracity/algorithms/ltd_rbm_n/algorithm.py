@@ -18,7 +18,12 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 
 from veracity.algorithms.base import Algorithm, Memory, Phase, Step, Turn
-from veracity.algorithms.checks import require_at_least, require_one_of, require_positive
+from veracity.algorithms.checks import (
+    require_at_least,
+    require_at_most,
+    require_one_of,
+    require_positive,
+)
 from veracity.algorithms.ltd_rbm_n.items import (
     USUAL_FREEDOM,
     Machine,
@@ -78,14 +83,15 @@ class NumericLTDRBM(Algorithm[Training]):
     Parameters
     ----------
     prior
-        What is known of the errors of sources, as `Spread`: it is expected until claims tell
+        What is known of the errors of sources, as `ErrorSpread`: it is expected until claims tell
         otherwise. Only where there is one attribute, as errors have its unit.
     negative_phase
         "exact": the model's expectations in closed form, by expectation maximisation. "sampled":
         contrastive divergence, with `gibbs_steps` steps from the data.
     gibbs_steps, learning_rate, decay
         For the sampled negative phase: the k of CD-k; a step in round n, from 0, is
-        ``learning_rate * exp(-decay * n)`` times the gradient, divided by how curved it is.
+        ``learning_rate * exp(-decay * n)`` times the gradient, divided by how curved it is: with a
+        rate of one, the most there is, it goes where the draws of the round would have it.
     hidden_bias
         Whether truths are drawn to the mean of their attribute's, as the hidden unit's own bias and
         precision: only for truths that spread evenly around it.
@@ -119,6 +125,7 @@ class NumericLTDRBM(Algorithm[Training]):
 
     def __post_init__(self) -> None:
         require_positive(self, learning_rate=self.learning_rate, tolerance=self.tolerance)
+        require_at_most(self, 1, learning_rate=self.learning_rate)
         require_at_least(self, 0, decay=self.decay, seed=self.seed)
         require_at_least(self, 1, max_rounds=self.max_rounds, gibbs_steps=self.gibbs_steps)
         require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.algorithms.base import BySource
-from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.numbers import LARGEST, Numbers, difference, numbers_of
 from veracity.claims.block import Block, FloatArray, IntArray
 
@@ -23,17 +22,11 @@ __all__ = [
     "Measured",
     "Reached",
     "Widths",
-    "best_of_three",
-    "bluntness",
     "errors_of",
-    "fit_of_items",
-    "fit_of_tails",
     "infer",
     "interval_factor",
     "measured",
-    "pulls_of",
     "scales_from",
-    "studentised",
     "told_as_numbers",
     "widths_of",
 ]
@@ -48,9 +41,6 @@ rounding has left wrong where two claims are far apart, so there are not more.""
 MORE_STEPS = 2
 """Steps that go on from those of the round before."""
 
-STRIDE = float(np.log(1.5))
-"""By how much, in logs, degrees of freedom move in a round at most."""
-
 NORMAL = 1.9
 """The standard deviation of a normal distribution, in geometric means of its distances."""
 
@@ -63,9 +53,6 @@ LAST_BIT = 2.0**-52
 
 FAR = -64
 """The power of two by which numbers are made smaller, so that the sum of many is one."""
-
-MOST_BLUNT = 4.0
-"""No truth is told to vary by more than this many times what its claims' weights say."""
 
 USUAL_FREEDOM = 4.0
 """What degrees of freedom are before any claim: a usual choice (Lange, Little, Taylor 1989)."""
@@ -316,6 +303,18 @@ def told_as_numbers(
     return value, np.where(is_known, 0.0, units.length(error))
 
 
+def interval_factor(freedom: FloatArray) -> FloatArray:
+    """By how much a 90 % interval is longer for so many degrees of freedom than for endless ones.
+
+    The expansion of Cornish and Fisher.
+    """
+    z, f = 1.6448536269514722, np.maximum(freedom, 1.5)
+    first = (z**2 + 1.0) / 4.0
+    second = (5.0 * z**4 + 16.0 * z**2 + 3.0) / 96.0
+    third = (3.0 * z**6 + 19.0 * z**4 + 17.0 * z**2 - 15.0) / 384.0
+    return np.asarray(1.0 + first / f + second / f**2 + third / f**3)
+
+
 # --- scales ---------------------------------------------------------------------------------------
 
 
@@ -364,97 +363,3 @@ def scales_from(total: Widths) -> tuple[FloatArray, FloatArray, FloatArray]:
         scale = np.minimum(NORMAL * usual, LARGEST)
     centre = np.ldexp(total.median / np.maximum(total.n_items, 1.0), -FAR)
     return scale, centre, LEAST * usual
-
-
-# --- degrees of freedom ---------------------------------------------------------------------------
-
-
-def three_around(freedom: float) -> FloatArray:
-    """Degrees of freedom that are compared: fewer, these, and more."""
-    return freedom * np.exp(STRIDE * np.arange(-1.0, 2.0))
-
-
-class Errors(NamedTuple):
-    """Squared errors in units of what is usual, and how new each claim is; of those that tell."""
-
-    square: FloatArray
-    novelty: FloatArray
-
-
-def studentised(claims: Measured, found: Inferred, machine: Machine) -> Errors:
-    """Errors of claims; a truth is nearer to its claims than it should be, which is made up for."""
-    share = found.weight / claims.of_claim(found.total)
-    tells = claims.of_claim((claims.n_claims > 1.0) & (claims.has_scale > 0.0)) & (share < 0.99)
-    precision = claims.of_claim(found.item_weight) / machine.variance[claims.numbers.source]
-    square = (precision * found.away**2)[tells] / (1.0 - share[tells])
-    return Errors(square, claims.novelty[tells])
-
-
-def fit_of_tails(errors: Errors, machine: Machine) -> FloatArray:
-    """How well errors fit to fewer and to more degrees of freedom: logs of likelihoods."""
-    square, new = errors
-    fits = [_log_likelihood(f, square, np.ones(1)) for f in three_around(machine.tails)]
-    return np.array([float((new * fit).sum()) for fit in fits])
-
-
-def pulls_of(errors: Errors, machine: Machine) -> FloatArray:
-    """Sums over claims: of weights u, of squared pulls u² e², and of slopes of u e."""
-    square, new = errors
-    tails = machine.tails
-    weight = (tails + 1.0) / (tails + square)
-    slope = weight * (tails - square) / (tails + square)
-    sums = (new * weight, new * weight**2 * square, new * slope)
-    return np.array([float(one.sum()) for one in sums])
-
-
-def bluntness(pulls: FloatArray) -> float:
-    """The variance of an estimate by weights, over what the weights say (Huber's sandwich).
-
-    Σ (u e)² Σ u / (Σ slope)². For errors as the machine has them it is (f + 3) / (f + 1).
-    """
-    weight, square, slope = pulls
-    if slope <= 0.0:
-        return MOST_BLUNT
-    return float(np.clip(square * weight / slope**2, 1.0, MOST_BLUNT))
-
-
-def fit_of_items(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:
-    """The same of the spreads of items."""
-    n_different = np.rint(claims.sums(claims.novelty))
-    tells = (n_different > 1.0) & (claims.has_scale > 0.0)
-    own = found.weight / claims.of_claim(found.item_weight)
-    square = claims.sums(claims.novelty * own * found.away**2)[tells]
-    free = n_different[tells] - np.isnan(claims.known[tells])
-    return np.array(
-        [float(_log_likelihood(f, square, free).sum()) for f in three_around(machine.evenness)]
-    )
-
-
-def _log_likelihood(freedom: float, square: FloatArray, n: FloatArray) -> FloatArray:
-    """Of squares that are sums of n, divided by a precision of so many degrees of freedom."""
-    half = np.asarray(freedom / 2.0)
-    told = log_gamma(half + n / 2.0) - log_gamma(half) - 0.5 * n * np.log(freedom)
-    return np.asarray(told - (half + n / 2.0) * np.log1p(square / freedom))
-
-
-def best_of_three(freedom: float, fits: FloatArray) -> float:
-    """Degrees of freedom that fit better: the top of a parabola through the logs, if it has one."""
-    few, same, many = fits - 0.5 * np.log(three_around(freedom) / USUAL_FREEDOM) ** 2
-    bend = few - 2.0 * same + many
-    if bend < 0.0:
-        step = float(np.clip(0.5 * (few - many) / bend, -1.0, 1.0))
-    else:
-        step = 1.0 if many > few else -1.0
-    return float(np.clip(freedom * np.exp(STRIDE * step), 1.0, 100.0))
-
-
-def interval_factor(freedom: FloatArray) -> FloatArray:
-    """By how much a 90 % interval is longer for so many degrees of freedom than for endless ones.
-
-    The expansion of Cornish and Fisher.
-    """
-    z, f = 1.6448536269514722, np.maximum(freedom, 1.5)
-    first = (z**2 + 1.0) / 4.0
-    second = (5.0 * z**4 + 16.0 * z**2 + 3.0) / 96.0
-    third = (3.0 * z**6 + 19.0 * z**4 + 17.0 * z**2 - 15.0) / 384.0
-    return np.asarray(1.0 + first / f + second / f**2 + third / f**3)

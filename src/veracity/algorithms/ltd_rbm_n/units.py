@@ -13,11 +13,13 @@ from veracity.algorithms.ltd_rbm_n.items import (
     Inferred,
     Machine,
     Measured,
+    interval_factor,
+)
+from veracity.algorithms.ltd_rbm_n.tails import (
     best_of_three,
     bluntness,
     fit_of_items,
     fit_of_tails,
-    interval_factor,
     pulls_of,
     studentised,
 )
@@ -25,7 +27,19 @@ from veracity.algorithms.numbers import LARGEST
 from veracity.algorithms.prior import PriorSpreads
 from veracity.claims.block import BoolArray, FloatArray
 
-__all__ = ["Cells", "Common", "Told", "drawn_from", "learned", "sums_of", "told", "with_expected"]
+__all__ = [
+    "Cells",
+    "Common",
+    "Told",
+    "drawn_from",
+    "learned",
+    "rescaled",
+    "sums_of",
+    "told",
+    "with_expected",
+    "with_freedoms",
+    "with_truths",
+]
 
 STRENGTHS = np.exp(np.linspace(0.0, np.log(100.0), 24))
 """How many claims the precision of all sources may be worth against a source's own."""
@@ -40,6 +54,9 @@ LEAST_BIAS = 1e-6
 
 FASTEST = 1e3
 """By how much a scale may change in a round."""
+
+FINEST = 1e-20
+"""No error counts as less of the scale than this, and none as more than one over it."""
 
 
 class Cells(NamedTuple):
@@ -178,8 +195,10 @@ def learned(
 def _in_units(expected: PriorSpreads, machine: Machine) -> tuple[FloatArray, FloatArray]:
     """Variances and biases that are expected, in units of the scale: one and none, unless told."""
     scale = machine.scale[0] if machine.scale[0] > 0.0 else 1.0
-    variance = np.where(expected.error > 0.0, (expected.error / scale) ** 2, 1.0)
-    return variance, (expected.bias / scale)[:, None]
+    with np.errstate(over="ignore"):
+        error, bias = (np.clip(own / scale, -1.0 / FINEST, 1.0 / FINEST) for own in expected[:2])
+    variance = np.where(expected.error > 0.0, np.maximum(error, FINEST) ** 2, 1.0)
+    return variance, bias[:, None]
 
 
 def with_expected(machine: Machine, expected: PriorSpreads, *, fixed_only: bool) -> Machine:

@@ -366,7 +366,10 @@ class Veracity(Algorithm[Belief]):
         """What known truths will be compared with."""
         if total[0] is None or not isinstance(state.model, OneCoin):
             return state
-        return state._replace(model=state.model._replace(expected=total[0]))
+        expected = np.zeros_like(state.model.expected)
+        n_sources, n_attributes = total[0].shape  # fewer, where known truths came before others
+        expected[:n_sources, :n_attributes] = total[0]
+        return state._replace(model=state.model._replace(expected=expected))
 
     def tally_known(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """How likely the known truths are, for every intra-item correlation."""

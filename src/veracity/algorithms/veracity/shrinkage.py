@@ -22,7 +22,6 @@ __all__ = [
     "derived",
     "design_effect",
     "expected_of",
-    "known_of_rate",
     "likeliest_strength",
     "log_known",
     "says_most",
@@ -69,15 +68,9 @@ def shrunk_accuracy(
     if features is None:
         accuracy = shrunk(right, total, expected_of(mean, prior.tpr), strength)
     else:
-        known = known_of_rate(mean, prior.tpr, prior, strength)
+        known = Beforehand.of(mean, prior.tpr, prior, strength)
         accuracy, features = features.shrunk(rate, counts, known)
     return np.where(prior.is_fixed, prior.tpr, surely(accuracy)), features
-
-
-def known_of_rate(mean: float, rate: FloatArray, prior: PriorRates, strength: float) -> Beforehand:
-    """What is known of a rate before features are looked at."""
-    mean, usual = float(surely(np.array(mean))), logit(np.array(np.median(rate)))
-    return Beforehand(mean, logit(rate) - usual, prior.is_fixed == 0, strength)
 
 
 def expected_of(mean: float, prior: FloatArray) -> FloatArray:

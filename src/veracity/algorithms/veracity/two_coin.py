@@ -8,9 +8,9 @@ import numpy as np
 
 from veracity.algorithms.base import BySource, Tally, clamp_known
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.regression import Counts, Regression
+from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import Weights, logit, plausibilities
-from veracity.algorithms.veracity.shrinkage import expected_of, known_of_rate, shrunk, surely
+from veracity.algorithms.veracity.shrinkage import expected_of, shrunk, surely
 from veracity.claims.block import Block, FloatArray
 from veracity.kernels.loading import kernels
 
@@ -94,7 +94,7 @@ class TwoCoin(NamedTuple):
         mean = float((counts.right.sum() + np.median(prior)) / (counts.total.sum() + 1.0))
         if features is None:
             return shrunk(*counts, expected_of(mean, prior), self.strength), None
-        known = known_of_rate(mean, prior, self.prior, self.strength)
+        known = Beforehand.of(mean, prior, self.prior, self.strength)
         shares, features = features.shrunk(rate, counts, known)
         return surely(shares), features
 
