@@ -163,6 +163,23 @@ def test_who_counts_every_claim_in_full_refuses():
     assert result.run.parameters["learning"] == "flow"
 
 
+@pytest.mark.parametrize(
+    ("name", "how", "words"),
+    [
+        ("ltm", {"samples": True}, "ltm counts every claim in full"),
+        ("ltm", {"columns": {"weight": "weight"}}, "ltm counts every claim in full"),
+        ("veracity", {"kind": "numeric"}, "veracity is for .* claims, not numeric ones"),
+    ],
+)
+@pytest.mark.parametrize("read", [False, True])
+def test_who_refuses_does_so_before_the_work(name, how, words, read):
+    rows, told = ASKED.with_columns(weight=pl.lit(1.0), value=pl.lit(1.0)), []
+    given = (veracity.read_claims(rows, **how), {}) if read else (rows, how)
+    with pytest.raises(ParameterError, match=words):
+        veracity.discover(given[0], name, **given[1], progress=lambda *step: told.append(step))
+    assert "encoding" not in [phase for phase, *_ in told]
+
+
 def test_confidences_are_believed_more_than_doubts():
     rows = pl.DataFrame(
         {"source": list("abc"), "entity": ["x"] * 3, "value": ["1", "2", "2"],
@@ -178,6 +195,20 @@ def test_weights_that_change_nothing_are_told():
     )
     notes = veracity.discover(rows, "majority-vote", columns={"weight": "votes"}).notes
     assert any("the weights change nothing" in note for note in notes)
+
+
+@pytest.mark.parametrize("engine", [None, veracity.Local(memory=1000)])
+def test_that_weights_are_taken_as_counts_is_told(engine):
+    rows = pl.DataFrame(
+        {"source": list("abcd") * 4, "entity": ["x"] * 16, "value": list("1222") * 4,
+         "percent": [90.0, 20.0, 0.5, 0.1] * 4}
+    )  # fmt: skip
+    how = {"columns": {"weight": "percent"}, "engine": engine}
+    notes = veracity.discover(rows, "majority-vote", **how).notes
+    assert any("weights above 1 are taken as counts" in note for note in notes)
+    rows = rows.with_columns(percent=pl.col("percent") / 100.0)
+    notes = veracity.discover(rows, "majority-vote", **how).notes
+    assert not any("taken as counts" in note for note in notes)
 
 
 def test_the_page_names_who_refuses():

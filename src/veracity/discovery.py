@@ -158,6 +158,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         samples=samples,
         tell=tell,
         engine=engine,
+        algorithm=chosen,
     )
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
@@ -227,12 +228,19 @@ def prepare(
     known: object | None = None,
     tell: Progress = say_nothing,
     engine: Engine | None = None,
+    algorithm: Algorithm[Any] | None = None,
     **how: Any,  # noqa: ANN401 - as `HowToRead` takes it
 ) -> Prepared:
-    """Read and encode claims, once for any number of algorithms."""
+    """Read and encode claims, once for any number of algorithms.
+
+    If they are for one `algorithm`, which is not for such claims, that is told before the work.
+    """
     clock, engine = _Clock(), engine_for(claims, engine)
     tell("reading", 0, 1)
     table = _opened(claims, engine, columns=columns, kind=kind, **how)
+    if algorithm is not None:
+        has_shares = "weight" in table.columns or "samples" in table.shape
+        _form_for(algorithm, table.kind, has_shares=has_shares and table.kind != "numeric")
     read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
     encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
@@ -255,7 +263,8 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
         return []
     if encoded.has_shares:
         return _shared(table, encoded)
-    if encoded.kind == "binary" or "time" in table.columns or "samples" in table.shape:
+    is_settled = not {"time", "weight"}.isdisjoint(table.columns) or "samples" in table.shape
+    if encoded.kind == "binary" or is_settled:
         return []  # what was left out was told
     notes = []
     n_same = table.rows_kept - encoded.n_claims
@@ -282,11 +291,17 @@ def _shared(table: ClaimsTable | ClaimsStream, encoded: Encoded) -> list[str]:
             "the weights change nothing: none is below 1, and no source names two values of an "
             "item; confidences are numbers from 0 to 1"
         ]
+    notes = []
+    if table.most_weight > 1.0:
+        notes.append(
+            "weights above 1 are taken as counts: all that a source says of an item is one word; "
+            "confidences are numbers from 0 to 1"
+        )
     n_more = table.rows_kept - sum(len(block.source_of_voice) for block in blocks)
-    if n_more <= 0:
-        return []
-    rows = counted(n_more, "row is a further word", "rows are further words")
-    return [f"{rows} of a source on an item: what it says of one counts by shares"]
+    if n_more > 0:
+        rows = counted(n_more, "row is a further word", "rows are further words")
+        notes.append(f"{rows} of a source on an item: what it says of one counts by shares")
+    return notes
 
 
 def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
@@ -309,13 +324,7 @@ def answer(
     """Let one algorithm answer; with what was kept of earlier claims, go on from there."""
     prepared = _with_kinds(prepared, algorithm)
     encoded = prepared.encoded
-    if encoded.kind not in algorithm.kinds:
-        raise ParameterError(
-            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
-            "ones"
-        )
-    if encoded.has_shares:
-        algorithm = _taking_shares(algorithm)
+    algorithm = _form_for(algorithm, encoded.kind, has_shares=encoded.has_shares)
     other = decided(encoded, algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
@@ -333,8 +342,14 @@ def answer(
         return with_doubts(result, held, own, judged.plausibility)
 
 
-def _taking_shares(algorithm: Algorithm[Any]) -> Algorithm[Any]:
-    """The algorithm, in a form that lets claims count by their shares."""
+def _form_for(algorithm: Algorithm[Any], kind: Kind, *, has_shares: bool) -> Algorithm[Any]:
+    """The algorithm, in a form that is for such claims, and lets them count by their shares."""
+    if kind not in algorithm.kinds:
+        raise ParameterError(
+            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {kind} ones"
+        )
+    if not has_shares:
+        return algorithm
     for form in (algorithm, algorithm.by_sweeps()):
         if form.takes_shares:
             return form

@@ -27,6 +27,7 @@ __all__ = [
     "lacking_parts",
     "listed",
     "missing_column",
+    "most_weight_of",
     "numbers_in",
     "recognised",
 ]
@@ -92,6 +93,11 @@ class ClaimsTable:
     def rows_kept(self) -> int:
         """How many rows have all that a claim needs."""
         return len(self.rows)
+
+    @property
+    def most_weight(self) -> float:
+        """What the weightiest claim weighs; zero where none has a weight."""
+        return most_weight_of(self.rows)
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows, some at a time."""
@@ -226,6 +232,11 @@ def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
     known = known.with_columns(text=as_text(known["name"])).unique("text")
     text = text_like(others, names.dtype).to_frame("text")
     return text.join(known, on="text", how="left", maintain_order="left")["name"]
+
+
+def most_weight_of(rows: pl.DataFrame) -> float:
+    """The largest weight of rows whose weights are numbers; zero where there is none."""
+    return float(rows["weight"].max() or 0.0) if "weight" in rows.columns else 0.0  # type: ignore[arg-type]
 
 
 def keys_of(table: pl.DataFrame) -> list[str]:
