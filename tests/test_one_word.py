@@ -131,6 +131,7 @@ def test_rows_of_wide_tables_have_a_time():
     table = veracity.read_claims(wide, columns={"entity": "flight", "time": "seen"})
     assert ("a", "x", "gate", "1") not in table.rows.rows()
     assert ("a", "x", "departs", "7") in table.rows.rows()
+    assert told(table.notes, "a wide table: by 'site' and 'flight', each other column")
 
 
 def test_several_true_values_have_no_one_word():

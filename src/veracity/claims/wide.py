@@ -19,7 +19,14 @@ import polars as pl
 
 from veracity.claims.checking import plain
 from veracity.claims.how import HowToRead
-from veracity.claims.schema import USUAL_NAMES, lacking_parts, listed, missing_column, recognised
+from veracity.claims.schema import (
+    CARRYING,
+    USUAL_NAMES,
+    lacking_parts,
+    listed,
+    missing_column,
+    recognised,
+)
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.batched import BatchedRows
 from veracity.io.files import Part, batches_of, n_rows_of
@@ -246,7 +253,9 @@ def column_like(name: str) -> str | None:
 
 def _told(shape: Shape, table: Seen) -> str:
     """What a wide table was taken for, and how to say otherwise."""
-    keys = " and ".join(f"'{in_short(name)}'" for name in shape.keys.values())
+    keys = " and ".join(
+        f"'{in_short(name)}'" for part, name in shape.keys.items() if part not in CARRYING
+    )
     cells = listed(shape.spread)
     if shape.wide == "attributes":
         return (
