@@ -160,6 +160,22 @@ def test_what_memory_does_not_hold_is_settled_part_by_part(kind, part, normalise
     assert spilled.truths.sort("entity").equals(here.truths.sort("entity"))
 
 
+@pytest.mark.parametrize(
+    ("how", "is_on_disk"),
+    [
+        ({}, False),
+        ({"samples": True}, True),
+        ({"columns": {"time": "time"}}, True),
+        ({"columns": {"weight": "weight"}}, True),
+    ],
+)
+def test_claims_that_carry_more_need_more_memory(how, is_on_disk):
+    rows = pl.concat([ROWS] * 4)
+    engine = veracity.Local(memory=150 * len(rows))
+    notes = veracity.discover(rows, "majority-vote", **how, engine=engine).notes
+    assert bool(told(notes, "kept on disk")) == is_on_disk
+
+
 # --- never in silence -----------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import CARRYING, ClaimsTable, Kind
+from veracity.claims.schema import ClaimsTable, Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.survey import Survey
 from veracity.claims.truths import read_truths_beside
@@ -263,8 +263,7 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
         return []
     if encoded.has_shares:
         return _shared(table, encoded)
-    is_settled = not table.columns.keys().isdisjoint(CARRYING) or "samples" in table.shape
-    if encoded.kind == "binary" or is_settled:
+    if encoded.kind == "binary" or carries_more(table):
         return []  # what was left out was told
     notes = []
     n_same = table.rows_kept - encoded.n_claims

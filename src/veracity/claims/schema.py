@@ -22,6 +22,7 @@ __all__ = [
     "USUAL_NAMES",
     "ClaimsTable",
     "Kind",
+    "carries_more",
     "comparable",
     "in_type_of",
     "keys_of",
@@ -245,6 +246,11 @@ def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
     known = known.with_columns(text=as_text(known["name"])).unique("text")
     text = text_like(others, names.dtype).to_frame("text")
     return text.join(known, on="text", how="left", maintain_order="left")["name"]
+
+
+def carries_more(table: Any) -> bool:  # noqa: ANN401 - claims of any kind: a table, a stream
+    """Whether claims have times or weights, or are samples."""
+    return not table.columns.keys().isdisjoint(CARRYING) or "samples" in table.shape
 
 
 def most_weight_of(rows: pl.DataFrame) -> float:
