@@ -133,6 +133,18 @@ def test_binary_facts_are_called_true_in_part():
     assert why.rows["weight"].sum() == pytest.approx(5 / 3)
 
 
+def test_of_binary_facts_sources_agree_by_what_they_say_most():
+    rows = pl.DataFrame(
+        {"source": ["s"] * 3 + ["t"] * 3, "fact": ["f"] * 6,
+         "claim": [True, True, False, False, False, True]}
+    )  # fmt: skip
+    result = veracity.discover(rows, "majority-vote", kind="binary", samples=True)
+    assert result.difficulty["agreement"].to_list() == [0.0]
+    same = pl.concat([rows.head(3), rows.head(3).with_columns(source=pl.lit("t"))])
+    result = veracity.discover(same, "majority-vote", kind="binary", samples=True)
+    assert result.difficulty["agreement"].to_list() == [1.0]
+
+
 @pytest.mark.parametrize("kind", ["categorical", "binary"])
 def test_what_was_saved_is_what_was_found(kind, tmp_path):
     rows = many()

@@ -199,8 +199,7 @@ def _said(block: Block, kind: Kind) -> tuple[FloatArray, Any, Any]:
     if kind == "categorical":
         block, _ = block.said_most()
         return block.n_supports_of_fact.astype(np.float64), block.item_of_fact, block.label_of_fact
-    affirming = block.item_of_voice[block.affirms_most]
-    supports = np.bincount(affirming, minlength=block.n_items).astype(np.float64)
+    supports = block.n_affirming_of_item.astype(np.float64)
     denied = block.n_voices_of_item - supports
     item = np.arange(block.n_items)
     label = np.repeat([1, 0], block.n_items)
