@@ -13,7 +13,7 @@ from veracity.algorithms import Algorithm, algorithm_named
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import FloatArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise

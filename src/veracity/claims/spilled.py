@@ -21,16 +21,8 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import Block, IntArray, Places
-from veracity.claims.encode import (
-    CLAIMS_PER_BLOCK,
-    Encoded,
-    Make,
-    Part,
-    PartOfRows,
-    check_some,
-    encode_part,
-    notes_of,
-)
+from veracity.claims.encode import CLAIMS_PER_BLOCK, PartOfRows, check_some, encode_part, notes_of
+from veracity.claims.encoded import Encoded, Make, Part
 from veracity.claims.one_word import Settled, settled_batches
 from veracity.claims.parting import AllNames, Decided, LocalNames, part_of_row, places_among
 from veracity.claims.read import ClaimsStream

@@ -10,7 +10,7 @@ import polars as pl
 from veracity.algorithms.base import Turn
 from veracity.algorithms.rules import is_best_of_item, item_sums
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
 from veracity.doubts.overlap import joined
 from veracity.engines import Held

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded, encode
+from veracity.claims.encode import CLAIMS_PER_BLOCK, encode
+from veracity.claims.encoded import Encoded
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
 from veracity.claims.spilled import Room, SpilledBlocks, bytes_needed, encode_spilled

@@ -22,7 +22,8 @@ from uuid import uuid4
 
 from veracity import errors
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded
+from veracity.claims.encode import CLAIMS_PER_BLOCK
+from veracity.claims.encoded import Encoded
 from veracity.engines.executors import (
     FOUND,
     MADE,

@@ -21,17 +21,8 @@ import polars as pl
 
 from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
 from veracity.claims.checking import checked_rows, lacking_notes
-from veracity.claims.encode import (
-    CLAIMS_PER_BLOCK,
-    Draw,
-    Encoded,
-    Make,
-    Part,
-    PartsInMemory,
-    check_some,
-    encode_part,
-    notes_of,
-)
+from veracity.claims.encode import CLAIMS_PER_BLOCK, check_some, encode_part, notes_of
+from veracity.claims.encoded import Draw, Encoded, Make, Part, PartsInMemory
 from veracity.claims.normalise import Rewriting
 from veracity.claims.one_word import Settled, settled
 from veracity.claims.parting import AllNames, LocalNames, places_among

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import Block, FloatArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.discovery import prepare

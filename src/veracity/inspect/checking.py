@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from veracity.algorithms import Algorithm
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, Prepared, answer, chosen_algorithm, prepare

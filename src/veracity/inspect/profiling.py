@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encoded import Encoded, Part
 from veracity.claims.how import HowToRead
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise

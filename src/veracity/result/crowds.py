@@ -10,7 +10,7 @@ import polars as pl
 
 from veracity.algorithms.labels import spread_labels
 from veracity.claims.block import SAME, Block, FloatArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind, keys_of
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels

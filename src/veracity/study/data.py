@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.claims.block import UNKNOWN, BoolArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.known import with_known
 from veracity.claims.read import read_claims
 from veracity.claims.schema import keys_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.read import read_claims
 from veracity.discovery import prepare
 from veracity.study.measure import judged_facts
