@@ -110,6 +110,20 @@ def test_who_is_always_sure_counts_as_ever(name):
     assert_allclose(sampled.sources["accuracy"], plain.sources["accuracy"], atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
+@pytest.mark.parametrize("name", SHARED)
+def test_what_weighs_next_to_nothing_spoils_nothing(name):
+    form = CATALOGUE[name].make().by_sweeps()
+    if "categorical" not in form.kinds:
+        pytest.skip("not for values")
+    rows = many(n_items=12)
+    weight = np.resize([1e-320, 1.0, 1e-99, 0.5, 1e99, 1e-99], len(rows))
+    result = veracity.discover(rows.with_columns(weight=weight), form, columns={"weight": "weight"})
+    check_claims(*(result.frames()[table] for table in ("facts", "claims", "layout")),
+                 result.encoded.names, "categorical")  # fmt: skip
+    assert result.facts["plausibility"].is_between(-1e-9, 1.0 + 1e-9).all()
+
+
 @pytest.mark.parametrize("name", ["veracity", "dawid-skene", "mle"])
 def test_explanations_add_up(name):
     result = veracity.discover(many(), name, samples=True)

@@ -19,8 +19,8 @@ from veracity.printing import in_short
 
 __all__ = ["affirmed_voices", "weighed", "with_shares"]
 
-MOST_WEIGHT = 1e100
-"""No claim weighs more: sums of weights stay numbers."""
+LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+"""What weighs less weighs nothing, and no claim weighs more: sums and shares stay numbers."""
 
 MOST_PAIRED = 2**62
 """Beyond this, numbers that are made of several are no longer told apart."""
@@ -41,7 +41,7 @@ def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
             f"{origin}: the weight '{in_short(wrong['weight'])}' of '{of_what}' is no number from "
             "0 on; correct such rows, or leave them out"
         )
-    return rows.with_columns(weight=numbers).filter(pl.col("weight") > 0.0)
+    return rows.with_columns(weight=numbers).filter(pl.col("weight") >= LEAST_WEIGHT)
 
 
 def with_shares(
