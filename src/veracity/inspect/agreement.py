@@ -15,9 +15,9 @@ from veracity.claims.block import Block, FloatArray
 from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
-from veracity.discovery import prepare
 from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
+from veracity.preparing import prepare
 from veracity.printing import counted
 from veracity.result import Result
 

@@ -15,12 +15,13 @@ from veracity.algorithms.settings import settable
 from veracity.claims.known import with_known
 from veracity.claims.schema import ClaimsTable, Kind, keys_of
 from veracity.claims.truths import read_truths_beside
-from veracity.discovery import USUAL_ALGORITHM, Prepared, chosen_algorithm, prepare
+from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.inspect.comparison import answer_quietly
 from veracity.inspect.evaluation import evaluate
 from veracity.io.frames import FrameKind, hand_back
+from veracity.preparing import Prepared, prepare
 from veracity.printing import counted
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
