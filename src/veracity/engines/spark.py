@@ -120,7 +120,7 @@ class Spark:
 
     def encode(self, table: Any, tell: Progress) -> Encoded:  # noqa: ANN401 - any claims
         """Turn claims into blocks where the executors are."""
-        from veracity.engines.spark_parts import encode_on_spark  # noqa: PLC0415 - it looks here
+        from veracity.engines.spark_encoding import encode_on_spark  # noqa: PLC0415 - it looks here
 
         return encode_on_spark(self, table, tell)
 
