@@ -243,7 +243,38 @@ def _block(
     value_of_spelling: IntArray,
     pool: ThreadPoolExecutor,
 ) -> tuple[Block, IntArray]:
-    """Lay out numbered claims, part by part; also give the usual spelling of each fact.
+    """The block of numbered claims; also give the usual spelling of each fact."""
+    laid, voices = _laid_out(claims, place, n_items, value_of_spelling, pool)
+    first_fact, first_support, sources, spellings = zip(*laid, strict=True)
+    first_fact_of_item = _joined(first_fact)
+    first_support_of_fact = _joined(first_support)
+    source_of_support = np.concatenate(sources)
+    if sum(len(own) for _, own in voices) == len(source_of_support):
+        # nobody names two values of one item: a support is a voice
+        first_voice_of_item = first_support_of_fact[first_fact_of_item]
+        source_of_voice = source_of_support
+    else:
+        first_voice_of_item = _joined([first for first, _ in voices])
+        source_of_voice = np.concatenate([own for _, own in voices])
+    block = Block(
+        first_fact_of_item,
+        first_support_of_fact,
+        source_of_support,
+        first_voice_of_item,
+        source_of_voice,
+        *_nothing_known(len(first_support_of_fact) - 1, n_items),
+    )
+    return block, np.concatenate(spellings)
+
+
+def _laid_out(
+    claims: tuple[list[IntArray], ...],
+    place: tuple[IntArray, ...],
+    n_items: int,
+    value_of_spelling: IntArray,
+    pool: ThreadPoolExecutor,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Lay out numbered claims, part by part: the facts, supports and spellings of each, and voices.
 
     Claims are the numbers of items, spellings and sources, batch by batch, and are not kept;
     `place` has the place of every such number.
@@ -268,26 +299,7 @@ def _block(
 
     n_parts = -(-n_items // items_per_part)
     laid, voices = zip(*pool.map(lay_out, range(n_parts)), strict=True)
-    first_fact, first_support, sources, spellings = zip(*laid, strict=True)
-    first_fact_of_item = _joined(first_fact)
-    first_support_of_fact = _joined(first_support)
-    source_of_support = np.concatenate(sources)
-    if sum(len(own) for _, own in voices) == len(source_of_support):
-        # nobody names two values of one item: a support is a voice
-        first_voice_of_item = first_support_of_fact[first_fact_of_item]
-        source_of_voice = source_of_support
-    else:
-        first_voice_of_item = _joined([first for first, _ in voices])
-        source_of_voice = np.concatenate([own for _, own in voices])
-    block = Block(
-        first_fact_of_item,
-        first_support_of_fact,
-        source_of_support,
-        first_voice_of_item,
-        source_of_voice,
-        *_nothing_known(len(first_support_of_fact) - 1, n_items),
-    )
-    return block, np.concatenate(spellings)
+    return laid, voices
 
 
 def _joined(firsts: Iterable[IntArray]) -> IntArray:
