@@ -39,7 +39,7 @@ def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
         of_what = in_short(wrong[keys_of(rows)[0]])
         raise BadValue(
             f"{origin}: the weight '{in_short(wrong['weight'])}' of '{of_what}' is no number from "
-            "0 on; correct such rows, or leave them out"
+            "0 on, such as 0.5; correct such rows, or leave them out"
         )
     return rows.with_columns(weight=numbers).filter(pl.col("weight") >= LEAST_WEIGHT)
 
