@@ -52,12 +52,14 @@ TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_tr
 
 LIKE_PARTS: Mapping[str, frozenset[str]] = {
     "time": frozenset({
-        "time", "timestamp", "date", "datetime", "created", "created_at", "updated", "updated_at",
-        "submitted_at", "observed_at", "retrieved_at", "last_updated",
+        "time", "timestamp", "ts", "date", "datetime", "date_time", "as_of", "created",
+        "created_at", "updated", "updated_at", "last_updated", "update_time", "modified",
+        "modified_at", "last_modified", "submitted_at", "observed_at", "retrieved_at", "fetched_at",
+        "scraped_at", "crawled_at", "seen_at", "last_seen", "event_time",
     }),
     "weight": frozenset({
-        "weight", "confidence", "probability", "score", "certainty", "count", "n", "votes",
-        "frequency",
+        "weight", "weights", "confidence", "conf", "probability", "prob", "score", "certainty",
+        "count", "counts", "n", "votes", "n_votes", "num_votes", "frequency",
     }),
 }  # fmt: skip
 """Names of columns that may carry weight, though nobody said so."""
@@ -244,10 +246,11 @@ def _kappa(one: pl.Series, other: pl.Series) -> float:
 def column_like(name: str) -> str | None:
     """The part that a column may play by its name, a time or a weight, though nobody said so.
 
-    >>> column_like("Timestamp"), column_like("confidence"), column_like("gate")
-    ('time', 'weight', None)
+    >>> [column_like(name) for name in ("Timestamp", "lastUpdated", "n-votes", "gate")]
+    ['time', 'time', 'weight', None]
     """
-    plain_name = name.strip().lower().replace(" ", "_")
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
+    plain_name = re.sub(r"[\s\-.]+", "_", words).lower()
     return next((part for part, names in LIKE_PARTS.items() if plain_name in names), None)
 
 
