@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 import veracity
-from claims import as_block
+from claims import as_block, value_rows
 from veracity.algorithms import CATALOGUE
 from veracity.errors import ParameterError
 from veracity.result.soundness import check_claims
@@ -39,6 +41,17 @@ def many(n_items=40, n_samples=5, seed=0):
     columns = {"source": source, "entity": item, "value": value}
     rows = pl.DataFrame({name: column.ravel() for name, column in columns.items()})
     return rows.with_columns(pl.all().cast(pl.String))
+
+
+@st.composite
+def weighed_rows(draw, weights=(0.05, 0.3, 1.0, 2.0, 7.0)):
+    """Rows of source, entity and value, each with a weight."""
+    rows = draw(value_rows())
+    weight = draw(st.lists(st.sampled_from(weights), min_size=len(rows), max_size=len(rows)))
+    return rows.with_columns(weight=pl.Series(weight, dtype=pl.Float64))
+
+
+counted_rows = weighed_rows(weights=(1.0, 2.0, 3.0))
 
 
 def by_name(table, *keys):
@@ -93,6 +106,46 @@ def test_what_is_said_most_is_what_is_left():
     assert is_left.tolist() == [True, True, False]
     assert left.source_of_support.tolist() == [0, 1]
     assert not left.has_shares
+
+
+@given(rows=weighed_rows(), seed=st.integers(0, 99))
+def test_the_order_of_rows_changes_no_bit_of_a_share(rows, seed):
+    shuffled = rows.sample(fraction=1.0, shuffle=True, seed=seed)
+    for one, other in zip(as_block(rows), as_block(shuffled), strict=True):
+        assert_array_equal(one, other)
+
+
+@given(rows=weighed_rows())
+def test_shares_of_a_voice_add_up_to_what_it_has_and_to_one_at_most(rows):
+    block = as_block(rows)
+    assert_allclose(block.votes_of_item.sum(), block.votes_of_fact.sum())
+    assert (block.share_of_voice <= 1.0).all()
+    assert (block.share_of_support > 0.0).all()
+
+
+@given(rows=counted_rows, times=st.sampled_from([2.0, 10.0, 1e6]))
+def test_all_counts_together_may_be_any_number_of_times_as_large(rows, times):
+    one, other = as_block(rows), as_block(rows.with_columns(pl.col("weight") * times))
+    assert_allclose(one.share_of_support, other.share_of_support)
+    assert_allclose(one.share_of_voice, other.share_of_voice)
+
+
+@given(rows=counted_rows)
+def test_a_count_is_so_many_samples(rows):
+    places = [i for i, n in enumerate(rows["weight"]) for _ in range(int(n))]
+    samples = rows[places].with_columns(weight=pl.lit(1.0))
+    for one, other in zip(as_block(rows), as_block(samples), strict=True):
+        assert_allclose(one, other)
+
+
+@settings(max_examples=10)
+@given(rows=weighed_rows())
+def test_any_rows_are_the_same_on_disk_and_in_memory(rows):
+    how = {"columns": {"weight": "weight"}}
+    here = veracity.discover(rows, **how)
+    spilled = veracity.discover(rows, **how, engine=veracity.Local(memory=1000))
+    one, other = (by_name(result.facts, "entity", "value") for result in (here, spilled))
+    assert_allclose(one["plausibility"], other["plausibility"], atol=1e-9)
 
 
 # --- what follows ---------------------------------------------------------------------------------
