@@ -47,8 +47,9 @@ def fill_database(path: str, address: str) -> None:
 def algorithms(path: str) -> dict[str, dict[str, float]]:
     """CPU-seconds of answers from encoded claims, and of a round."""
     from veracity.algorithms import CATALOGUE
-    from veracity.discovery import answer, prepare
+    from veracity.discovery import answer
     from veracity.engines import Local
+    from veracity.preparing import prepare
 
     prepared = prepare(path)
     small = prepare(str(Path(path).with_name(f"regular-{WARM}.parquet")))

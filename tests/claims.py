@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from veracity.algorithms.base import Algorithm, Turn
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded, encode
+from veracity.claims.encode import CLAIMS_PER_BLOCK, encode
+from veracity.claims.encoded import Encoded
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.survey import Survey, counted
 from veracity.engines import Local

@@ -11,7 +11,7 @@ import pytest
 import veracity
 from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
 from veracity.algorithms.veracity.dispersion import Dispersion, err_alike
-from veracity.discovery import prepare
+from veracity.preparing import prepare
 
 Rows = list[tuple[str, str, str, str]]
 Truth = dict[tuple[str, str], str]

@@ -63,18 +63,37 @@ def test_at_the_same_time_both_count():
     assert len(rows) == 4
 
 
-@pytest.mark.parametrize("times", [["01/02/2026"] * 4, ["now", "1", "2", "3"]])
+def test_long_numbers_in_text_are_told_apart():
+    times = ["1767225600000000000", "1767225600000000002", "1767225600000000001", "1"]
+    rows, _ = read(ROWS.with_columns(time=pl.Series(times)), "time")
+    assert rows == [("a", "x", "new"), ("b", "x", "new")]
+
+
+@pytest.mark.parametrize(
+    "times", [["01/02/2026"] * 4, ["now", "1", "2", "3"], ["1", "nan", "2", "3"]]
+)
 def test_times_that_are_not_plain_are_refused(times):
     with pytest.raises(BadValue, match="it is not plain which time '"):
         read(ROWS.with_columns(time=pl.Series(times)), "time")
 
 
-def test_weights_are_numbers_from_zero_on():
-    with pytest.raises(BadValue, match=r"'-1\.0' is no weight"):
-        read(ROWS.with_columns(weight=pl.lit(-1.0)), "weight")
+@pytest.mark.parametrize(
+    "wrong", [-1.0, float("inf"), 1e200, "high", "50%", True, date(2026, 1, 1)]
+)
+def test_weights_are_numbers_from_zero_on(wrong):
+    with pytest.raises(BadValue, match=r"the weight '.*' of 'x' is no number from 0 on"):
+        read(ROWS.with_columns(weight=pl.lit(wrong)), "weight")
+
+
+def test_rows_that_weigh_nothing_are_left_out():
     rows, notes = read(ROWS.with_columns(weight=pl.Series([0.0, 1.0, 0.5, 1.0])), "weight")
     assert len(rows) == 3
     assert told(notes, "1 row without a weight is left out")
+
+
+def test_weights_may_be_text_with_space_around_it():
+    rows, _ = read(ROWS.with_columns(weight=pl.Series([" 1", "0.5 ", "1", "1"])), "weight")
+    assert sorted(row[3] for row in rows) == [0.5, 1.0, 1.0, 1.0]
 
 
 def test_of_numbers_the_weighted_mean_counts():
@@ -82,6 +101,26 @@ def test_of_numbers_the_weighted_mean_counts():
     found, notes = read(rows, "weight", kind="numeric")
     assert found == [("a", "x", 2.5), ("b", "x", 2.0)]
     assert told(notes, "2 more samples of a source on an item: their weighted mean counts")
+
+
+@pytest.mark.parametrize("weight", [1e-99, 0.1, 1e99])
+def test_the_mean_of_one_number_is_that_number(weight):
+    rows = ROWS.with_columns(value=pl.Series([5.7, 5.7, 5.7, 1e308]), weight=pl.lit(weight))
+    found, _ = read(pl.concat([rows, rows]), "weight", kind="numeric")
+    assert found == [("a", "x", 5.7), ("b", "x", 1e308)]
+
+
+def test_weights_of_numbers_that_change_nothing_are_told():
+    rows = ROWS.unique("source").with_columns(value=pl.lit(1.0))
+    how = {"columns": {"weight": "weight"}, "kind": "numeric"}
+    for engine in (None, veracity.Local(memory=1000)):
+        many = pl.concat([rows.with_columns(entity=pl.lit(f"x{n}")) for n in range(20)])
+        notes = veracity.discover(many, **how, engine=engine).notes
+        assert told(notes, "the weights change nothing: no source gives two numbers of an item")
+    notes = veracity.discover(ROWS.with_columns(value=pl.lit(1.0)), **how).notes
+    assert told(notes, "2 more samples of a source on an item")
+    assert not told(notes, "what the same source says in another")
+    assert not told(notes, "change nothing")
 
 
 def test_rows_of_wide_tables_have_a_time():
@@ -92,6 +131,7 @@ def test_rows_of_wide_tables_have_a_time():
     table = veracity.read_claims(wide, columns={"entity": "flight", "time": "seen"})
     assert ("a", "x", "gate", "1") not in table.rows.rows()
     assert ("a", "x", "departs", "7") in table.rows.rows()
+    assert told(table.notes, "a wide table: by 'site' and 'flight', each other column")
 
 
 def test_several_true_values_have_no_one_word():
@@ -118,6 +158,22 @@ def test_what_memory_does_not_hold_is_settled_part_by_part(kind, part, normalise
     assert set(here.notes) < set(spilled.notes)
     assert told(here.notes, "1,200 ")
     assert spilled.truths.sort("entity").equals(here.truths.sort("entity"))
+
+
+@pytest.mark.parametrize(
+    ("how", "is_on_disk"),
+    [
+        ({}, False),
+        ({"samples": True}, True),
+        ({"columns": {"time": "time"}}, True),
+        ({"columns": {"weight": "weight"}}, True),
+    ],
+)
+def test_claims_that_carry_more_need_more_memory(how, is_on_disk):
+    rows = pl.concat([ROWS] * 4)
+    engine = veracity.Local(memory=150 * len(rows))
+    notes = veracity.discover(rows, "majority-vote", **how, engine=engine).notes
+    assert bool(told(notes, "kept on disk")) == is_on_disk
 
 
 # --- never in silence -----------------------------------------------------------------------------

@@ -55,6 +55,16 @@ def test_a_missing_column_is_named_with_those_found_and_with_both_ways_to_name_i
     )
 
 
+def test_a_column_that_plays_another_part_is_no_hint_to_take_any_other():
+    found = ["source", "entity", "value", "confidence"]
+    with pytest.raises(MissingColumn) as error:
+        columns_of(found, {"weight": "value"}, (*VALUES, "weight"))
+    assert str(error.value) == (
+        "claims.csv: column 'value' is named as the weight, and no other is plainly the value; say "
+        "which one it is, e.g. columns={'value': 'NAME'} or --columns value=NAME"
+    )
+
+
 def test_a_name_with_a_line_break_does_not_break_the_sentence():
     with pytest.raises(MissingColumn, match=r"'two\\nlines'") as error:
         columns_of(["source", "two\nlines"])
@@ -74,7 +84,10 @@ def test_a_named_column_that_is_missing_is_an_error():
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"sauce": "a"}, "'sauce' is not one of 'source', 'entity', 'attribute', 'value'"),
+        (
+            {"sauce": "a"},
+            "'sauce' is not one of 'source', 'entity', 'attribute', 'value', 'time', 'weight'",
+        ),
         ({"source": "a", "entity": "a"}, "'a' cannot be both the source and the entity"),
         ("source=a", "columns must be a mapping"),
     ],

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 import veracity
-from claims import as_block
+from claims import as_block, value_rows
 from veracity.algorithms import CATALOGUE
 from veracity.errors import ParameterError
 from veracity.result.soundness import check_claims
@@ -39,6 +41,17 @@ def many(n_items=40, n_samples=5, seed=0):
     columns = {"source": source, "entity": item, "value": value}
     rows = pl.DataFrame({name: column.ravel() for name, column in columns.items()})
     return rows.with_columns(pl.all().cast(pl.String))
+
+
+@st.composite
+def weighed_rows(draw, weights=(0.05, 0.3, 1.0, 2.0, 7.0)):
+    """Rows of source, entity and value, each with a weight."""
+    rows = draw(value_rows())
+    weight = draw(st.lists(st.sampled_from(weights), min_size=len(rows), max_size=len(rows)))
+    return rows.with_columns(weight=pl.Series(weight, dtype=pl.Float64))
+
+
+counted_rows = weighed_rows(weights=(1.0, 2.0, 3.0))
 
 
 def by_name(table, *keys):
@@ -95,6 +108,46 @@ def test_what_is_said_most_is_what_is_left():
     assert not left.has_shares
 
 
+@given(rows=weighed_rows(), seed=st.integers(0, 99))
+def test_the_order_of_rows_changes_no_bit_of_a_share(rows, seed):
+    shuffled = rows.sample(fraction=1.0, shuffle=True, seed=seed)
+    for one, other in zip(as_block(rows), as_block(shuffled), strict=True):
+        assert_array_equal(one, other)
+
+
+@given(rows=weighed_rows())
+def test_shares_of_a_voice_add_up_to_what_it_has_and_to_one_at_most(rows):
+    block = as_block(rows)
+    assert_allclose(block.votes_of_item.sum(), block.votes_of_fact.sum())
+    assert (block.share_of_voice <= 1.0).all()
+    assert (block.share_of_support > 0.0).all()
+
+
+@given(rows=counted_rows, times=st.sampled_from([2.0, 10.0, 1e6]))
+def test_all_counts_together_may_be_any_number_of_times_as_large(rows, times):
+    one, other = as_block(rows), as_block(rows.with_columns(pl.col("weight") * times))
+    assert_allclose(one.share_of_support, other.share_of_support)
+    assert_allclose(one.share_of_voice, other.share_of_voice)
+
+
+@given(rows=counted_rows)
+def test_a_count_is_so_many_samples(rows):
+    places = [i for i, n in enumerate(rows["weight"]) for _ in range(int(n))]
+    samples = rows[places].with_columns(weight=pl.lit(1.0))
+    for one, other in zip(as_block(rows), as_block(samples), strict=True):
+        assert_allclose(one, other)
+
+
+@settings(max_examples=10)
+@given(rows=weighed_rows())
+def test_any_rows_are_the_same_on_disk_and_in_memory(rows):
+    how = {"columns": {"weight": "weight"}}
+    here = veracity.discover(rows, **how)
+    spilled = veracity.discover(rows, **how, engine=veracity.Local(memory=1000))
+    one, other = (by_name(result.facts, "entity", "value") for result in (here, spilled))
+    assert_allclose(one["plausibility"], other["plausibility"], atol=1e-9)
+
+
 # --- what follows ---------------------------------------------------------------------------------
 
 
@@ -108,6 +161,20 @@ def test_who_is_always_sure_counts_as_ever(name):
     sampled = veracity.discover(pl.concat([rows] * 3), form, samples=True, **kind)
     assert_allclose(sampled.facts["plausibility"], plain.facts["plausibility"], atol=1e-9)
     assert_allclose(sampled.sources["accuracy"], plain.sources["accuracy"], atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
+@pytest.mark.parametrize("name", SHARED)
+def test_what_weighs_next_to_nothing_spoils_nothing(name):
+    form = CATALOGUE[name].make().by_sweeps()
+    if "categorical" not in form.kinds:
+        pytest.skip("not for values")
+    rows = many(n_items=12)
+    weight = np.resize([1e-320, 1.0, 1e-99, 0.5, 1e99, 1e-99], len(rows))
+    result = veracity.discover(rows.with_columns(weight=weight), form, columns={"weight": "weight"})
+    check_claims(*(result.frames()[table] for table in ("facts", "claims", "layout")),
+                 result.encoded.names, "categorical")  # fmt: skip
+    assert result.facts["plausibility"].is_between(-1e-9, 1.0 + 1e-9).all()
 
 
 @pytest.mark.parametrize("name", ["veracity", "dawid-skene", "mle"])
@@ -131,6 +198,18 @@ def test_binary_facts_are_called_true_in_part():
     assert result.sources["claims"].to_list() == [1, 1, 1]
     why = result.why("f")
     assert why.rows["weight"].sum() == pytest.approx(5 / 3)
+
+
+def test_of_binary_facts_sources_agree_by_what_they_say_most():
+    rows = pl.DataFrame(
+        {"source": ["s"] * 3 + ["t"] * 3, "fact": ["f"] * 6,
+         "claim": [True, True, False, False, False, True]}
+    )  # fmt: skip
+    result = veracity.discover(rows, "majority-vote", kind="binary", samples=True)
+    assert result.difficulty["agreement"].to_list() == [0.0]
+    same = pl.concat([rows.head(3), rows.head(3).with_columns(source=pl.lit("t"))])
+    result = veracity.discover(same, "majority-vote", kind="binary", samples=True)
+    assert result.difficulty["agreement"].to_list() == [1.0]
 
 
 @pytest.mark.parametrize("kind", ["categorical", "binary"])
@@ -163,6 +242,23 @@ def test_who_counts_every_claim_in_full_refuses():
     assert result.run.parameters["learning"] == "flow"
 
 
+@pytest.mark.parametrize(
+    ("name", "how", "words"),
+    [
+        ("ltm", {"samples": True}, "ltm counts every claim in full"),
+        ("ltm", {"columns": {"weight": "weight"}}, "ltm counts every claim in full"),
+        ("veracity", {"kind": "numeric"}, "veracity is for .* claims, not numeric ones"),
+    ],
+)
+@pytest.mark.parametrize("read", [False, True])
+def test_who_refuses_does_so_before_the_work(name, how, words, read):
+    rows, told = ASKED.with_columns(weight=pl.lit(1.0), value=pl.lit(1.0)), []
+    given = (veracity.read_claims(rows, **how), {}) if read else (rows, how)
+    with pytest.raises(ParameterError, match=words):
+        veracity.discover(given[0], name, **given[1], progress=lambda *step: told.append(step))
+    assert "encoding" not in [phase for phase, *_ in told]
+
+
 def test_confidences_are_believed_more_than_doubts():
     rows = pl.DataFrame(
         {"source": list("abc"), "entity": ["x"] * 3, "value": ["1", "2", "2"],
@@ -178,6 +274,20 @@ def test_weights_that_change_nothing_are_told():
     )
     notes = veracity.discover(rows, "majority-vote", columns={"weight": "votes"}).notes
     assert any("the weights change nothing" in note for note in notes)
+
+
+@pytest.mark.parametrize("engine", [None, veracity.Local(memory=1000)])
+def test_that_weights_are_taken_as_counts_is_told(engine):
+    rows = pl.DataFrame(
+        {"source": list("abcd") * 4, "entity": ["x"] * 16, "value": list("1222") * 4,
+         "percent": [90.0, 20.0, 0.5, 0.1] * 4}
+    )  # fmt: skip
+    how = {"columns": {"weight": "percent"}, "engine": engine}
+    notes = veracity.discover(rows, "majority-vote", **how).notes
+    assert any("weights above 1 are taken as counts" in note for note in notes)
+    rows = rows.with_columns(percent=pl.col("percent") / 100.0)
+    notes = veracity.discover(rows, "majority-vote", **how).notes
+    assert not any("taken as counts" in note for note in notes)
 
 
 def test_the_page_names_who_refuses():

@@ -231,6 +231,12 @@ def test_a_source_is_named_once(tmp_path):
         vote(long_claims(), source_from="filename")
 
 
+def test_a_column_of_sources_is_not_passed_over_in_silence_where_files_name_them(tmp_path):
+    long_claims().write_csv(tmp_path / "all.csv")
+    result = vote(tmp_path, source_from="filename")
+    assert told(result, "column 'source' is not read: source_from names the source")
+
+
 def test_large_wide_files_are_read_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("veracity.claims.wide.ROWS_PER_BATCH", 4)
     same_answer(vote(write(by_attributes(), tmp_path / "export.parquet")))

@@ -109,6 +109,16 @@ def test_without_truths_claims_are_hidden(flights):
     assert -1.5 < binary.rows["log_likelihood"][0] < 0.0
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_claims_of_any_weight_are_hidden(flights, weight):
+    rows = flights.claims.with_columns(weight=pl.lit(weight))
+    facts = rows.select("source", "weight", fact=pl.col("entity"), claim=pl.col("value") > "C")
+    for own, kind in ((rows, "categorical"), (facts, "binary")):
+        claims = veracity.read_claims(own, kind=kind, columns={"weight": "weight"})
+        found = veracity.tune(claims, grid={"strength": [8.0]}, folds=2)
+        assert -1.5 < found.rows["log_likelihood"][0] < 0.0
+
+
 def test_what_cannot_be_tuned_is_told(some_flights):
     claims, truth = some_flights
     for grid, complaint in (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,11 @@ from veracity.algorithms import Algorithm, algorithm_named
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import FloatArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
-from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
-from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable, Kind
-from veracity.claims.spark_rows import SparkClaims
+from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
-from veracity.claims.truths import read_truths_beside
 from veracity.doubts import with_doubts
 from veracity.engines import Engine
 from veracity.engines.spark import Spark
@@ -32,6 +27,7 @@ from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, prior_rates, survey_of
 from veracity.fit.readings import decided
 from veracity.opening import Claims, engine_for, opened
+from veracity.preparing import Clock, Prepared, form_for, prepare
 from veracity.printing import counted
 from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
@@ -41,13 +37,11 @@ from veracity.result.tables import tabulate
 from veracity.result.warnings import notes_on_fit
 
 __all__ = [
-    "Prepared",
     "answer",
     "chosen_algorithm",
     "discover",
     "judge",
     "knowing_more",
-    "prepare",
     "update",
 ]
 
@@ -158,6 +152,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         samples=samples,
         tell=tell,
         engine=engine,
+        algorithm=chosen,
     )
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     if prepared.table.kind == "numeric" and min_plausibility is not None:
@@ -207,97 +202,6 @@ def _with_kinds(prepared: Prepared, algorithm: Algorithm[Any]) -> Prepared:
     return replace(prepared, encoded=encoded, notes=(*prepared.notes, *told))
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Claims ready for any algorithm: read, encoded, with what is known of them."""
-
-    table: Claims
-    encoded: Encoded
-    notes: tuple[str, ...]
-    seconds: dict[str, float]
-    engine: Engine
-    """Where they are held."""
-
-
-def prepare(
-    claims: object,
-    *,
-    columns: Mapping[str, str] | None = None,
-    kind: Kind | None = None,
-    known: object | None = None,
-    tell: Progress = say_nothing,
-    engine: Engine | None = None,
-    **how: Any,  # noqa: ANN401 - as `HowToRead` takes it
-) -> Prepared:
-    """Read and encode claims, once for any number of algorithms."""
-    clock, engine = _Clock(), engine_for(claims, engine)
-    tell("reading", 0, 1)
-    table = _opened(claims, engine, columns=columns, kind=kind, **how)
-    read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
-    encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
-    known_notes: list[str] = []
-    if known is not None:
-        truths, read_notes = read_truths_beside(table, known)
-        encoded, match_notes = with_known(encoded, truths)
-        known_notes = [f"known: {note}" for note in (*read_notes, *match_notes)]
-    clock.lap("encode")
-    clock.laps = {
-        "read": round(table.seconds, 4),
-        "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
-    }
-    notes = (*table.notes, *encoded.notes, *_said_again(table, encoded), *known_notes)
-    return Prepared(table, encoded, notes, clock.laps, engine)
-
-
-def _said_again(table: Claims, encoded: Encoded) -> list[str]:
-    """What a source says more than once, of one item: the same, or something else."""
-    if isinstance(table, SparkClaims):
-        return []
-    if encoded.has_shares:
-        return _shared(table, encoded)
-    if encoded.kind == "binary" or "time" in table.columns or "samples" in table.shape:
-        return []  # what was left out was told
-    notes = []
-    n_same = table.rows_kept - encoded.n_claims
-    if n_same > 0:
-        rows = counted(n_same, "row says", "rows say")
-        notes.append(f"{rows} what the same source says in another: it counts once")
-    n_other = encoded.n_claims - sum(len(block.source_of_voice) for block in encoded.blocks)
-    if n_other and encoded.kind != "multiple":
-        more = counted(n_other, "more value is", "more values are")
-        notes.append(
-            f"{more} named by a source that names another of the same item: each counts; "
-            "--samples counts each by its share, --columns time=NAME what is newest"
-        )
-    return notes
-
-
-def _shared(table: ClaimsTable | ClaimsStream, encoded: Encoded) -> list[str]:
-    """What became of samples and weights."""
-    blocks = encoded.blocks
-    if all((block.share_of_support == 1.0).all() for block in blocks):
-        if "weight" not in table.columns:
-            return []
-        return [
-            "the weights change nothing: none is below 1, and no source names two values of an "
-            "item; confidences are numbers from 0 to 1"
-        ]
-    n_more = table.rows_kept - sum(len(block.source_of_voice) for block in blocks)
-    if n_more <= 0:
-        return []
-    rows = counted(n_more, "row is a further word", "rows are further words")
-    return [f"{rows} of a source on an item: what it says of one counts by shares"]
-
-
-def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
-    given = {name: value for name, value in how.items() if value is not None}
-    if not isinstance(claims, Claims):
-        return opened(claims, HowToRead(**given), engine)
-    if given.pop("kind", claims.kind) != claims.kind or any(given.values()):
-        raise ParameterError("columns, kind and normalise were settled when the claims were read")
-    return claims
-
-
 def answer(
     prepared: Prepared,
     algorithm: Algorithm[Any],
@@ -309,19 +213,13 @@ def answer(
     """Let one algorithm answer; with what was kept of earlier claims, go on from there."""
     prepared = _with_kinds(prepared, algorithm)
     encoded = prepared.encoded
-    if encoded.kind not in algorithm.kinds:
-        raise ParameterError(
-            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {encoded.kind} "
-            "ones"
-        )
-    if encoded.has_shares:
-        algorithm = _taking_shares(algorithm)
+    algorithm = form_for(algorithm, encoded.kind, has_shares=encoded.has_shares)
     other = decided(encoded, algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
         note = f"of two readings, known truths chose this one: {name}"
         prepared = replace(prepared, notes=(*prepared.notes, note))
-    clock, names = _Clock(), encoded.names
+    clock, names = Clock(), encoded.names
     with (engine or prepared.engine).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
         learned, judged, readings, some = answered(held, encoded, survey, algorithm, tell, kept)
@@ -331,17 +229,6 @@ def answer(
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
         own = survey if kept is None else survey_of(held, encoded.kind, names)
         return with_doubts(result, held, own, judged.plausibility)
-
-
-def _taking_shares(algorithm: Algorithm[Any]) -> Algorithm[Any]:
-    """The algorithm, in a form that lets claims count by their shares."""
-    for form in (algorithm, algorithm.by_sweeps()):
-        if form.takes_shares:
-            return form
-    raise ParameterError(
-        f"{algorithm.name} counts every claim in full, so it takes no samples and no weights; "
-        "choose another algorithm, such as veracity, or leave samples and weights out"
-    )
 
 
 def _fitted(
@@ -375,7 +262,7 @@ def judge(
     tell, engine = progress or say_nothing, engine_for(claims, engine)
     algorithm = fitted.algorithm
     prepared = _with_kinds(_prepare_for(fitted, claims, columns, engine, tell), algorithm)
-    clock, encoded = _Clock(), prepared.encoded
+    clock, encoded = Clock(), prepared.encoded
     state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
     with prepared.engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names)
@@ -460,7 +347,7 @@ def _told(
     judged: Judged,
     learned: Learned,
     min_plausibility: float | None,
-    clock: _Clock,
+    clock: Clock,
 ) -> Result:
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
@@ -540,16 +427,3 @@ def _check_min_plausibility(min_plausibility: float | None) -> None:
         raise ParameterError(
             f"discover: min_plausibility must be between 0 and 1, got {min_plausibility!r}"
         )
-
-
-class _Clock:
-    """Seconds spent in each phase."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, phase: str) -> None:
-        now = time.perf_counter()
-        self.laps[phase] = round(now - self._last, 4)
-        self._last = now

@@ -17,7 +17,7 @@ import polars as pl
 from veracity.algorithms.prior import UNLEARNED
 from veracity.algorithms.veracity.algorithm import ITEMS_PER_LABEL, MOST_LABELS
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.errors import ParameterError
 from veracity.fit.judging import Judged
 from veracity.fit.readings import Reading, differing, find_readings

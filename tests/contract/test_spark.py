@@ -25,9 +25,10 @@ import veracity
 from spark import as_polars, frame_of
 from veracity.algorithms import CATALOGUE
 from veracity.algorithms.base import Turn
-from veracity.discovery import answer, prepare
+from veracity.discovery import answer
 from veracity.engines.merging import merged
 from veracity.errors import EngineError, NoClaims, NotConverged, ParameterError, TooLarge
+from veracity.preparing import prepare
 
 KINDS = ("categorical", "multiple", "binary", "numeric")
 

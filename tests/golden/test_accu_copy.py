@@ -127,9 +127,12 @@ def shared_in(encoded, rule):
     return pairs, links_of(block, pairs, n_sources)
 
 
+@pytest.mark.parametrize("cells_per_claim", [0, 1000])  # from source to source, or a matrix
 @given(rows=value_rows(), min_shared=st.integers(1, 4))
-def test_shared_and_different_values_are_those_of_brute_force(rows, min_shared):
-    pairs, links = shared_in(as_encoded(rows), PairRule(min_shared, 100, 100))
+def test_shared_and_different_values_are_those_of_brute_force(cells_per_claim, rows, min_shared):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("veracity.dependence.pairs.CELLS_PER_CLAIM", cells_per_claim)
+        pairs, links = shared_in(as_encoded(rows), PairRule(min_shared, 100, 100))
     names = sorted(rows["source"].unique())
     named = {s: set() for s in range(len(names))}
     for source, entity, value in rows.iter_rows():

@@ -10,7 +10,7 @@ import veracity
 from claims import as_block, as_encoded, started, states, value_rows
 from veracity import MLE, Prior
 from veracity.algorithms.mle import TwoCoins
-from veracity.discovery import prepare
+from veracity.preparing import prepare
 
 ROWS = [("a", "p", True), ("b", "p", True), ("a", "q", False), ("b", "q", True)]
 CLAIMS = pl.DataFrame(ROWS, schema=["source", "fact", "claim"], orient="row")

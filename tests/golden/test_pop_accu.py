@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
+import pytest
 from numpy.testing import assert_allclose
 
 from claims import as_block
 from veracity.algorithms.accu import Accuracies
 from veracity.algorithms.pop_accu import PopAccu
+from veracity.algorithms.popularity import surprise
 from veracity.algorithms.prior import Prior
 
 
@@ -37,3 +41,13 @@ def test_the_word_of_a_source_worse_than_the_crowd_is_ignored():
     assert plausibility[2] == np.min(plausibility)
     # e^0 for what it says, as for what nobody does; 4 · 27/4 for the others
     assert_allclose(plausibility, np.array([27.0, 27.0, 1.0]) / 56.0)
+
+
+def test_what_hardly_anybody_says_surprises_as_its_popularity_tells():
+    rows = pl.DataFrame(
+        {"source": list("stu"), "entity": ["x"] * 3, "value": ["1", "1", "2"],
+         "weight": [1.0, 1.0, 1e-14]}
+    )  # fmt: skip
+    popular, rare = surprise(as_block(rows))
+    assert rare == pytest.approx(1.0 - math.log(0.5e-14))
+    assert popular == pytest.approx(0.0, abs=1e-12)

@@ -19,7 +19,7 @@ import polars as pl
 from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features, with_rows
 from veracity.algorithms.source_features import FeaturePart
 from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encoded import Encoded, Part
 from veracity.claims.known import KnownCount
 from veracity.claims.schema import KEYS, listed
 from veracity.errors import BadValue

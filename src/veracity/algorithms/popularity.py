@@ -21,17 +21,15 @@ def surprise(block: Block) -> FloatArray:
     If value v is true, each of the n - m claims for others falls on value c with probability
     m_c / (n - m), where m and m_c claims name v and c. Up to what all values of the item have in
     common, the logarithm of the probability that they fall as they do is then
-    n ln n - m ln m - (n - m) ln(n - m), which is shared out here among the m claims.
+    n ln n - m ln m - (n - m) ln(n - m), which is shared out here among the m claims: it is
+    -ln p - (1 - p) / p ln(1 - p), p being m / n.
     """
-    own, n_claims = block.votes_of_fact, _claims_of_item(block)
-    others = np.maximum(n_claims - own, 0.0)
-    return (_x_log_x(n_claims) - _x_log_x(own) - _x_log_x(others)) / own
+    share = np.clip(popularity(block), np.finfo(np.float64).tiny, 1.0)
+    is_disputed = share < 1.0
+    log_others = np.log1p(-share, out=np.zeros_like(share), where=is_disputed)
+    return np.asarray(-np.log(share) - (1.0 - share) / share * log_others)
 
 
 def _claims_of_item(block: Block) -> FloatArray:
     """Of each fact, how many claims its item has."""
     return np.repeat(item_sums(block.votes_of_fact, block), block.n_facts_of_item)
-
-
-def _x_log_x(x: FloatArray) -> FloatArray:
-    return np.asarray(x * np.log(x, out=np.zeros_like(x), where=x > 0.0))

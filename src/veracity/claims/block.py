@@ -140,6 +140,13 @@ class Block(NamedTuple):
         return affirms
 
     @property
+    def n_affirming_of_item(self) -> IntArray:
+        """Of binary facts, how many voices support each with half of their word at least."""
+        if not self.has_shares:
+            return self.n_supports_of_fact
+        return np.bincount(self.item_of_voice[self.affirms_most], minlength=self.n_items)
+
+    @property
     def n_voices_of_fact(self) -> IntArray:
         """How many sources speak on each fact's item."""
         return np.repeat(self.n_voices_of_item, self.n_facts_of_item)

@@ -30,6 +30,7 @@ from veracity.io.files import (
 from veracity.io.formats import STANDARD_INPUT
 from veracity.io.frames import FrameKind
 from veracity.naming import rendered
+from veracity.printing import in_short
 
 __all__ = ["open_parts", "read_table"]
 
@@ -69,6 +70,8 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     for part in whole:
         with reading_part(part):
             found = _chosen(part, inner, how, notes, wide)
+            if len(inner) < len(wanted):
+                _note_sources(part, found.shape, notes)
         parts.append(found.part)
         named = found.shape.keys.items()
         columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
@@ -77,6 +80,14 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
     return Opened(origin, frame_kind, parts, notes, columns, wide)
+
+
+def _note_sources(part: Part, shape: Shape, notes: list[str]) -> None:
+    """Tell of a column that names sources, though files do."""
+    used = (*shape.keys.values(), *shape.spread)
+    left = [name for name in part.rows.collect_schema().names() if name not in used]
+    for name in recognised(left, ["source"], given={}, origin=part.origin).values():
+        notes.append(f"column '{in_short(name)}' is not read: source_from names the source")
 
 
 def _named_by_place(parts: list[Part], how: HowToRead, notes: list[str]) -> list[Part]:

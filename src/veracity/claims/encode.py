@@ -8,27 +8,25 @@ were spread over files.
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import UNKNOWN, Block, BoolArray, IntArray, Names, Places
+from veracity.claims.block import UNKNOWN, Block, IntArray
+from veracity.claims.encoded import Encoded, Part, PartsInMemory
 from veracity.claims.numbering import Numbered, marks_of, places
 from veracity.claims.one_word import settled_batches
 from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable, Kind, numbers_in
+from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.shares import affirmed_voices, with_shares
 from veracity.errors import NoClaims
-from veracity.io.memory import claims_within_reach
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels, kernels_for
 from veracity.printing import counted
@@ -36,20 +34,12 @@ from veracity.workers import in_order
 
 __all__ = [
     "CLAIMS_PER_BLOCK",
-    "Draw",
-    "Encoded",
-    "Make",
-    "Part",
     "PartOfRows",
-    "Parts",
-    "PartsInMemory",
     "check_some",
     "encode",
     "encode_part",
     "notes_of",
 ]
-
-Counted = TypeVar("Counted")
 
 CLAIMS_PER_BLOCK = 1 << 20
 """Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
@@ -59,305 +49,6 @@ CLAIMS_PARTED = 1 << 19
 
 CLAIMS_LAID_OUT = 1 << 17
 """So many claims are laid out at a time, which stay in a processor's cache."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A block with the names that belong to it alone: those of its items, and what its facts say.
-
-    `values` is None for binary facts, which are true or false. A value is spelt as most claims of
-    its item spell it.
-    """
-
-    block: Block
-    items: pl.DataFrame
-    values: pl.Series | None
-
-    @property
-    def facts(self) -> pl.DataFrame:
-        """One row per fact: its item, and its value if it has one."""
-        facts = self.items[self.block.item_of_fact]
-        return facts if self.values is None else facts.with_columns(value=self.values)
-
-    def select(self, is_meant: BoolArray) -> Part:
-        """The items that are meant, numbered from zero."""
-        of_fact = np.repeat(is_meant, self.block.n_facts_of_item)
-        values = None if self.values is None else self.values.filter(of_fact)
-        return Part(self.block.select(is_meant), self.items.filter(is_meant), values)
-
-    def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Part, Any]:  # noqa: ANN401
-        """The items that are meant, and the answer to them: of facts, or numbers of items."""
-        some = self.select(is_meant)
-        if isinstance(answer, tuple):
-            return some, tuple(of_item[is_meant] for of_item in answer)
-        if answer is None:
-            return some, None
-        return some, answer[np.repeat(is_meant, self.block.n_facts_of_item)]
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Items drawn at random, always the same ones: a share of all, and of those that are known."""
-
-    share: float
-    share_known: float = 0.0
-
-    def __call__(self, part: Part) -> BoolArray:
-        """Which items of a part are drawn."""
-        block = part.block
-        is_drawn = block.drawn(self.share, least=0)
-        if self.share_known > self.share:
-            is_drawn |= block.is_known & block.drawn(self.share_known, least=0)
-        return is_drawn
-
-
-Make = Callable[[Part, Any], tuple[pl.DataFrame, ...]]
-"""Makes tables from a part and what was found in it."""
-
-
-class Parts(Protocol):
-    """Parts wherever they are. Iterating takes them one at a time."""
-
-    @property
-    def blocks(self) -> Sequence[Block]:
-        """All that is claimed, without names of items."""
-        ...
-
-    def with_blocks(self, blocks: Iterable[Block]) -> Parts:
-        """The same parts, with blocks to which what is known was added."""
-        ...
-
-    def renumbered(self, places: Places) -> Parts:
-        """The same parts, with other numbers for what is numbered across blocks."""
-        ...
-
-    def tables(self, make: Make, answers: Sequence[Any], names: Mapping[str, int]) -> list[Any]:
-        """The tables that are made of all parts; `names` says how many rows each has, about."""
-        ...
-
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Part]: ...
-    def __getitem__(self, number: int) -> Part: ...
-
-
-class PartsInMemory(tuple[Part, ...]):
-    """Parts in memory."""
-
-    __slots__ = ()
-
-    @property
-    def blocks(self) -> list[Block]:
-        """All that is claimed, without names of items."""
-        return [part.block for part in self]
-
-    def with_blocks(self, blocks: Iterable[Block]) -> PartsInMemory:
-        """The same parts, with blocks to which what is known was added."""
-        pairs = zip(self, blocks, strict=True)
-        return PartsInMemory(replace(part, block=block) for part, block in pairs)
-
-    def renumbered(self, places: Places) -> PartsInMemory:
-        """The same parts, with other numbers for what is numbered across blocks."""
-        return self.with_blocks(block.renumbered(*places) for block in self.blocks)
-
-    def tables(
-        self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
-    ) -> list[pl.DataFrame]:
-        """The tables that are made of all parts."""
-        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-            made = list(pool.map(make, self, answers))
-        return [pl.concat([tables[place] for tables in made]) for place in range(len(names))]
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """Claims as complete blocks, with the names beside them.
-
-    The parts are in memory, or wherever else an engine has put them.
-    """
-
-    kind: Kind
-    names: Names
-    parts: Parts
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def blocks(self) -> Sequence[Block]:
-        """All that is claimed, without names of items; they are taken one at a time."""
-        return self.parts.blocks
-
-    @property
-    def has_shares(self) -> bool:
-        """Whether claims count by their shares: they are samples, or have weights."""
-        return self.example.block.has_shares
-
-    @property
-    def n_items(self) -> int:
-        """How many items are described."""
-        return sum(block.n_items for block in self.blocks)
-
-    @property
-    def n_facts(self) -> int:
-        """How many facts are claimed."""
-        return sum(block.n_facts for block in self.blocks)
-
-    @property
-    def n_known(self) -> int:
-        """Of how many items the truth is known."""
-        return sum(int(np.count_nonzero(block.is_known)) for block in self.blocks)
-
-    @property
-    def n_facts_of_block(self) -> list[int]:
-        """How many facts each block has."""
-        return [block.n_facts for block in self.blocks]
-
-    @functools.cached_property
-    def items_of_source(self) -> IntArray:
-        """Of how many items each source speaks."""
-        n = self.names.n_sources
-        counts = [np.bincount(block.source_of_voice, minlength=n) for block in self.blocks]
-        return np.asarray(np.sum(counts, axis=0))
-
-    def by_block(self, number_of_fact: NDArray[Any]) -> list[NDArray[Any]]:
-        """Numbers of all facts, as those of each block."""
-        bounds = np.cumsum(self.n_facts_of_block)[:-1]
-        return np.split(number_of_fact, bounds)
-
-    @property
-    def n_claims_of_block(self) -> list[int]:
-        """How many claims each block has, as a user would count them."""
-        if self.kind == "binary":
-            return [len(block.source_of_voice) for block in self.blocks]
-        return [len(block.source_of_support) for block in self.blocks]
-
-    @property
-    def n_claims(self) -> int:
-        """How many claims were made, as a user would count them."""
-        return sum(self.n_claims_of_block)
-
-    @property
-    def items(self) -> pl.DataFrame:
-        """One row per item: its entity and attribute, or its fact."""
-        return _together([part.items for part in self.parts])
-
-    @property
-    def facts(self) -> pl.DataFrame:
-        """One row per fact, in the order of the blocks."""
-        return _together([part.facts for part in self.parts])
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the parts are where this machine cannot reach them one by one."""
-        return False
-
-    def here(
-        self,
-        choose: Callable[[Part], BoolArray] | None = None,
-        answers: Any = None,  # noqa: ANN401 - as the engine keeps them
-    ) -> tuple[Encoded, Any]:
-        """The same on this machine, of all items or of those that are chosen, with the answers."""
-        return self, answers
-
-    def summed(self, look: Callable[[Block, Any], Any], answers: Iterable[Any]) -> Any:  # noqa: ANN401
-        """What a look finds in all blocks and the answers to them, added up."""
-        found = (look(*pair) for pair in zip(self.blocks, answers, strict=True))
-        return functools.reduce(operator.add, found)
-
-    def drawn(self, most_claims: int) -> Encoded:
-        """Items with about so many claims at most, and with known truth about as many again."""
-        claims_known = self.n_known * self.n_claims / max(self.n_items, 1)
-        share_known = most_claims / max(claims_known, 1.0)
-        return self._chosen(Draw(self._share_with(most_claims), share_known), None)[0]
-
-    def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:  # noqa: ANN401
-        """Items with about so many claims at most, and the answers to their facts."""
-        return self._chosen(Draw(self._share_with(most_claims)), answers)
-
-    def within_reach(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:  # noqa: ANN401
-        """The same on this machine with its answers, and what is to be known of it.
-
-        Where there is no room for all that is on disk or on executors, it is about items drawn at
-        random, always the same ones.
-        """
-        most = claims_within_reach()
-        if isinstance(self.parts, PartsInMemory) or self.n_claims <= most:
-            return *self.here(None, answers), ()
-        if answers is None:
-            some, found = self.drawn(most // 2), None
-        else:
-            some, found = self.drawn_with(answers, most)
-        note = (
-            f"looked at {some.n_items:,} of {self.n_items:,} items, drawn at random: there is room "
-            f"for about {most:,} of {self.n_claims:,} claims on this machine"
-        )
-        return some, found, (note,)
-
-    def _share_with(self, most_claims: int) -> float:
-        """The share of the items that has so many claims; that of one item, if it has more."""
-        share = most_claims / max(self.n_claims, 1)
-        return share if share >= 1.0 else max(share, (self.lowest_mark + 1) / 2**32)
-
-    @property
-    def lowest_mark(self) -> int:
-        """By which the item is known that is drawn before all others."""
-        return min(int(block.mark_of_item.min()) for block in self.blocks)
-
-    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:  # noqa: ANN401
-        """The items that are drawn, on this machine, with the answers to their facts."""
-        if draw.share >= 1.0:
-            return self, answers
-        found = [
-            part.select_with(answer, is_drawn)
-            for part, answer in zip(self.parts, answers or [None] * len(self.parts), strict=True)
-            if (is_drawn := draw(part)).any()
-        ]
-        parts = PartsInMemory(part for part, _ in found)
-        return replace(self, parts=parts), [answer for _, answer in found]
-
-    @property
-    def example(self) -> Part:
-        """A part, to know types and columns by."""
-        return self.parts[0]
-
-    @property
-    def are_numbers(self) -> bool:
-        """Whether all values are plain numbers, which are compared as such."""
-        if self.kind == "binary":
-            return False
-        if len(self.names.labels):
-            return numbers_in(self.names.labels) is not None
-        return all(numbers_in(part.facts["value"]) is not None for part in self.parts)
-
-    def knowing(
-        self, look: Callable[[Part], tuple[Block, Counted]]
-    ) -> tuple[Encoded, list[Counted]]:
-        """The same, with blocks in which a look has marked what is known; and what it counted."""
-        counts: list[Counted] = []
-
-        def blocks() -> Iterator[Block]:
-            for part in self.parts:
-                block, count = look(part)
-                counts.append(count)
-                yield block
-
-        return self.with_known(blocks()), counts
-
-    def with_known(self, known: Iterable[Block]) -> Encoded:
-        """The same, with blocks to which what is known was added."""
-        return replace(self, parts=self.parts.with_blocks(known))
-
-    def with_known_facts(self, known_of_fact: IntArray) -> Encoded:
-        """The same, with what is known of each of all facts."""
-        pairs = zip(self.blocks, self.by_block(known_of_fact), strict=True)
-        return self.with_known(block._replace(known_of_fact=own) for block, own in pairs)
-
-    def numbered_as(self, names: Names) -> Encoded:
-        """The same, numbered as elsewhere; names that are new there come behind."""
-        grown, places = names.grown(self.names)
-        return replace(self, names=grown, parts=self.parts.renumbered(places))
-
-
-def _together(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    return frames[0] if len(frames) == 1 else pl.concat(frames)
 
 
 def encode(
@@ -552,7 +243,38 @@ def _block(
     value_of_spelling: IntArray,
     pool: ThreadPoolExecutor,
 ) -> tuple[Block, IntArray]:
-    """Lay out numbered claims, part by part; also give the usual spelling of each fact.
+    """The block of numbered claims; also give the usual spelling of each fact."""
+    laid, voices = _laid_out(claims, place, n_items, value_of_spelling, pool)
+    first_fact, first_support, sources, spellings = zip(*laid, strict=True)
+    first_fact_of_item = _joined(first_fact)
+    first_support_of_fact = _joined(first_support)
+    source_of_support = np.concatenate(sources)
+    if sum(len(own) for _, own in voices) == len(source_of_support):
+        # nobody names two values of one item: a support is a voice
+        first_voice_of_item = first_support_of_fact[first_fact_of_item]
+        source_of_voice = source_of_support
+    else:
+        first_voice_of_item = _joined([first for first, _ in voices])
+        source_of_voice = np.concatenate([own for _, own in voices])
+    block = Block(
+        first_fact_of_item,
+        first_support_of_fact,
+        source_of_support,
+        first_voice_of_item,
+        source_of_voice,
+        *_nothing_known(len(first_support_of_fact) - 1, n_items),
+    )
+    return block, np.concatenate(spellings)
+
+
+def _laid_out(
+    claims: tuple[list[IntArray], ...],
+    place: tuple[IntArray, ...],
+    n_items: int,
+    value_of_spelling: IntArray,
+    pool: ThreadPoolExecutor,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Lay out numbered claims, part by part: the facts, supports and spellings of each, and voices.
 
     Claims are the numbers of items, spellings and sources, batch by batch, and are not kept;
     `place` has the place of every such number.
@@ -577,26 +299,7 @@ def _block(
 
     n_parts = -(-n_items // items_per_part)
     laid, voices = zip(*pool.map(lay_out, range(n_parts)), strict=True)
-    first_fact, first_support, sources, spellings = zip(*laid, strict=True)
-    first_fact_of_item = _joined(first_fact)
-    first_support_of_fact = _joined(first_support)
-    source_of_support = np.concatenate(sources)
-    if sum(len(own) for _, own in voices) == len(source_of_support):
-        # nobody names two values of one item: a support is a voice
-        first_voice_of_item = first_support_of_fact[first_fact_of_item]
-        source_of_voice = source_of_support
-    else:
-        first_voice_of_item = _joined([first for first, _ in voices])
-        source_of_voice = np.concatenate([own for _, own in voices])
-    block = Block(
-        first_fact_of_item,
-        first_support_of_fact,
-        source_of_support,
-        first_voice_of_item,
-        source_of_voice,
-        *_nothing_known(len(first_support_of_fact) - 1, n_items),
-    )
-    return block, np.concatenate(spellings)
+    return laid, voices
 
 
 def _joined(firsts: Iterable[IntArray]) -> IntArray:

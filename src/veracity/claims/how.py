@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from veracity.claims.normalise import Normalise, ValueKind
-from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind
+from veracity.claims.schema import CARRYING, CLAIM_COLUMNS, KINDS, Kind
 from veracity.errors import ParameterError
 
 __all__ = ["HowToRead", "SourceFrom", "Wide"]
@@ -90,7 +90,7 @@ class HowToRead:
     @property
     def carrying(self) -> tuple[str, ...]:
         """The columns that were named to say which of a source's words counts, or how much."""
-        return tuple(part for part in ("time", "weight") if part in self.columns)
+        return tuple(part for part in CARRYING if part in self.columns)
 
     def told(self, wide: Wide | None) -> dict[str, str]:
         """What is to be said to read the same again, of a table that is wide by this."""

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import UNKNOWN, Block
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind, comparable, in_type_of, keys_of
 from veracity.printing import counted
 

@@ -27,10 +27,12 @@ class Settled(NamedTuple):
 
     n_older: int = 0
     n_averaged: int = 0
+    n_weighed: int = 0
+    """How many numbers have a weight other than one."""
 
     def __add__(self, other: Settled) -> Settled:  # type: ignore[override]
         """Both together."""
-        return Settled(self.n_older + other.n_older, self.n_averaged + other.n_averaged)
+        return Settled(*(one + two for one, two in zip(self, other, strict=True)))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -42,6 +44,8 @@ class Settled(NamedTuple):
         if self.n_averaged:
             samples = counted(self.n_averaged, "more sample")
             notes.append(f"{samples} of a source on an item: their weighted mean counts")
+        elif self.n_weighed:
+            notes.append("the weights change nothing: no source gives two numbers of an item")
         return tuple(notes)
 
 
@@ -78,13 +82,17 @@ def settled(
         kept = rows.with_columns(time=times).filter(is_newest).drop("time")
         rows, told = kept, Settled(n_older=len(rows) - len(kept))
     if kind == "numeric" and "weight" in rows.columns:
-        means = _weighted_means(rows, keys)
-        rows, told = means, told + Settled(n_averaged=len(rows) - len(means))
+        means, n_weighed = _weighted_means(rows, keys), int((rows["weight"] != 1.0).sum())
+        told += Settled(n_averaged=len(rows) - len(means), n_weighed=n_weighed)
+        rows = means
     return rows, told
 
 
 def _weighted_means(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    mean = (pl.col("value") * pl.col("weight")).sum() / pl.col("weight").sum()
+    """One row per source and item; its mean lies among its numbers, however these are rounded."""
+    value, weight = pl.col("value"), pl.col("weight") / pl.col("weight").max()
+    mean = (value * (weight / weight.sum())).sum()
+    mean = pl.min_horizontal(pl.max_horizontal(mean, value.min()), value.max())
     by_source = rows.sort([*keys, "value", "weight"]).group_by(keys, maintain_order=True)
     return by_source.agg(value=mean).select(name for name in rows.columns if name != "weight")
 
@@ -94,9 +102,10 @@ def _moments(times: pl.Series, origin: str, *, are_all: bool) -> pl.Series:
     if times.dtype.is_numeric() or times.dtype.is_temporal():
         return times
     texts = as_text(times).str.strip_chars()
-    numbers = texts.cast(pl.Float64, strict=False)
-    if not numbers.null_count():
-        return numbers
+    for dtype in (pl.Int64, pl.Float64):  # long whole numbers are no floats
+        numbers = texts.cast(dtype, strict=False)
+        if numbers.is_finite().fill_null(value=False).all():
+            return numbers
     moments = _moments_in(texts, are_all=are_all)
     if moments.null_count():
         wrong = texts.filter(moments.is_null())[0]

@@ -15,18 +15,21 @@ from veracity.naming import as_text, text_like
 from veracity.printing import in_short
 
 __all__ = [
+    "CARRYING",
     "CLAIM_COLUMNS",
     "KEYS",
     "KINDS",
     "USUAL_NAMES",
     "ClaimsTable",
     "Kind",
+    "carries_more",
     "comparable",
     "in_type_of",
     "keys_of",
     "lacking_parts",
     "listed",
     "missing_column",
+    "most_weight_of",
     "numbers_in",
     "recognised",
 ]
@@ -43,6 +46,9 @@ CLAIM_COLUMNS: dict[Kind, tuple[str, ...]] = {
     "numeric": ("source", "entity", "attribute", "value"),
 }
 """The columns of a claims table, by kind."""
+
+CARRYING = ("time", "weight")
+"""The columns that say which of a source's words counts, or how much, where they are named."""
 
 KEYS = ("entity", "attribute", "fact")
 """The columns that name an item, in any table that has them."""
@@ -93,6 +99,11 @@ class ClaimsTable:
         """How many rows have all that a claim needs."""
         return len(self.rows)
 
+    @property
+    def most_weight(self) -> float:
+        """What the weightiest claim weighs; zero where none has a weight."""
+        return most_weight_of(self.rows)
+
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows, some at a time."""
         return self.rows.iter_slices(ROWS_PER_BATCH)
@@ -137,12 +148,19 @@ def missing_column(
 ) -> str:
     """What is missing, and how to say which column it is; one is named only if it must be it."""
     spare = [name for name in found if name not in parts.values()]
+    other_part = next((part for part, name in parts.items() if name == lacking[0]), None)
     is_sure = len(spare) == len(lacking) == 1 and spare[0] and spare[0] == in_short(spare[0])
-    name = spare[0] if is_sure else "NAME"
+    name = spare[0] if is_sure and other_part is None else "NAME"
     option = shlex.quote(f"{lacking[0]}={name}")
+    what = f"no column {listed(lacking)} among {listed(found)}"
+    if other_part is not None:
+        what = (
+            f"column '{lacking[0]}' is named as the {other_part}, and no other is plainly the "
+            f"{lacking[0]}"
+        )
     return (
-        f"{origin}: no column {listed(lacking)} among {listed(found)}; say which one "
-        f"it is, e.g. columns={{'{lacking[0]}': {name!r}}} or --columns {option}"
+        f"{origin}: {what}; say which one it is, e.g. columns={{'{lacking[0]}': {name!r}}} or "
+        f"--columns {option}"
     )
 
 
@@ -156,7 +174,9 @@ def _checked(
     parts = {part: str(name) for part, name in given.items()}  # pandas has columns named 0, 1, 2
     for part, name in parts.items():
         if part not in wanted:
-            raise ParameterError(f"columns: {part!r} is not one of {listed(wanted)}")
+            more = CARRYING if "source" in wanted else ()
+            known = list(dict.fromkeys([*wanted, *more]))
+            raise ParameterError(f"columns: {part!r} is not one of {listed(known)}")
         if name not in found:
             raise MissingColumn(
                 f"{origin}: no column {name!r}, named as the {part}, among {listed(found)}; "
@@ -226,6 +246,16 @@ def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
     known = known.with_columns(text=as_text(known["name"])).unique("text")
     text = text_like(others, names.dtype).to_frame("text")
     return text.join(known, on="text", how="left", maintain_order="left")["name"]
+
+
+def carries_more(table: Any) -> bool:  # noqa: ANN401 - claims of any kind: a table, a stream
+    """Whether claims have times or weights, or are samples."""
+    return not table.columns.keys().isdisjoint(CARRYING) or "samples" in table.shape
+
+
+def most_weight_of(rows: pl.DataFrame) -> float:
+    """The largest weight of rows whose weights are numbers; zero where there is none."""
+    return float(rows["weight"].max() or 0.0) if "weight" in rows.columns else 0.0  # type: ignore[arg-type]
 
 
 def keys_of(table: pl.DataFrame) -> list[str]:

@@ -12,10 +12,15 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.claims.schema import keys_of
 from veracity.errors import BadValue
+from veracity.naming import as_text
 from veracity.printing import in_short
 
 __all__ = ["affirmed_voices", "weighed", "with_shares"]
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+"""What weighs less weighs nothing, and no claim weighs more: sums and shares stay numbers."""
 
 MOST_PAIRED = 2**62
 """Beyond this, numbers that are made of several are no longer told apart."""
@@ -26,12 +31,17 @@ def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
     if "weight" not in rows.columns:
         return rows
     weights = rows["weight"]
-    numbers = weights.cast(pl.Float64, strict=False)
-    is_wrong = numbers.is_null() | ~numbers.is_finite() | (numbers < 0.0)
+    texts = weights if weights.dtype.is_numeric() else as_text(weights).str.strip_chars()
+    numbers = texts.cast(pl.Float64, strict=False)
+    is_wrong = ~numbers.is_between(0.0, MOST_WEIGHT).fill_null(value=False)
     if is_wrong.any():
-        wrong = weights.filter(is_wrong)[0]
-        raise BadValue(f"{origin}: '{in_short(wrong)}' is no weight; weights are numbers from 0 on")
-    return rows.with_columns(weight=numbers).filter(pl.col("weight") > 0.0)
+        wrong = rows.row(is_wrong.arg_max() or 0, named=True)
+        of_what = in_short(wrong[keys_of(rows)[0]])
+        raise BadValue(
+            f"{origin}: the weight '{in_short(wrong['weight'])}' of '{of_what}' is no number from "
+            "0 on, such as 0.5; correct such rows, or leave them out"
+        )
+    return rows.with_columns(weight=numbers).filter(pl.col("weight") >= LEAST_WEIGHT)
 
 
 def with_shares(

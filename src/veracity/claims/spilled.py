@@ -21,26 +21,25 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import Block, IntArray, Places
-from veracity.claims.encode import (
-    CLAIMS_PER_BLOCK,
-    Encoded,
-    Make,
-    Part,
-    PartOfRows,
-    check_some,
-    encode_part,
-    notes_of,
-)
+from veracity.claims.encode import CLAIMS_PER_BLOCK, PartOfRows, check_some, encode_part, notes_of
+from veracity.claims.encoded import Encoded, Make, Part
 from veracity.claims.one_word import Settled, settled_batches
 from veracity.claims.parting import AllNames, Decided, LocalNames, part_of_row, places_among
 from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable
+from veracity.claims.schema import ClaimsTable, carries_more
 from veracity.io.memory import BYTES_PER_CLAIM
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Shelf, Spill, spilling
 from veracity.workers import in_order
 
-__all__ = ["Room", "SpilledBlocks", "SpilledParts", "encode_spilled", "spilled_parts"]
+__all__ = [
+    "Room",
+    "SpilledBlocks",
+    "SpilledParts",
+    "bytes_needed",
+    "encode_spilled",
+    "spilled_parts",
+]
 
 Tell = Callable[[str, int, int], None]
 
@@ -51,6 +50,9 @@ SHARE_OF_PARTS = 0.3
 SHARE_OF_ROWS = 0.06
 """What share of the memory parts may take while they are encoded, and rows that are gathered to be
 written to theirs: of these there are several at a time, and copies of them."""
+
+TIMES_WITH_MORE = 2
+"""So many times as much memory claims need that have times or weights, or are samples."""
 
 BYTES_ON_DISK = 40
 """What a claim takes on disk, at least: its row until all are encoded, and its share of a block."""
@@ -75,6 +77,12 @@ class Room(NamedTuple):
         fitting = int(self.memory * SHARE_OF_PARTS / BYTES_PER_ROW / self.threads)
         n_parts = math.ceil(n_rows / min(max(fitting, FEWEST_ROWS), MOST_ROWS))
         return min(max(n_parts, 1), MOST_PARTS)
+
+
+def bytes_needed(table: ClaimsTable | ClaimsStream) -> int:
+    """What a run on these claims needs in memory."""
+    times = TIMES_WITH_MORE if carries_more(table) else 1
+    return times * BYTES_PER_CLAIM * table.n_rows
 
 
 def encode_spilled(
@@ -114,14 +122,14 @@ def encode_spilled(
     check_some(parts, n_self_contradicting, table.origin)
     writer.renumber(lambda own: places_among(own, all_names, is_open=names.n_open > 0))
     notes = (*said_again.notes, *notes_of(all_names, n_self_contradicting))
-    notes = (*notes, _note(n_rows, room.memory))
+    notes = (*notes, _note(table, room.memory))
     return Encoded(table.kind, all_names.names._replace(n_open=names.n_open), parts, notes)
 
 
-def _note(n_rows: int, memory: int) -> str:
+def _note(table: ClaimsTable | ClaimsStream, memory: int) -> str:
     return (
-        f"the claims are kept on disk: {n_rows:,} of them need about "
-        f"{_amount(BYTES_PER_CLAIM * n_rows)} of memory, and {_amount(memory)} may be used"
+        f"the claims are kept on disk: {table.n_rows:,} of them need about "
+        f"{_amount(bytes_needed(table))} of memory, and {_amount(memory)} may be used"
     )
 
 

@@ -19,7 +19,14 @@ import polars as pl
 
 from veracity.claims.checking import plain
 from veracity.claims.how import HowToRead
-from veracity.claims.schema import USUAL_NAMES, lacking_parts, listed, missing_column, recognised
+from veracity.claims.schema import (
+    CARRYING,
+    USUAL_NAMES,
+    lacking_parts,
+    listed,
+    missing_column,
+    recognised,
+)
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.batched import BatchedRows
 from veracity.io.files import Part, batches_of, n_rows_of
@@ -45,12 +52,14 @@ TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_tr
 
 LIKE_PARTS: Mapping[str, frozenset[str]] = {
     "time": frozenset({
-        "time", "timestamp", "date", "datetime", "created", "created_at", "updated", "updated_at",
-        "submitted_at", "observed_at", "retrieved_at", "last_updated",
+        "time", "timestamp", "ts", "date", "datetime", "date_time", "as_of", "created",
+        "created_at", "updated", "updated_at", "last_updated", "update_time", "modified",
+        "modified_at", "last_modified", "submitted_at", "observed_at", "retrieved_at", "fetched_at",
+        "scraped_at", "crawled_at", "seen_at", "last_seen", "event_time",
     }),
     "weight": frozenset({
-        "weight", "confidence", "probability", "score", "certainty", "count", "n", "votes",
-        "frequency",
+        "weight", "weights", "confidence", "conf", "probability", "prob", "score", "certainty",
+        "count", "counts", "n", "votes", "n_votes", "num_votes", "frequency",
     }),
 }  # fmt: skip
 """Names of columns that may carry weight, though nobody said so."""
@@ -237,16 +246,19 @@ def _kappa(one: pl.Series, other: pl.Series) -> float:
 def column_like(name: str) -> str | None:
     """The part that a column may play by its name, a time or a weight, though nobody said so.
 
-    >>> column_like("Timestamp"), column_like("confidence"), column_like("gate")
-    ('time', 'weight', None)
+    >>> [column_like(name) for name in ("Timestamp", "lastUpdated", "n-votes", "gate")]
+    ['time', 'time', 'weight', None]
     """
-    plain_name = name.strip().lower().replace(" ", "_")
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
+    plain_name = re.sub(r"[\s\-.]+", "_", words).lower()
     return next((part for part, names in LIKE_PARTS.items() if plain_name in names), None)
 
 
 def _told(shape: Shape, table: Seen) -> str:
     """What a wide table was taken for, and how to say otherwise."""
-    keys = " and ".join(f"'{in_short(name)}'" for name in shape.keys.values())
+    keys = " and ".join(
+        f"'{in_short(name)}'" for part, name in shape.keys.items() if part not in CARRYING
+    )
     cells = listed(shape.spread)
     if shape.wide == "attributes":
         return (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 
 __all__ = ["Met", "meetings"]
 

@@ -10,7 +10,7 @@ import polars as pl
 from veracity.algorithms.base import Turn
 from veracity.algorithms.rules import is_best_of_item, item_sums
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
 from veracity.doubts.overlap import joined
 from veracity.engines import Held
@@ -116,11 +116,10 @@ class _Said(NamedTuple):
 def _said(block: Block, *, is_binary: bool) -> _Said:
     block = block if is_binary else block.said_most()[0]
     attribute = block.attribute_of_item[block.item_of_fact]
-    named, voices = block.n_supports_of_fact, block.n_voices_of_fact
+    voices = block.n_voices_of_fact
     if not is_binary:
-        return _Said(attribute, block.label_of_fact, named, voices)
-    if block.has_shares:
-        named = np.bincount(block.item_of_voice[block.affirms_most], minlength=block.n_items)
+        return _Said(attribute, block.label_of_fact, block.n_supports_of_fact, voices)
+    named = block.n_affirming_of_item
     label = np.repeat([1, 0], len(named))  # binary facts are called true or false
     return _Said(np.tile(attribute, 2), label, np.append(named, voices - named), np.tile(voices, 2))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import Turn
 from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray, IntArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
 from veracity.dependence.pairs import (
     PAIR_RULE,

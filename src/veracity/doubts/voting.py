@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.doubts.conflicts import by_vote
 from veracity.result.warnings import count, dicts
 

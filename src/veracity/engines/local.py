@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded, encode
+from veracity.claims.encode import CLAIMS_PER_BLOCK, encode
+from veracity.claims.encoded import Encoded
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
-from veracity.claims.spilled import Room, SpilledBlocks, encode_spilled
+from veracity.claims.spilled import Room, SpilledBlocks, bytes_needed, encode_spilled
 from veracity.engines.beside import Answers, Beside
 from veracity.engines.merging import merged
 from veracity.errors import ParameterError
-from veracity.io.memory import as_bytes, fits, free_memory
+from veracity.io.memory import as_bytes, free_memory
 from veracity.io.spill import Spill
 from veracity.progress import Progress
 from veracity.workers import in_order
@@ -113,7 +114,7 @@ class Local:
     def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
         """Turn claims into blocks: in memory if they fit, else on disk."""
         memory = self.allowed
-        if memory is None or fits(table.n_rows, memory):
+        if memory is None or bytes_needed(table) <= memory:
             return encode(table, tell, self.claims_per_block, self.threads)
         room = Room(Spill(self.spill), memory, self.threads or os.cpu_count() or 1)
         return encode_spilled(table, room, tell, self.claims_per_block)

@@ -22,7 +22,8 @@ from uuid import uuid4
 
 from veracity import errors
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK, Encoded
+from veracity.claims.encode import CLAIMS_PER_BLOCK
+from veracity.claims.encoded import Encoded
 from veracity.engines.executors import (
     FOUND,
     MADE,
@@ -119,7 +120,7 @@ class Spark:
 
     def encode(self, table: Any, tell: Progress) -> Encoded:  # noqa: ANN401 - any claims
         """Turn claims into blocks where the executors are."""
-        from veracity.engines.spark_parts import encode_on_spark  # noqa: PLC0415 - it looks here
+        from veracity.engines.spark_encoding import encode_on_spark  # noqa: PLC0415 - it looks here
 
         return encode_on_spark(self, table, tell)
 

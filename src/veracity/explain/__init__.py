@@ -12,7 +12,7 @@ import polars as pl
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.rules import Weights
 from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
-from veracity.claims.encode import Part
+from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.explain.contributions import Contribution, Item, items_at

@@ -11,7 +11,7 @@ import polars as pl
 
 from veracity.algorithms.rules import Weights, scores, unclaimed_scores
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 
 if TYPE_CHECKING:
     from veracity.result import Result

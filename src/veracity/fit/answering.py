@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from veracity.algorithms.base import Algorithm
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.survey import Survey
 from veracity.engines import Held
 from veracity.fit.judging import Judged, judge_all

@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import Block, FloatArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
-from veracity.discovery import prepare
 from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
+from veracity.preparing import prepare
 from veracity.printing import counted
 from veracity.result import Result
 
@@ -199,8 +199,7 @@ def _said(block: Block, kind: Kind) -> tuple[FloatArray, Any, Any]:
     if kind == "categorical":
         block, _ = block.said_most()
         return block.n_supports_of_fact.astype(np.float64), block.item_of_fact, block.label_of_fact
-    affirming = block.item_of_voice[block.affirms_most]
-    supports = np.bincount(affirming, minlength=block.n_items).astype(np.float64)
+    supports = block.n_affirming_of_item.astype(np.float64)
     denied = block.n_voices_of_item - supports
     item = np.arange(block.n_items)
     label = np.repeat([1, 0], block.n_items)

@@ -11,16 +11,17 @@ from typing import Any, TypeVar
 import polars as pl
 
 from veracity.algorithms import Algorithm
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
-from veracity.discovery import USUAL_ALGORITHM, Prepared, answer, chosen_algorithm, prepare
+from veracity.discovery import USUAL_ALGORITHM, answer, chosen_algorithm
 from veracity.doubts import AgainstVote, Effort, find_doubts
 from veracity.engines import Engine, Local
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
+from veracity.preparing import Prepared, prepare
 from veracity.printing import counted, printable
 from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.questions import questions_of

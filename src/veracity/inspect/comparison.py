@@ -17,11 +17,12 @@ from veracity.algorithms import algorithms as all_algorithms
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
-from veracity.discovery import Prepared, answer, chosen_algorithm, prepare
+from veracity.discovery import answer, chosen_algorithm
 from veracity.engines import Engine
 from veracity.errors import NotConverged
 from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
+from veracity.preparing import Prepared, prepare
 from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
 

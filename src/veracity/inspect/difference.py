@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.encode import Part
+from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import usual_tolerance

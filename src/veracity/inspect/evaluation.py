@@ -13,7 +13,7 @@ import polars as pl
 from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
 from veracity.claims.block import SAME, BoolArray, FloatArray
-from veracity.claims.encode import Part
+from veracity.claims.encoded import Part
 from veracity.claims.how import HowToRead
 from veracity.claims.known import Matched, match_truths, note_count
 from veracity.claims.schema import keys_of

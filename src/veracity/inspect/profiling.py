@@ -15,18 +15,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encoded import Encoded, Part
 from veracity.claims.how import HowToRead
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.truths import read_truth, read_truths_beside
-from veracity.discovery import prepare
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
+from veracity.preparing import prepare
 from veracity.printing import counted, printable
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result

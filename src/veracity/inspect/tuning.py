@@ -15,12 +15,13 @@ from veracity.algorithms.settings import settable
 from veracity.claims.known import with_known
 from veracity.claims.schema import ClaimsTable, Kind, keys_of
 from veracity.claims.truths import read_truths_beside
-from veracity.discovery import USUAL_ALGORITHM, Prepared, chosen_algorithm, prepare
+from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.inspect.comparison import answer_quietly
 from veracity.inspect.evaluation import evaluate
 from veracity.io.frames import FrameKind, hand_back
+from veracity.preparing import Prepared, prepare
 from veracity.printing import counted
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
@@ -38,6 +39,9 @@ HIDDEN = "log_likelihood"
 
 LEAST_RATE = 1e-3
 """No hidden claim is thought less likely than this."""
+
+LEAST_WEIGHT = 1e-9
+"""What is left of a word when it is taken apart, and weighs less, is a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -227,18 +231,34 @@ def _hiding(prepared: Prepared, folds: int, rng: np.random.Generator) -> Iterato
         raise ParameterError(f"tune: {kind} claims need known truths to be tuned on")
     encoded = prepared.encoded.here()[0]
     sources = encoded.names.sources
-    rows = pl.concat([claims_of_part(part, sources, kind) for part in encoded.parts])
-    rows = rows.rename({"share": "weight"}, strict=False).drop("affirmed", strict=False)
+    claims = pl.concat([claims_of_part(part, sources, kind) for part in encoded.parts])
+    rows = weighed_rows(claims)
     for is_in in _folds(len(rows), folds, rng):
         table = ClaimsTable(rows.filter(~is_in), kind, prepared.table.origin)
         yield _Fold(prepare(table), rows.filter(is_in), is_hidden=True)
+
+
+def weighed_rows(claims: pl.DataFrame) -> pl.DataFrame:
+    """Rows with weights, from claims with their shares; of binary ones, one row for each side.
+
+    >>> told = {"fact": ["f"], "claim": [True], "share": [1.0], "affirmed": [0.75]}
+    >>> weighed_rows(pl.DataFrame(told)).rows()
+    [('f', True, 0.75), ('f', False, 0.25)]
+    """
+    if "affirmed" not in claims.columns:
+        return claims.rename({"share": "weight"}, strict=False)
+    sides = ((True, pl.col("affirmed")), (False, pl.col("share") - pl.col("affirmed")))
+    said = [claims.with_columns(claim=pl.lit(side), share=weight) for side, weight in sides]
+    rows = pl.concat(said).drop("affirmed").rename({"share": "weight"})
+    return rows.filter(pl.col("weight") > LEAST_WEIGHT)
 
 
 def _likelihood(result: Result, hidden: pl.DataFrame) -> _Score:
     """How likely hidden claims are, by the plausibilities of facts and the rates of sources.
 
     A source says what is true as often as it is right; it errs towards the item's other values
-    alike. Of values and sources that nobody else names, nothing is expected.
+    alike. Of values and sources that nobody else names, nothing is expected. Each claim counts by
+    its weight.
     """
     tables = result.tables
     rates = tables.sources.select("source", "tpr", "fpr", "accuracy")
@@ -258,8 +278,9 @@ def _likelihood(result: Result, hidden: pl.DataFrame) -> _Score:
         others = pl.max_horizontal(pl.col("values").cast(pl.Float64), pl.lit(2.0)) - 1.0
         likely = p * right + (1.0 - p) * (1.0 - right) / others
     bits = told.select(likely.clip(LEAST_RATE, 1.0).log(2.0)).to_series()
-    mean = bits.mean()
-    return _Score(float(mean) if isinstance(mean, float) else float("nan"), float(len(bits)))
+    weight = told["weight"] if "weight" in told.columns else pl.ones(len(told), eager=True)
+    total = float(weight.sum())
+    return _Score(float((bits * weight).sum()) / total if total else float("nan"), total)
 
 
 # --- what it comes to -----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.claims.block import BoolArray, FloatArray
-from veracity.claims.encode import Encoded, Part, PartsInMemory
+from veracity.claims.encoded import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
 from veracity.errors import NoClaims, ParameterError
 from veracity.explain import Why, explain

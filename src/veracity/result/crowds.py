@@ -10,7 +10,7 @@ import polars as pl
 
 from veracity.algorithms.labels import spread_labels
 from veracity.claims.block import SAME, Block, FloatArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind, keys_of
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
@@ -192,11 +192,12 @@ def _x_log_x(x: FloatArray) -> FloatArray:
 def _agreement(block: Block, kind: Kind) -> FloatArray:
     """The share of the pairs of claims on an item that say the same; NaN where there is no pair."""
     block = block.said_most()[0] if kind == "categorical" else block
-    same = block.n_supports_of_fact.astype(np.float64)
+    same = block.n_supports_of_fact if kind != "binary" else block.n_affirming_of_item
+    same = same.astype(np.float64)
     pairs = np.add.reduceat(same * (same - 1.0), block.first_fact_of_item[:-1])
     n_claims = block.n_supports_of_item.astype(np.float64)
     if kind == "binary":
-        denied = block.n_voices_of_item - n_claims
-        pairs, n_claims = pairs + denied * (denied - 1.0), n_claims + denied
+        denied, n_claims = block.n_voices_of_item - same, block.n_voices_of_item.astype(np.float64)
+        pairs = pairs + denied * (denied - 1.0)
     of = n_claims * (n_claims - 1.0)
     return np.asarray(np.divide(pairs, of, out=np.full(len(of), np.nan), where=of > 0))

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import Block, IntArray, Names
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encoded import Encoded, Part
 from veracity.claims.numbering import marks_of
 from veracity.claims.schema import Kind, keys_of
 

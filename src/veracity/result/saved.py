@@ -25,7 +25,7 @@ import polars as pl
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.claims.block import Names
-from veracity.claims.encode import Encoded, Part, PartsInMemory
+from veracity.claims.encoded import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
 from veracity.claims.spilled import Room, spilled_parts
 from veracity.engines import Local

@@ -13,7 +13,7 @@ from veracity.algorithms.numbers import difference
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import ratio
 from veracity.claims.block import SAME, Block, FloatArray, Names
-from veracity.claims.encode import Encoded, Part
+from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind
 from veracity.fit.judging import Judged, Met
 from veracity.io.pieces import PieceTable

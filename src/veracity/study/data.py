@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.claims.block import UNKNOWN, BoolArray
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.known import with_known
 from veracity.claims.read import read_claims
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truths_beside
-from veracity.discovery import Prepared, prepare
 from veracity.errors import ParameterError, UnreadableFile
+from veracity.preparing import Prepared, prepare
 
 __all__ = ["Judged", "check_datasets", "name_of", "read_dataset", "require_names"]
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.claims.read import read_claims
-from veracity.discovery import prepare
+from veracity.preparing import prepare
 from veracity.study.measure import judged_facts
 from veracity.study.settings import GRID, parameters_of, with_settings
 from veracity.synthetic import Synthetic

@@ -14,7 +14,7 @@ from veracity.algorithms.ltd_rbm import LTDRBM
 from veracity.algorithms.prior import Prior, Rate
 from veracity.algorithms.rules import sigmoid
 from veracity.claims.block import Block
-from veracity.claims.encode import Encoded
+from veracity.claims.encoded import Encoded
 from veracity.errors import ParameterError
 from veracity.naming import as_text
 from veracity.study.base import Row, Study

@@ -11,7 +11,8 @@ import polars as pl
 
 from veracity.algorithms import algorithm_named
 from veracity.claims.block import FloatArray
-from veracity.claims.encode import Encoded, encode
+from veracity.claims.encode import encode
+from veracity.claims.encoded import Encoded
 from veracity.claims.schema import ClaimsTable
 from veracity.errors import ParameterError
 from veracity.inspect.profiling import accuracy_of_source, entropy_of_item

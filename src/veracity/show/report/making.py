@@ -12,6 +12,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.algorithms import algorithm_named, algorithms
+from veracity.claims.schema import CARRYING
 from veracity.discovery import USUAL_ALGORITHM
 from veracity.printing import counted
 from veracity.result import Result
@@ -147,7 +148,7 @@ def _origin(run: Run) -> str:
 def _columns(run: Run) -> dict[str, str]:
     """The columns that have to be named: by another name, or to be read at all."""
     columns = run.input.columns.items()
-    return {part: name for part, name in columns if part != name or part in ("time", "weight")}
+    return {part: name for part, name in columns if part != name or part in CARRYING}
 
 
 def _settings(result: Result) -> pl.DataFrame:

@@ -1,0 +1,159 @@
+"""Claims made ready for any algorithm: read, encoded, with what is known and to be told of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from veracity.algorithms import Algorithm
+from veracity.claims.encoded import Encoded
+from veracity.claims.how import HowToRead
+from veracity.claims.known import with_known
+from veracity.claims.read import ClaimsStream
+from veracity.claims.schema import ClaimsTable, Kind, carries_more
+from veracity.claims.spark_rows import SparkClaims
+from veracity.claims.truths import read_truths_beside
+from veracity.engines import Engine
+from veracity.errors import ParameterError
+from veracity.opening import Claims, engine_for, opened
+from veracity.printing import counted
+from veracity.progress import Progress, say_nothing
+
+__all__ = ["Clock", "Prepared", "form_for", "prepare"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Claims ready for any algorithm: read, encoded, with what is known of them."""
+
+    table: Claims
+    encoded: Encoded
+    notes: tuple[str, ...]
+    seconds: dict[str, float]
+    engine: Engine
+    """Where they are held."""
+
+
+def prepare(
+    claims: object,
+    *,
+    columns: Mapping[str, str] | None = None,
+    kind: Kind | None = None,
+    known: object | None = None,
+    tell: Progress = say_nothing,
+    engine: Engine | None = None,
+    algorithm: Algorithm[Any] | None = None,
+    **how: Any,  # noqa: ANN401 - as `HowToRead` takes it
+) -> Prepared:
+    """Read and encode claims, once for any number of algorithms.
+
+    If they are for one `algorithm`, which is not for such claims, that is told before the work.
+    """
+    clock, engine = Clock(), engine_for(claims, engine)
+    tell("reading", 0, 1)
+    table = _opened(claims, engine, columns=columns, kind=kind, **how)
+    if algorithm is not None:
+        has_shares = "weight" in table.columns or "samples" in table.shape
+        form_for(algorithm, table.kind, has_shares=has_shares and table.kind != "numeric")
+    read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
+    encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
+    known_notes: list[str] = []
+    if known is not None:
+        truths, read_notes = read_truths_beside(table, known)
+        encoded, match_notes = with_known(encoded, truths)
+        known_notes = [f"known: {note}" for note in (*read_notes, *match_notes)]
+    clock.lap("encode")
+    clock.laps = {
+        "read": round(table.seconds, 4),
+        "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
+    }
+    notes = (*table.notes, *encoded.notes, *_said_again(table, encoded), *known_notes)
+    return Prepared(table, encoded, notes, clock.laps, engine)
+
+
+def _said_again(table: Claims, encoded: Encoded) -> list[str]:
+    """What a source says more than once, of one item: the same, or something else."""
+    if isinstance(table, SparkClaims):
+        return []
+    if encoded.has_shares:
+        return _shared(table, encoded)
+    if encoded.kind == "binary" or carries_more(table):
+        return []  # what was left out was told
+    notes = []
+    n_same = table.rows_kept - encoded.n_claims
+    if n_same > 0:
+        rows = counted(n_same, "row says", "rows say")
+        notes.append(f"{rows} what the same source says in another: it counts once")
+    n_other = encoded.n_claims - sum(len(block.source_of_voice) for block in encoded.blocks)
+    if n_other and encoded.kind != "multiple":
+        more = counted(n_other, "more value is", "more values are")
+        notes.append(
+            f"{more} named by a source that names another of the same item: each counts; "
+            "--samples counts each by its share, --columns time=NAME what is newest"
+        )
+    return notes
+
+
+def _shared(table: ClaimsTable | ClaimsStream, encoded: Encoded) -> list[str]:
+    """What became of samples and weights."""
+    blocks = encoded.blocks
+    if all((block.share_of_support == 1.0).all() for block in blocks):
+        if "weight" not in table.columns:
+            return []
+        return [
+            "the weights change nothing: none is below 1, and no source names two values of an "
+            "item; confidences are numbers from 0 to 1"
+        ]
+    notes = []
+    if table.most_weight > 1.0:
+        notes.append(
+            "weights above 1 are taken as counts: all that a source says of an item is one word; "
+            "confidences are numbers from 0 to 1"
+        )
+    n_more = table.rows_kept - sum(len(block.source_of_voice) for block in blocks)
+    if n_more > 0:
+        rows = counted(n_more, "row is a further word", "rows are further words")
+        notes.append(f"{rows} of a source on an item: what it says of one counts by shares")
+    return notes
+
+
+def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
+    given = {name: value for name, value in how.items() if value is not None}
+    if not isinstance(claims, Claims):
+        return opened(claims, HowToRead(**given), engine)
+    if given.pop("kind", claims.kind) != claims.kind or any(given.values()):
+        raise ParameterError("columns, kind and normalise were settled when the claims were read")
+    return claims
+
+
+def form_for(algorithm: Algorithm[Any], kind: Kind, *, has_shares: bool) -> Algorithm[Any]:
+    """The algorithm, in a form that is for such claims, and lets them count by their shares."""
+    if kind not in algorithm.kinds:
+        raise ParameterError(
+            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {kind} ones"
+        )
+    if not has_shares:
+        return algorithm
+    for form in (algorithm, algorithm.by_sweeps()):
+        if form.takes_shares:
+            return form
+    raise ParameterError(
+        f"{algorithm.name} counts every claim in full, so it takes no samples and no weights; "
+        "choose another algorithm, such as veracity, or leave samples and weights out"
+    )
+
+
+class Clock:
+    """Seconds spent in each phase."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        """A phase is over."""
+        now = time.perf_counter()
+        self.laps[phase] = round(now - self._last, 4)
+        self._last = now
