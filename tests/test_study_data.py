@@ -175,6 +175,14 @@ def test_a_ridge_is_climbed_by_taking_turns(monkeypatch):
     assert (setting["fpr"], setting["tpr"]) == (0.7, 0.95)
 
 
+def test_a_coarse_search_tries_every_second_value(monkeypatch):
+    landscape(monkeypatch, lambda fpr, tpr, share: -abs(fpr - 0.3))
+    best, tried = optimise(NOTHING, "mle", coarse=True)
+    assert best == "{}"
+    values = [value for setting in tried for value in json.loads(setting).items()]
+    assert values == [(p, v) for p in ("fpr", "tpr", "prevalence") for v in GRID[p][::2]]
+
+
 def test_what_need_not_change_stays_and_the_end_is_never_below_the_start(monkeypatch):
     landscape(monkeypatch, lambda fpr, tpr, share: 0.5)
     assert optimise(NOTHING, "mle")[0] == "{}"
