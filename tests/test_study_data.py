@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import fields
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
-from veracity.algorithms import CATALOGUE
+from veracity.algorithms import CATALOGUE, algorithm_named
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.study import RobustnessStudy, RuntimeStudy, SensitivityStudy, carry_out, publish
 from veracity.study import robustness as robustness_module
 from veracity.study.data import Judged, name_of, read_dataset
-from veracity.study.measure import Measured
+from veracity.study.measure import Measured, measure
 from veracity.study.robustness import optimise
 from veracity.study.settings import GRID, parameters_of, with_settings
 from veracity.synthetic import Synthetic
@@ -175,6 +176,14 @@ def test_a_ridge_is_climbed_by_taking_turns(monkeypatch):
     assert (setting["fpr"], setting["tpr"]) == (0.7, 0.95)
 
 
+def test_a_coarse_search_tries_every_second_value(monkeypatch):
+    landscape(monkeypatch, lambda fpr, tpr, share: -abs(fpr - 0.3))
+    best, tried = optimise(NOTHING, "mle", coarse=True)
+    assert best == "{}"
+    values = [value for setting in tried for value in json.loads(setting).items()]
+    assert values == [(p, v) for p in ("fpr", "tpr", "prevalence") for v in GRID[p][::2]]
+
+
 def test_what_need_not_change_stays_and_the_end_is_never_below_the_start(monkeypatch):
     landscape(monkeypatch, lambda fpr, tpr, share: 0.5)
     assert optimise(NOTHING, "mle")[0] == "{}"
@@ -275,6 +284,12 @@ def test_exponents_are_those_of_the_power_law_the_seconds_follow():
     assert growth["exponent"].to_list() == pytest.approx([1.0, 1.5])
     assert growth["times_vote"].to_list() == pytest.approx([1.0, 10 * 100_000**0.5])
     assert growth["microseconds_per_claim"][0] == pytest.approx(0.01)
+
+
+def test_seconds_are_of_the_processor(tmp_path, monkeypatch):
+    data = read_dataset(write_dataset(tmp_path / "one"))
+    monkeypatch.setattr(time, "process_time", iter([1.0, 3.5]).__next__)
+    assert measure(data.encoded, data.truth, algorithm_named("majority-vote")).seconds == 2.5
 
 
 def test_each_algorithm_is_timed_at_each_size():

@@ -161,6 +161,7 @@ def optimise(
     every second value of the grid.
     """
     parameters = [p for p in parameters_of(name) if p not in NOT_OPTIMISED]
+    every = 2 if coarse else 1
     tried: dict[str, float] = {}
 
     def right(setting: dict[str, float]) -> float:
@@ -176,7 +177,7 @@ def optimise(
     while True:
         before = best
         for parameter in parameters:
-            options = [best, *({**best, parameter: value} for value in GRID[parameter])]
+            options = [best, *({**best, parameter: value} for value in GRID[parameter][::every])]
             best = max(options, key=right)  # the first of equals: what need not change stays
         if best == before:
             return json.dumps(best, sort_keys=True), tried

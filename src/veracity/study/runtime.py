@@ -54,9 +54,9 @@ class RuntimeStudy(Study):
     title: ClassVar[str] = "Run time against the number of claims"
     about: ClassVar[str] = (
         "Each algorithm runs from the same encoded claims to the plausibility of every fact, on "
-        "one thread, after a first run that is not counted (compiled code is loaded then). The "
-        "median of the repeats counts. The paper measured in 2018 on a machine it does not name: "
-        "compare slopes and order, not seconds."
+        "one thread, after a first run that is not counted (compiled code is loaded then). Seconds "
+        "are of the processor, and the median of the repeats counts. The paper measured in 2018 "
+        "on a machine it does not name: compare slopes and order, not seconds."
     )
     measures_time: ClassVar[bool] = True
 

@@ -112,7 +112,7 @@ class SensitivityStudy(Study):
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Accuracy by value, and how far it ranges."""
-        ours = rows.drop("task").sort("dataset", "parameter", "algorithm", "setting")
+        ours = rows.drop("task", "seconds").sort("dataset", "parameter", "algorithm", "setting")
         theirs = paper_table("initial_fpr_sensitivity").select(
             "algorithm",
             dataset=pl.lit(PAPER_DATA),
