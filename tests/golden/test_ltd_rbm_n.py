@@ -130,6 +130,20 @@ def test_biases_are_taken_off():
     assert off[True] < off[False]
 
 
+def test_sources_are_told_by_how_much_they_are_too_high(tmp_path):
+    claims, _ = drawn(2, n_sources=4, speaks=1.0)
+    high = {"s0": 6.0, "s1": -2.0}
+    claims = claims.with_columns(pl.col("value") + pl.col("source").replace_strict(high, default=0))
+    result = veracity.discover(claims, NumericLTDRBM(), kind="numeric")
+    bias = dict(result.sources.select("source", "bias").iter_rows())
+    assert bias["s0"] - bias["s1"] == pytest.approx(8.0, abs=0.5)
+    assert veracity.load(result.save(tmp_path / "run")).sources.equals(result.sources)
+    for other in (NumericLTDRBM(biases=False), veracity.GTM()):
+        assert "bias" not in veracity.discover(claims, other, kind="numeric").sources.columns
+    two = pl.concat([claims.with_columns(attribute=pl.lit(name)) for name in ("p", "q")])
+    assert "bias" not in veracity.discover(two, NumericLTDRBM(), kind="numeric").sources.columns
+
+
 def test_a_wrong_unit_does_not_move_an_item():
     claims, truth = drawn(3)
     wrong = (pl.int_range(pl.len()) % 50 == 0).alias("wrong")

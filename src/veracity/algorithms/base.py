@@ -230,6 +230,10 @@ class Algorithm(ABC, Generic[State]):
         """The algorithm's own score of each source, where it is neither a tpr nor an fpr."""
         return None
 
+    def bias(self, state: State) -> FloatArray | None:
+        """By how much the numbers of each source are too high, where the algorithm learns it."""
+        return None
+
     def copies(self, state: State) -> Copies | None:
         """Pairs of sources of which one seems to copy the other, where the algorithm looks."""
         return None

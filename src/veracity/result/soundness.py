@@ -84,8 +84,9 @@ def check_tables(tables: Tables, kind: Kind) -> None:
     _check_columns("truths", truths, TRUTHS[kind])
     _check_columns("facts", facts, NUMBERS if kind == "numeric" else JUDGED)
     _check_columns("sources", sources, {**MET, **({} if kind == "numeric" else RATES)})
-    if "trust" in sources.columns:
-        _check_columns("sources", sources, {"trust": _is_number})
+    for name in ("trust", "bias"):
+        if name in sources.columns:
+            _check_columns("sources", sources, {name: _is_number})
     if kind == "numeric":
         _check_columns("truths", truths, {"value": _is_number})
         _check_columns("facts", facts, {"value": _is_number})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -115,7 +116,8 @@ def tabulate(
     make = TablesOfPart(encoded.kind, min_plausibility)
     if encoded.kind == "numeric":
         truths, facts = encoded.parts.tables(make, judged.estimate, n_rows)
-        return Tables(truths, facts, _number_sources(encoded, judged, trust), None, changes)
+        learned = {"trust": trust, "bias": algorithm.bias(state)}
+        return Tables(truths, facts, _number_sources(encoded, judged, learned), None, changes)
     assert judged.met is not None  # claims that are no numbers have plausibilities
     truths, facts = encoded.parts.tables(make, judged.plausibility, n_rows)
     rates = algorithm.rates(state, judged.met.counts)
@@ -364,7 +366,9 @@ def sources_by_attribute(encoded: Encoded, found: Rightness) -> pl.DataFrame | N
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _number_sources(encoded: Encoded, judged: Judged, trust: FloatArray | None) -> pl.DataFrame:
+def _number_sources(
+    encoded: Encoded, judged: Judged, learned: Mapping[str, FloatArray | None]
+) -> pl.DataFrame:
     assert judged.distances is not None  # numbers have estimates
     n_claims = judged.distances.n_claims
     sources = pl.DataFrame(
@@ -375,7 +379,9 @@ def _number_sources(encoded: Encoded, judged: Judged, trust: FloatArray | None) 
             "items": encoded.items_of_source,
         }
     )
-    return sources if trust is None else sources.with_columns(trust=trust)
+    return sources.with_columns(
+        pl.Series(name, own) for name, own in learned.items() if own is not None
+    )
 
 
 def _number_tables_of(

@@ -48,6 +48,7 @@ from veracity.algorithms.ltd_rbm_n.units import (
     with_freedoms,
     with_truths,
 )
+from veracity.algorithms.numbers import LARGEST
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates, PriorSpreads
 from veracity.algorithms.rules import Weights
 from veracity.claims.block import Block, FloatArray, Names
@@ -120,7 +121,7 @@ class NumericLTDRBM(Algorithm[Training]):
     biases: bool = True
     tails: float | None = None
     seed: int = 0
-    max_rounds: int = 200
+    max_rounds: int = 500
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
@@ -268,6 +269,15 @@ class NumericLTDRBM(Algorithm[Training]):
     def trust(self, state: Training) -> FloatArray:
         """The precision, one over the variance; the mean of all sources is one."""
         return 1.0 / state.machine.variance
+
+    def bias(self, state: Training) -> FloatArray | None:
+        """In the unit of the numbers; None where there are several attributes, or no biases."""
+        machine = state.machine
+        if state.common.bias_variance == 0.0 or len(machine.scale) > 1:
+            return None
+        with np.errstate(over="ignore"):
+            bias = machine.bias[:, 0] * machine.scale[0]
+        return np.asarray(np.clip(bias, -LARGEST, LARGEST))
 
     def grow(self, state: Training, names: Names) -> Training:
         """New sources are like the others, of unknown bias; attributes never met have no scale."""

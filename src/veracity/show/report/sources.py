@@ -58,7 +58,7 @@ def _features(found: Findings) -> str:
 
 def sources_table(found: Findings) -> pl.DataFrame:
     """The most active sources, with what the claims and the known truths tell of them."""
-    wanted = ["source", "accuracy", "tpr", "fpr", "deviation", "trust", "claims", "items",
+    wanted = ["source", "accuracy", "tpr", "fpr", "deviation", "bias", "trust", "claims", "items",
               *(f"{rate}_{end}" for rate in RATES for end in ("low", "high"))]  # fmt: skip
     ranked = found.result.tables.sources.sort("claims", descending=True, maintain_order=True)
     shown = ranked.select(name for name in wanted if name in ranked.columns).head(MOST_SOURCES)
@@ -73,7 +73,8 @@ def _words(found: Findings) -> str:
     if found.result.kind == "numeric":
         return (
             "The deviation is how far a source is from the estimates, in standard deviations of "
-            "the numbers claimed; smaller is better."
+            "the numbers claimed; smaller is better. The bias, where one was learned, is by how "
+            "much its numbers are too high."
         )
     return (
         "Accuracy is the share of a source's claims that is plausible. tpr is how often it claims "
