@@ -355,7 +355,7 @@ def test_what_a_source_says_again_counts_the_same(engine, kind, name, how):
     found, expected = (
         veracity.discover(given, name, kind=kind, **how) for given in (frame_of(claims), claims)
     )
-    assert set(found.notes) <= set(expected.notes)
+    assert found.notes == expected.notes
     assert_same_answers(on_this_machine(found), expected)
 
 
