@@ -11,7 +11,6 @@ from veracity.algorithms import Algorithm
 from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead
 from veracity.claims.known import with_known
-from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
@@ -75,12 +74,8 @@ def prepare(
 
 def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     """What a source says more than once, of one item: the same, or something else."""
-    if isinstance(table, SparkClaims):
-        return []
-    if encoded.has_shares:
-        return _shared(table, encoded)
-    if encoded.kind == "binary" or carries_more(table):
-        return []  # what was left out was told
+    if isinstance(table, SparkClaims) or encoded.kind == "binary" or carries_more(table):
+        return []  # what was left out, or counts by its share, was told
     notes = []
     n_same = table.rows_kept - encoded.n_claims
     if n_same > 0:
@@ -93,29 +88,6 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
             f"{more} named by a source that names another of the same item: each counts; "
             "--samples counts each by its share, --columns time=NAME what is newest"
         )
-    return notes
-
-
-def _shared(table: ClaimsTable | ClaimsStream, encoded: Encoded) -> list[str]:
-    """What became of samples and weights."""
-    blocks = encoded.blocks
-    if all((block.share_of_support == 1.0).all() for block in blocks):
-        if "weight" not in table.columns:
-            return []
-        return [
-            "the weights change nothing: none is below 1, and no source names two values of an "
-            "item; confidences are numbers from 0 to 1"
-        ]
-    notes = []
-    if table.most_weight > 1.0:
-        notes.append(
-            "weights above 1 are taken as counts: all that a source says of an item is one word; "
-            "confidences are numbers from 0 to 1"
-        )
-    n_more = table.rows_kept - sum(len(block.source_of_voice) for block in blocks)
-    if n_more > 0:
-        rows = counted(n_more, "row is a further word", "rows are further words")
-        notes.append(f"{rows} of a source on an item: what it says of one counts by shares")
     return notes
 
 

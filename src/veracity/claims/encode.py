@@ -25,7 +25,7 @@ from veracity.claims.one_word import settled_batches
 from veracity.claims.parting import LocalNames, values_of
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.claims.shares import affirmed_voices, with_shares
+from veracity.claims.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_shares
 from veracity.errors import NoClaims
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels, kernels_for
@@ -68,7 +68,8 @@ def encode(
     """
     rows, settled = settled_batches(_told(table, tell), table.kind, table.origin, are_all=True)
     found = encode_part(rows, table.kind, table.n_rows, claims_per_block, threads=threads)
-    notes = (*settled.notes, *notes_of(found.names, found.n_self_contradicting))
+    told = notes_of(found.names, found.n_self_contradicting)
+    notes = (*settled.notes, *found.weighed.notes, *told)
     check_some(found.parts, found.n_self_contradicting, table.origin)
     return Encoded(table.kind, found.names.names, PartsInMemory(found.parts), notes)
 
@@ -120,6 +121,7 @@ class PartOfRows:
     names: LocalNames
     parts: tuple[Part, ...] = ()
     n_self_contradicting: int = 0
+    weighed: Weighed = NOT_WEIGHED
 
 
 def encode_part(
@@ -193,16 +195,19 @@ def _encode_values(
         attribute_of_item=items.attribute_of_item,
         mark_of_item=marks_of(items.items),
     )
+    weighed = NOT_WEIGHED
     if numbered.weights:
         item, spelling, source = rows
         weight = pl.concat(numbered.weights).to_numpy()
         block = with_shares(block, (item, value_of_spelling[spelling], source), weight)
+        weighed = Weighed.of(block, weight)
     if kind == "numeric":
         numbers = values.cast(pl.Float64).to_numpy(writable=True)
         unknown = np.full(block.n_items, np.nan)
         block = block._replace(number_of_fact=numbers, known_number_of_item=unknown)
     names = LocalNames(sources, spellings, value_of_spelling, items.attributes)
-    return PartOfRows(names, _cut(Part(block, items.items, values), claims_per_block))
+    parts = _cut(Part(block, items.items, values), claims_per_block)
+    return PartOfRows(names, parts, weighed=weighed)
 
 
 def _cut(whole: Part, claims_per_block: int) -> tuple[Part, ...]:
@@ -342,15 +347,17 @@ def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
         source.astype(np.int32),
         *_nothing_known(len(kept_facts), len(kept_facts)),
     )
+    weighed = NOT_WEIGHED
     if numbered.weights:
         affirmed = voices["affirmed"].to_numpy()
         share = voices["share"].to_numpy(writable=True)
         block = block._replace(share_of_support=affirmed[is_support], share_of_voice=share)
+        weighed = Weighed.of(block, pl.concat(numbered.weights).to_numpy())
     names, items = LocalNames.nothing(), facts.items[kept_facts]
     names = names._replace(sources=sources.gather(kept_sources))
     block = block._replace(mark_of_item=marks_of(items))
     parts = _cut(Part(block, items, None), claims_per_block)
-    return PartOfRows(names, parts, n_self_contradicting)
+    return PartOfRows(names, parts, n_self_contradicting, weighed)
 
 
 def _first_of_group(group: NDArray[Any], n_groups: int) -> IntArray:

@@ -23,7 +23,7 @@ from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.one_word import settled
-from veracity.claims.schema import ClaimsTable, Kind, most_weight_of
+from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.shares import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
@@ -46,8 +46,8 @@ Columns = Mapping[str, str]
 class ClaimsStream:
     """Claims that are read a batch at a time, so that they need not all be in memory at once.
 
-    Rows without source, entity, fact or value are left out. `rows_read`, `most_weight`, `seconds`
-    and the counts in `notes` are complete when all batches have been read.
+    Rows without source, entity, fact or value are left out. `rows_read`, `seconds` and the counts
+    in `notes` are complete when all batches have been read.
     """
 
     normalisation: Mapping[str, Any] | None = None
@@ -63,7 +63,7 @@ class ClaimsStream:
         self._what, self._are_samples = what, how.samples and what == "claims"
         self._n_lacking: Counter[str] = Counter()
         self._n_nameless = 0
-        self.rows_kept, self.most_weight = 0, 0.0
+        self.rows_kept = 0
         wanted = (*how.parts, *how.carrying) if what == "claims" else how.parts[1:]
         opened = open_parts(data, wanted, how)
         self.origin, self.frame_kind, self.columns = (
@@ -136,7 +136,6 @@ class ClaimsStream:
         kept = weighed(rows, origin)
         if len(kept) < len(rows):
             self._n_lacking["weight"] += len(rows) - len(kept)
-        self.most_weight = max(self.most_weight, most_weight_of(kept))
         return kept
 
     def _timed(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:

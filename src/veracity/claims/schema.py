@@ -29,7 +29,6 @@ __all__ = [
     "lacking_parts",
     "listed",
     "missing_column",
-    "most_weight_of",
     "numbers_in",
     "recognised",
 ]
@@ -98,11 +97,6 @@ class ClaimsTable:
     def rows_kept(self) -> int:
         """How many rows have all that a claim needs."""
         return len(self.rows)
-
-    @property
-    def most_weight(self) -> float:
-        """What the weightiest claim weighs; zero where none has a weight."""
-        return most_weight_of(self.rows)
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows, some at a time."""
@@ -251,11 +245,6 @@ def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
 def carries_more(table: Any) -> bool:  # noqa: ANN401 - claims of any kind: a table, a stream
     """Whether claims have times or weights, or are samples."""
     return not table.columns.keys().isdisjoint(CARRYING) or "samples" in table.shape
-
-
-def most_weight_of(rows: pl.DataFrame) -> float:
-    """The largest weight of rows whose weights are numbers; zero where there is none."""
-    return float(rows["weight"].max() or 0.0) if "weight" in rows.columns else 0.0  # type: ignore[arg-type]
 
 
 def keys_of(table: pl.DataFrame) -> list[str]:

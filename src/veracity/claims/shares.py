@@ -8,6 +8,8 @@ that is half sure counts half. So the shares of a source on an item add up to on
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import polars as pl
 
@@ -15,15 +17,70 @@ from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.schema import keys_of
 from veracity.errors import BadValue
 from veracity.naming import as_text
-from veracity.printing import in_short
+from veracity.printing import counted, in_short
 
-__all__ = ["affirmed_voices", "weighed", "with_shares"]
+__all__ = ["NOT_WEIGHED", "Weighed", "affirmed_voices", "weighed", "with_shares"]
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 """What weighs less weighs nothing, and no claim weighs more: sums and shares stay numbers."""
 
 MOST_PAIRED = 2**62
 """Beyond this, numbers that are made of several are no longer told apart."""
+
+
+class Weighed(NamedTuple):
+    """What was seen of weights, and what became of them; it merges by ``+``."""
+
+    n_rows: int = 0
+    n_words: int = 0
+    """What one source says of one item is one word, in one row or in several."""
+    n_in_part: int = 0
+    """How many claims and words do not count in full."""
+    most: float = 0.0
+    """The largest weight."""
+
+    @classmethod
+    def of(cls, block: Block, weight_of_row: FloatArray) -> Weighed:
+        """What a block with shares, made of rows with these weights, tells."""
+        n_in_part = sum(
+            int(np.count_nonzero(share != 1.0))
+            for share in (block.share_of_support, block.share_of_voice)
+        )
+        n_words = len(block.source_of_voice)
+        return cls(len(weight_of_row), n_words, n_in_part, float(weight_of_row.max()))
+
+    def __add__(self, other: Weighed) -> Weighed:  # type: ignore[override]
+        """Both together."""
+        return Weighed(
+            self.n_rows + other.n_rows,
+            self.n_words + other.n_words,
+            self.n_in_part + other.n_in_part,
+            max(self.most, other.most),
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of it."""
+        notes = []
+        if self.most > 1.0 and not self.n_in_part:
+            notes.append(
+                "the weights change nothing: none is below 1, and no source names two values of an "
+                "item; confidences are numbers from 0 to 1"
+            )
+        elif self.most > 1.0:
+            notes.append(
+                "weights above 1 are taken as counts: all that a source says of an item is one "
+                "word; confidences are numbers from 0 to 1"
+            )
+        n_more = self.n_rows - self.n_words
+        if n_more and self.n_in_part:
+            rows = counted(n_more, "row is a further word", "rows are further words")
+            notes.append(f"{rows} of a source on an item: what it says of one counts by shares")
+        return tuple(notes)
+
+
+NOT_WEIGHED = Weighed()
+"""Of claims without weights."""
 
 
 def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:

@@ -27,6 +27,7 @@ from veracity.claims.one_word import Settled, settled_batches
 from veracity.claims.parting import AllNames, Decided, LocalNames, part_of_row, places_among
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, carries_more
+from veracity.claims.shares import NOT_WEIGHED
 from veracity.io.memory import BYTES_PER_CLAIM
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Shelf, Spill, spilling
@@ -108,12 +109,13 @@ def encode_spilled(
         return found, settled
 
     names, writer, n_self_contradicting = AllNames(decided.are_numbers), _PartsWriter(room), 0
-    said_again = Settled()
+    said_again, weighed = Settled(), NOT_WEIGHED
     with ThreadPoolExecutor(room.threads) as pool:
         parts_found = in_order(encoded, range(rows.n_parts), pool, room.threads - 1)
         for number, (found, settled) in enumerate(parts_found):
             tell("encoding", number, rows.n_parts)
             said_again += settled
+            weighed += found.weighed
             names.add(found.names)
             n_self_contradicting += found.n_self_contradicting
             writer.add(found)
@@ -121,8 +123,8 @@ def encode_spilled(
     all_names, parts = names.together(), writer.finish()
     check_some(parts, n_self_contradicting, table.origin)
     writer.renumber(lambda own: places_among(own, all_names, is_open=names.n_open > 0))
-    notes = (*said_again.notes, *notes_of(all_names, n_self_contradicting))
-    notes = (*notes, _note(table, room.memory))
+    told = notes_of(all_names, n_self_contradicting)
+    notes = (*said_again.notes, *weighed.notes, *told, _note(table, room.memory))
     return Encoded(table.kind, all_names.names._replace(n_open=names.n_open), parts, notes)
 
 

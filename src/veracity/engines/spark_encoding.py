@@ -26,6 +26,7 @@ from veracity.claims.one_word import Settled, settled
 from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
+from veracity.claims.shares import NOT_WEIGHED
 from veracity.claims.spark_rows import SparkClaims
 from veracity.engines.executors import Made
 from veracity.engines.spark import MadeParts, Spark
@@ -67,6 +68,7 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
     n_self_contradicting = sum(one.n_self_contradicting for one in told)
     n_lacking = sum((one.n_lacking for one in told), Counter[str]())
     said_again = functools.reduce(operator.add, (one.said_again for one in told), Settled())
+    weighed = functools.reduce(operator.add, (one.weighed for one in told), NOT_WEIGHED)
     claims.rows_read = sum(one.n_rows for one in told)
     if not made.parts and not n_self_contradicting:
         reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
@@ -81,6 +83,7 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
         notes=(
             *lacking_notes(n_lacking),
             *said_again.notes,
+            *weighed.notes,
             *notes_of(together, n_self_contradicting),
         ),
         has_numbers=numbers == {True},
@@ -168,6 +171,7 @@ class EncodingRows:
             n_rows,
             n_lacking,
             said_again,
+            found.weighed,
             found.n_self_contradicting,
             numbers_in(found.names.spellings) is not None,
             found.names.n_merged,

@@ -18,6 +18,7 @@ from veracity.claims.encoded import Draw, Encoded, Make, Part, PartsInMemory
 from veracity.claims.one_word import Settled
 from veracity.claims.parting import LocalNames
 from veracity.claims.schema import Kind
+from veracity.claims.shares import Weighed
 from veracity.engines.executors import FOUND, Fetching, Held, Sent, Tabling, Telling
 from veracity.engines.merging import merged
 from veracity.engines.packing import unpacked
@@ -52,6 +53,7 @@ class Told(NamedTuple):
     n_rows: int
     n_lacking: Counter[str]
     said_again: Settled
+    weighed: Weighed
     n_self_contradicting: int
     are_numbers: bool
     n_merged: int

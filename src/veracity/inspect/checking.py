@@ -100,8 +100,10 @@ class Health:
             lines += [f"  this means: {one.means}", f"  would help: {one.help}"]
         if self.against_vote is not None:
             lines += [""] * bool(n) + [str(self.against_vote)]
-        if len(self.questions):
-            lines.append(f"to look up first: {self._asked()}")
+        asked = pl.DataFrame(self.questions)  # a frame of Spark tells no length
+        if len(asked):
+            names = [" ".join(map(str, row)) for row in asked.select(keys_of(asked)).rows()]
+            lines.append(f"to look up first: {some(names)}")
         lines += [f"note: {note}" for note in self.notes]
         return printable("\n".join(lines), lines=True)
 
@@ -109,12 +111,6 @@ class Health:
         """The warnings, for a notebook."""
         html: str = importlib.import_module("veracity.show.notebook").health_html(self)
         return html
-
-    def _asked(self) -> str:
-        """The first items to look up, in one line."""
-        table = pl.DataFrame(self.questions)
-        names = [" ".join(str(key) for key in row) for row in table.select(keys_of(table)).rows()]
-        return some(names)
 
 
 Told = TypeVar("Told", DataWarning, AgainstVote)

@@ -77,8 +77,9 @@ def why_html(why: Why) -> str:
 def evaluation_html(evaluation: Evaluation) -> str:
     """The measures, on the whole and for each attribute, and what was left out."""
     rows: list[dict[str, Any]] = [{"attribute": "all", **evaluation.measures()}]
-    if evaluation.by_attribute is not None and len(evaluation.by_attribute) > 1:
-        rows += pl.DataFrame(evaluation.by_attribute).to_dicts()
+    if evaluation.by_attribute is not None:
+        parts = pl.DataFrame(evaluation.by_attribute).to_dicts()  # Spark's frames tell no length
+        rows += parts if len(parts) > 1 else []
     table = pl.DataFrame(rows, infer_schema_length=None)
     shown = table.head(MOST_ROWS)
     if len(rows) == 1:
@@ -116,10 +117,10 @@ def health_html(health: Health) -> str:
 
 
 def _evidence(warning: DataWarning) -> str:
-    if warning.evidence is None or not len(warning.evidence):
+    if warning.evidence is None:
         return ""
     evidence = pl.DataFrame(warning.evidence)
-    return _table(evidence.head(MOST_TRUTHS), "evidence", evidence)
+    return "" if evidence.is_empty() else _table(evidence.head(MOST_TRUTHS), "evidence", evidence)
 
 
 @contextlib.contextmanager
