@@ -33,6 +33,19 @@ def test_changes_are_told_against_the_machine_as_it_is(tables):
     assert tables["statements"]["change"].abs().max() > 0.0
 
 
+def test_the_error_of_a_change_is_that_of_differences_on_the_same_claims():
+    study = StatementsStudy(synthetic=2, algorithms=("ltd-rbm",))
+    told = {AS_IT_IS: (0.5, 0.9), "silence denies": (0.4, 0.6)}
+    rows = [
+        {"task": f"ltd-rbm|{variant}|0|synthetic {number}", "algorithm": "ltd-rbm",
+         "variant": variant, "dataset": "synthetic", "accuracy": accuracy, "converged": True}
+        for variant, accuracies in told.items() for number, accuracy in enumerate(accuracies)
+    ]  # fmt: skip
+    changed = study.tables(pl.DataFrame(rows))["statements"].row(1, named=True)
+    assert changed["change"] == pytest.approx(-0.2)
+    assert changed["standard_error"] == pytest.approx(0.1)  # of -0.1 and -0.3
+
+
 def test_who_is_silent_denies():
     rows = pl.DataFrame({"source": ["a", "b", "b"], "entity": ["x", "x", "y"], "value": [1, 2, 1]})
     (block,) = _denied(as_encoded(rows.cast(pl.String))).blocks
