@@ -324,7 +324,7 @@ def rescaled(machine: Machine, claims: Cells, least: FloatArray, free: BoolArray
         bias=machine.bias / of_cells,
         doubt=machine.doubt / of_cells**2,
         level_doubt=machine.level_doubt / ratio**2,
-        scale=machine.scale * ratio,
+        scale=np.where(machine.scale > 0.0, new, 0.0),
         truth_precision=machine.truth_precision * ratio**2,
     )
 
