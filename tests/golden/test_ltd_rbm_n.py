@@ -109,6 +109,14 @@ def test_a_scale_grows_no_larger_than_numbers_are(share):
     assert grown.scale.tolist() == [largest]
 
 
+def test_variances_that_steps_have_driven_apart_stay_numbers():
+    claims = claims_of([("a", "x", 0.0), ("b", "x", 1.0)])
+    machine = machine_of(claims, variance=[1e-200, 1e200])
+    told = Cells(*np.ones((5, 2, 1)))
+    learned = rescaled(machine, told, np.zeros(1), np.ones(2, dtype=bool))
+    assert_allclose(learned.variance, [0.5, 1e40])
+
+
 # --- what it learns -------------------------------------------------------------------------------
 
 
