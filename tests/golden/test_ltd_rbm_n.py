@@ -14,6 +14,7 @@ from claims import as_block, as_encoded, started
 from veracity import ErrorSpread, NumericLTDRBM, Prior, Rate
 from veracity.algorithms.base import Turn
 from veracity.algorithms.ltd_rbm_n.items import infer, measured
+from veracity.algorithms.ltd_rbm_n.units import Cells, rescaled
 from veracity.errors import BadValue, ParameterError
 
 ENDLESS = 1e12
@@ -96,6 +97,24 @@ def test_variances_are_mean_squares_drawn_to_the_mean_of_all():
     precision = learned.machine.variance / expected
     assert_allclose(precision, precision[0])
     assert_allclose((1.0 / learned.machine.variance).mean(), 1.0)
+
+
+@pytest.mark.parametrize("share", np.linspace(0.1, 0.9, 9))
+def test_a_scale_grows_no_larger_than_numbers_are(share):
+    claims = claims_of([("a", "x", 0.0), ("b", "x", 1.0)])
+    largest = float(np.finfo(np.float64).max)
+    machine = machine_of(claims, scale=[share * largest])
+    far = Cells(*np.full((5, 2, 1), 1e9))._replace(n_claims=np.ones((2, 1)))
+    grown = rescaled(machine, far, np.zeros(1), np.ones(2, dtype=bool))
+    assert grown.scale.tolist() == [largest]
+
+
+def test_variances_that_steps_have_driven_apart_stay_numbers():
+    claims = claims_of([("a", "x", 0.0), ("b", "x", 1.0)])
+    machine = machine_of(claims, variance=[1e-200, 1e200])
+    told = Cells(*np.ones((5, 2, 1)))
+    learned = rescaled(machine, told, np.zeros(1), np.ones(2, dtype=bool))
+    assert_allclose(learned.variance, [0.5, 1e40])
 
 
 # --- what it learns -------------------------------------------------------------------------------

@@ -309,9 +309,10 @@ def rescaled(machine: Machine, claims: Cells, least: FloatArray, free: BoolArray
     scale, those that are nearer a smaller one, but none less than `least`.
     """
     free = free & (claims.n_of_source > 0.0)
-    usual = float((1.0 / machine.variance[free]).mean()) if free.any() else 1.0
+    variance = _bounded(machine.variance)
+    usual = float((1.0 / variance[free]).mean()) if free.any() else 1.0
     n = claims.n_claims.sum(axis=0)
-    square = (claims.square / machine.variance[:, None]).sum(axis=0)
+    square = (claims.square / variance[:, None]).sum(axis=0)
     misfit = np.where(n > 0.0, square / np.maximum(n, 1.0), 1.0)
     ratio = np.sqrt(np.clip(misfit / usual, 1.0 / FASTEST, FASTEST))
     old = np.where(machine.scale > 0.0, machine.scale, 1.0)
@@ -320,13 +321,17 @@ def rescaled(machine: Machine, claims: Cells, least: FloatArray, free: BoolArray
     ratio = np.where(machine.scale > 0.0, new / old, 1.0)
     of_cells = ratio if machine.bias.shape[1] == len(ratio) else 1.0
     return machine._replace(
-        variance=machine.variance * usual,
+        variance=_bounded(variance * usual),
         bias=machine.bias / of_cells,
         doubt=machine.doubt / of_cells**2,
         level_doubt=machine.level_doubt / ratio**2,
-        scale=machine.scale * ratio,
+        scale=np.where(machine.scale > 0.0, new, 0.0),
         truth_precision=machine.truth_precision * ratio**2,
     )
+
+
+def _bounded(variance: FloatArray) -> FloatArray:
+    return np.asarray(np.clip(variance, FINEST**2, FINEST**-2))
 
 
 def with_freedoms(machine: Machine, total: Told, tails: float | None) -> Machine:
