@@ -206,3 +206,20 @@ def test_crh_of_truthdiscovery_blames_those_who_say_much():
     summed = np.array([1.0, 10.0])
     theirs = -np.log(summed / summed.sum())
     assert theirs[1] < theirs[0] / 10
+
+
+def test_numbers_that_differ_by_rounding_alone_are_the_same():
+    rng = np.random.default_rng(0)
+    item, source = (grid.ravel() for grid in np.meshgrid(np.arange(30), np.arange(4)))
+    value = np.round(item + rng.choice([0.0, 0.25, 1.5], len(item)), 2) + 0.1
+    rows = pl.DataFrame({"source": source, "entity": item, "value": value})
+    rows = rows.with_columns(pl.col("source", "entity").cast(pl.String))
+    is_odd = pl.col("source").is_in(["1", "3"])
+    rounded = rows.with_columns(
+        value=pl.when(is_odd).then(pl.col("value") * (1.0 + 2.0**-52)).otherwise(pl.col("value"))
+    )
+    one, other = (
+        veracity.discover(claims, "ltd-rbm-n", kind="numeric") for claims in (rows, rounded)
+    )
+    assert_allclose(one.truths["value"], other.truths["value"], rtol=1e-6)
+    assert_allclose(one.sources["deviation"], other.sources["deviation"], rtol=1e-6)

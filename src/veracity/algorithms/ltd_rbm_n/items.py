@@ -51,6 +51,10 @@ the same to the last digit, it would shrink to nothing."""
 LAST_BIT = 2.0**-52
 """What numbers of an item, in its units, differ by at least if it is not by rounding."""
 
+ROUNDING = 8 * LAST_BIT
+"""Numbers of an item, in its units, that differ by no more are the same: means of the same samples
+in another order do."""
+
 FAR = -64
 """The power of two by which numbers are made smaller, so that the sum of many is one."""
 
@@ -99,7 +103,7 @@ class Measured(NamedTuple):
     n_claims: FloatArray
     """Of each item."""
     novelty: FloatArray
-    """One over how many say the same as each claim, to the last digit."""
+    """One over how many say the same as each claim, but for rounding."""
     known: FloatArray
     """The known truth of each item, NaN where it is not known."""
     offset: FloatArray
@@ -168,13 +172,21 @@ def measured(block: Block, machine: Machine) -> Measured:
         attribute=attribute,
         first=first,
         n_claims=n.astype(np.float64),
-        novelty=np.repeat(1.0 / block.n_supports_of_fact, block.n_supports_of_fact),
+        novelty=_novelty(numbers, first),
         known=_bounded((numbers.known - median) / unit),
         offset=_bounded(offset),
         median=median,
         unit=unit,
         has_scale=has_scale.astype(np.float64),
     )
+
+
+def _novelty(numbers: Numbers, first: IntArray) -> FloatArray:
+    """One over how many say the same as each claim; the lowest claim of an item comes first."""
+    is_other = np.diff(numbers.number, prepend=-np.inf) > ROUNDING
+    is_other[first] = True
+    group = np.cumsum(is_other) - 1
+    return np.asarray(1.0 / np.bincount(group)[group])
 
 
 def _claims_of_items(block: Block) -> tuple[IntArray, IntArray]:
