@@ -339,6 +339,19 @@ def test_average_accuracy_on_weather_is_that_of_the_paper(shared_data):
 
 
 @pytest.mark.data
+def test_preprocessed_weather_is_that_of_the_paper_without_what_is_no_value(shared_data):
+    folder = shared_data / "weather_raw"
+    no_values = ["Unlimited", "inches", "Barometer:N/A", "--Wd", "ConditionsMostly", "M1/4",
+                 "N/AWind:Calm"]  # fmt: skip
+    claims = pl.read_parquet(folder / "claims.parquet")
+    kept = claims.filter(~pl.col("value").is_in(no_values))
+    assert len(claims) - len(kept) == 90
+    found = profile(kept, folder / "truth.parquet", normalise=True)
+    assert (found.items, found.claims) == (30_181, 306_034)
+    assert f"{found.accuracy:.2%} {found.coverage:.2%}" == "40.93% 63.25%"
+
+
+@pytest.mark.data
 def test_average_accuracy_on_flight_is_that_of_the_paper_if_no_source_writes_times_as_truths_do(
     shared_data,
 ):
