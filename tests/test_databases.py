@@ -8,6 +8,7 @@ import importlib
 import os
 import shlex
 import sqlite3
+import subprocess
 import sys
 from decimal import Decimal
 from functools import partial
@@ -943,3 +944,11 @@ def test_judging_writes_to_a_database_too(database, claims, result, tmp_path):
 def test_a_file_that_cannot_be_read_is_told_as_before(tmp_path):
     with pytest.raises(UnreadableFile, match="there is no such file"):
         veracity.discover(tmp_path / "claims.db")
+
+
+def test_a_command_that_writes_to_duckdb_says_nothing_on_standard_error(tmp_path):
+    claims, target = tmp_path / "claims.csv", tmp_path / "claims.duckdb"
+    claims.write_text("source,entity,value\na,x,1\nb,x,1\nc,x,2\n", encoding="utf-8")
+    command = [sys.executable, "-m", "veracity", "discover", claims, "--to", f"duckdb:///{target}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

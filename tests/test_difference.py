@@ -27,6 +27,12 @@ def told(before, after):
             for row in items.iter_rows(named=True)}  # fmt: skip
 
 
+def test_a_run_of_binary_facts_is_as_it_is():
+    rows = [("a", "p", "true"), ("b", "p", "false"), ("a", "q", "true")]
+    run = vote(rows, ("source", "fact", "claim"), kind="binary")
+    assert veracity.diff(run, run).items.is_empty()
+
+
 def test_new_claims_new_items_and_gone_ones():
     later = [*ROWS[:4], ("c", "x", "2"), ("d", "x", "2"), ("e", "x", "2"), ("c", "w", "5")]
     found = veracity.diff(vote(ROWS), vote(later))

@@ -127,7 +127,7 @@ class Block(NamedTuple):
     @property
     def affirms(self) -> BoolArray:
         """Of binary facts, one per item: which voices support theirs; the others deny it."""
-        n_sources = int(self.source_of_voice.max()) + 1
+        n_sources = int(self.source_of_voice.max(initial=-1)) + 1
         spoken = self.item_of_voice * n_sources + self.source_of_voice
         return np.isin(spoken, self.fact_of_support * n_sources + self.source_of_support)
 
