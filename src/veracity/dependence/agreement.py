@@ -19,6 +19,7 @@ import numpy as np
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.dependence.coverage import (
     FEWEST,
+    MOSTLY,
     Overlap,
     direct_copies,
     doubt,
@@ -364,7 +365,7 @@ def dependent_pairs(
     how many differ. Who of the two copies does not show; told as the original is the one with more
     claims in pairs.
     """
-    one, other = np.nonzero(np.triu(found.copied >= 0.5))
+    one, other = np.nonzero(np.triu(found.copied >= MOSTLY))
     clear = np.round(found.copied[one, other], SAME)
     top = np.lexsort((-found.both[one, other], -clear))[:MOST_COPIES]
     one, other = one[top], other[top]

@@ -14,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.claims.block import BoolArray, FloatArray, IntArray
+from veracity.dependence.pairs import first_of_joined
 
 __all__ = [
     "FEWEST",
+    "MOSTLY",
     "Overlap",
     "direct_copies",
     "doubt",
@@ -111,20 +113,13 @@ def _is_suspect(overlap: Overlap, both: FloatArray) -> BoolArray:
 
 
 def families(is_direct: BoolArray) -> IntArray:
-    """A number for each slot: the same for those that direct copies link, over others or not.
+    """Of each slot, the first of those that direct copies link it with, over others or not.
 
     >>> families(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)).tolist()
     [0, 1, 0]
     """
-    n_slots = len(is_direct)
-    family = np.arange(n_slots)
-    is_linked = is_direct | np.eye(n_slots, dtype=np.bool_)
-    for _ in range(n_slots):
-        linked = np.where(is_linked, family, n_slots).min(axis=1, initial=n_slots)
-        if (linked == family).all():
-            break
-        family = linked
-    return family
+    one, other = np.nonzero(is_direct)
+    return first_of_joined(one, other, len(is_direct))
 
 
 def taken_over(direct: FloatArray, both: FloatArray, same: FloatArray) -> FloatArray:

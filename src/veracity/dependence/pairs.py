@@ -24,6 +24,8 @@ __all__ = [
     "Pairs",
     "choose_pairs",
     "count_shared",
+    "first_of_joined",
+    "joined",
     "links_of",
     "nameless_rank",
     "signature_of_source",
@@ -294,3 +296,30 @@ def _mixed(one: NDArray[np.uint64], other: NDArray[Any]) -> NDArray[np.uint64]:
     mixed = (one + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ other.astype(np.uint64)
     mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return np.asarray(mixed ^ (mixed >> np.uint64(32)))
+
+
+def joined(one: IntArray, other: IntArray, n: int) -> IntArray:
+    """Number the groups that pairs join n things into, in the order of their first things.
+
+    >>> joined(np.array([4, 0]), np.array([1, 2]), 5).tolist()
+    [0, 1, 0, 2, 1]
+    """
+    first = first_of_joined(one, other, n)
+    return np.asarray(np.unique(first, return_inverse=True)[1], dtype=np.int64)
+
+
+def first_of_joined(one: IntArray, other: IntArray, n: int) -> IntArray:
+    """Of each of n things, the first one of the group that pairs join it into.
+
+    >>> first_of_joined(np.array([4, 0]), np.array([1, 2]), 5).tolist()
+    [0, 1, 0, 3, 1]
+    """
+    head = np.arange(n)  # of each thing, one of its group that does not come after it
+    while len(one):
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        np.minimum.at(head, high, low)
+        while not np.array_equal(head[head], head):
+            head = head[head]
+        one, other = head[one], head[other]
+        one, other = one[one != other], other[one != other]
+    return head

@@ -12,7 +12,7 @@ from veracity.algorithms.rules import is_best_of_item, item_sums
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
 from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
-from veracity.doubts.overlap import joined
+from veracity.dependence.pairs import joined
 from veracity.engines import Held
 from veracity.naming import as_text
 from veracity.result.warnings import DataWarning, count, data_warning, some

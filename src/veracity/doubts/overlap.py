@@ -10,12 +10,13 @@ import polars as pl
 from veracity.algorithms.base import Turn
 from veracity.claims.block import Block, IntArray
 from veracity.claims.survey import Survey
+from veracity.dependence.pairs import first_of_joined, joined
 from veracity.engines import Held
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 from veracity.result.warnings import DataWarning, count, data_warning, lone_sources
 
-__all__ = ["FEW_SHARED", "joined", "overlap_warnings"]
+__all__ = ["FEW_SHARED", "overlap_warnings"]
 
 FEW_SHARED = 5
 """A source that shares fewer items with others can hardly be judged."""
@@ -95,9 +96,8 @@ def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
         pair = np.flatnonzero(is_there)
     else:
         pair = np.unique(pair)
-    group = joined(pair // n_sources, pair % n_sources, n_sources)
-    first_of_group = np.unique(group, return_index=True)[1]
-    return (first_of_group[group], np.arange(n_sources)), turn.memory
+    first_of_group = first_of_joined(pair // n_sources, pair % n_sources, n_sources)
+    return (first_of_group, np.arange(n_sources)), turn.memory
 
 
 def _count_parts(block: Block, part_of_source: IntArray, turn: Turn) -> tuple[Any, Any]:
@@ -107,23 +107,6 @@ def _count_parts(block: Block, part_of_source: IntArray, turn: Turn) -> tuple[An
     items = np.bincount(part, minlength=n_parts)
     claims = np.bincount(part, block.n_voices_of_item, n_parts).astype(np.int64)
     return (items, claims, np.bincount(part[block.is_known], minlength=n_parts)), turn.memory
-
-
-def joined(one: IntArray, other: IntArray, n: int) -> IntArray:
-    """Number the groups that pairs join n things into, in the order of their first things.
-
-    >>> joined(np.array([4, 0]), np.array([1, 2]), 5).tolist()
-    [0, 1, 0, 2, 1]
-    """
-    head = np.arange(n)  # of each thing, one of its group that does not come after it
-    while len(one):
-        low, high = np.minimum(one, other), np.maximum(one, other)
-        np.minimum.at(head, high, low)
-        while not np.array_equal(head[head], head):
-            head = head[head]
-        one, other = head[one], head[other]
-        one, other = one[one != other], other[one != other]
-    return np.asarray(np.unique(head, return_inverse=True)[1], dtype=np.int64)
 
 
 def _part_warnings(parts: pl.DataFrame) -> list[DataWarning]:
