@@ -16,7 +16,7 @@ from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Survey
+from veracity.claims.survey import Counted, Survey
 from veracity.doubts import with_doubts
 from veracity.engines import Engine
 from veracity.engines.spark import Spark
@@ -352,7 +352,11 @@ def _told(
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
     told = (algorithm, fitted.state)
-    tables = tabulate(encoded, judged, told, learned.prior, min_plausibility, changes=table.changes)
+    n_learned = float(Counted(*fitted.counted).supports_of_source.sum())
+    tables = tabulate(
+        encoded, judged, told, learned.prior, min_plausibility,
+        n_learned=n_learned, changes=table.changes,
+    )  # fmt: skip
     clock.lap("tabulate")
     run = _run_of(prepared, fitted, judged, learned)
     seconds = {**prepared.seconds, **clock.laps}
