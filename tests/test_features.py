@@ -315,6 +315,27 @@ def test_tables_that_cannot_be_features_are_refused(table, error, message):
         SourceFeatures.read(table)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "told", "instead"),
+    [
+        ("dare", "categorical", "source_features", "or take veracity, one-coin or an LCA$"),
+        ("ltm", "multiple", "source_features", "leave out source_features, or take veracity$"),
+        ("gtm", "numeric", "source_features", "goes into a prior of errors, for ltd-rbm-n$"),
+        ("ltd-rbm-n", "numeric", "source_features", "goes into a prior of errors"),
+        ("crh", "numeric", "source_features", "goes into a prior of errors"),
+        ("crh", None, "source_features", "or take veracity, one-coin or an LCA$"),
+        (None, "numeric", "source_features", "gtm has no use for features of sources"),
+        ("gtm", "numeric", "item_features", "no algorithm for numbers learns from them$"),
+        ("dare", None, "item_features", "or take veracity$"),
+    ],
+)
+def test_a_refusal_says_what_takes_features_of_such_claims(name, kind, told, instead):
+    claims = {"source": list("abc"), "entity": [1] * 3, "value": ["1", "1", "2"]}
+    features = {"source": list("abc"), "entity": [1, 2, 3], "x": [1, 2, 3]}
+    with pytest.raises(ParameterError, match=instead):
+        veracity.discover(claims, name, kind=kind, **{told: features})
+
+
 def test_others_refuse_features(known):
     claims, _, features = known
     with pytest.raises(ParameterError, match="majority-vote has no use for features"):
