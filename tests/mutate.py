@@ -75,7 +75,10 @@ NAMES = {
 }
 """By which words the tests of an algorithm are known, where these are not its name."""
 
-SLOW = "nothing or hundred_thousand or any_claims or probabilities or same_seed or strangers"
+SLOW = (
+    "test_algorithms.py and "
+    "(nothing or hundred_thousand or any_claims or probabilities or same_seed or strangers)"
+)
 """Contracts that take seconds, and say nothing of what an answer should be: these do not judge."""
 
 FATE = {
