@@ -403,7 +403,7 @@ def test_the_command_prints_json_that_adds_up(saved):
 def test_what_nobody_claims_has_a_name_on_the_terminal(tmp_path):
     discover(claims_of(("a", "x", "1"), ("b", "x", "2")), "veracity").save(tmp_path / "run")
     result = CliRunner().invoke(main, ["explain", str(tmp_path / "run"), "x"])
-    assert "│ (none of these) │" in result.output
+    assert "│ (one that nobody claims) │" in result.output
 
 
 def test_the_command_explains_what_is_not_there(saved):

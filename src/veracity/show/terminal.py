@@ -120,7 +120,7 @@ def show_why(why: Why) -> None:
     click.echo(why.words)
     values, rows = (without_keys(table) for table in why.tables)
     if "value" in values.columns:  # what stands for all that nobody claims has none
-        named = as_text(values["value"]).fill_null("(none of these)")
+        named = as_text(values["value"]).fill_null("(one that nobody claims)")
         values = values.with_columns(value=named)
     show_table("values", values.head(20), len(values))
     show_table(
