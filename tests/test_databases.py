@@ -437,7 +437,7 @@ def test_an_engine_of_sqlite_is_taken(sqlite_file, claims, result):
     with engine_at(sqlite_file.address) as engine:
         found = veracity.discover(veracity.read_database(engine, table="claims"))
         with pytest.raises(
-            UnreadableDatabase, match="there is no table 'weather'; there is claims"
+            UnreadableDatabase, match="there is no table 'weather'; there is 'claims'"
         ):
             veracity.read_database(engine, table="weather")
     assert_frame_equal(found.truths, result.truths)
@@ -525,7 +525,7 @@ def test_a_table_that_is_not_there_is_told_with_those_that_are(database, two_aga
     database.fill(two_against_one)
     with pytest.raises(UnreadableDatabase, match="no table 'Claim'; did you mean 'claims'"):
         veracity.discover(f"{database.address}#Claim")
-    with pytest.raises(UnreadableDatabase, match="no table 'weather'; there is claims"):
+    with pytest.raises(UnreadableDatabase, match="no table 'weather'; there is 'claims'"):
         veracity.discover(f"{database.address}#weather")
 
 
@@ -534,7 +534,7 @@ def test_an_address_without_a_table_tells_the_tables(database, two_against_one):
     run = veracity_command("discover", database.address)
     assert run.exit_code == 1
     assert "name a table with --table, or as" in run.output
-    assert run.output.endswith("there is claims\n")
+    assert run.output.endswith("there is 'claims'\n")
 
 
 @pytest.mark.parametrize("name", ["sqlite_file", "duckdb_file"])

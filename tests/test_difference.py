@@ -51,6 +51,17 @@ def test_a_claim_that_was_withdrawn_or_changed():
     assert told(vote(ROWS), vote(later)) == {"x": ("changed", "1", "2", reason)}
 
 
+def test_a_new_claim_for_a_third_value_is_no_reason_where_sources_moved():
+    rows = [(source, f"k{n}", source) for n in range(10) for source in "abc"]
+    rows += [("a", "n", "1"), ("b", "n", "2"), ("c", "n", "2")]
+    known = pl.DataFrame({"entity": [f"k{n}" for n in range(10)], "value": ["a"] * 10})
+    after = vote([*rows, ("d", "n", "3")], algorithm="one-coin", known=known)
+    change, before, value, reason = told(vote(rows, algorithm="one-coin"), after)["n"]
+    assert (change, before, value) == ("changed", "2", "1")
+    assert "a rose from" in reason
+    assert "d says 3" not in reason
+
+
 def test_a_known_truth():
     known = pl.DataFrame({"entity": ["x"], "value": ["2"]})
     after = vote(ROWS, known=known)
@@ -109,6 +120,8 @@ def test_the_command(tmp_path, monkeypatch):
     answer = CliRunner().invoke(main, ["diff", "one", "two", "--out", "changed.csv"])
     assert answer.exit_code == 0, answer.output
     assert "1 new claim: c says 2" in answer.output
+    assert "┃ task ┃ before ┃ after ┃" in answer.output
+    assert "┃ worker ┃ before ┃" in answer.output
     assert pl.read_csv("changed.csv").columns[:3] == ["task", "change", "before"]
     answer = CliRunner().invoke(main, ["diff", "one", "two", "--json"])
     assert json.loads(answer.output)["items"][0]["after"] == "2"

@@ -134,3 +134,10 @@ def test_the_tolerance_for_numbers_is_that_of_their_attribute():
         "pressure": 1.0,
         "temperature": 0.0,
     }
+
+
+def test_truths_that_the_run_knew_are_told():
+    found = vote(CLAIMS, known=truth([("x", "2")]))
+    assert veracity.evaluate(found, truth([("y", "1")])).notes == []
+    (note,) = veracity.evaluate(found, truth([("x", "2"), ("y", "1")])).notes
+    assert note.startswith("1 of the 2 items judged was known to the run")

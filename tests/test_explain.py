@@ -400,6 +400,12 @@ def test_the_command_prints_json_that_adds_up(saved):
         assert_allclose(value["prior"] + sum(row["weight"] for row in rows), value["score"])
 
 
+def test_what_nobody_claims_has_a_name_on_the_terminal(tmp_path):
+    discover(claims_of(("a", "x", "1"), ("b", "x", "2")), "veracity").save(tmp_path / "run")
+    result = CliRunner().invoke(main, ["explain", str(tmp_path / "run"), "x"])
+    assert "│ (one that nobody claims) │" in result.output
+
+
 def test_the_command_explains_what_is_not_there(saved):
     result = CliRunner().invoke(main, ["explain", saved, "VC-1766"])
     assert result.exit_code == 2

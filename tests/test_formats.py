@@ -123,7 +123,7 @@ def workbook(path):
 
 def test_each_sheet_is_a_source_and_what_is_above_the_header_is_passed_over(tmp_path):
     result = same_answer(vote(workbook(tmp_path / "book.xlsx"), source_from="sheet"))
-    assert result.notes[0].endswith("sheet a: what stands above the header is passed over")
+    assert result.notes[0].endswith("sheet a: lines above the header skipped")
     assert "each sheet is a source: 'a', 'b', 'c'" in result.notes
 
 
@@ -163,7 +163,7 @@ def test_lines_before_the_header_are_passed_over_and_told(tmp_path, text):
     rows = "\n".join(f"{row['source']};{row['entity']};{row['value']}" for row in ROWS)
     (tmp_path / "claims.csv").write_text(text.format(rows))
     result = same_answer(vote(tmp_path / "claims.csv"))
-    assert "2 lines before the header passed over" in result.notes[0]
+    assert "2 lines above the header skipped" in result.notes[0]
 
 
 def test_a_row_too_short_is_told_by_its_line_below_a_preamble(tmp_path):
@@ -185,7 +185,7 @@ def test_western_encodings_are_found_out_and_told(tmp_path, encoding):
     (tmp_path / "claims.csv").write_bytes(text.encode(encoding))
     result = vote(tmp_path / "claims.csv")
     assert result.truths.row(0)[:2] == ("Zürich", "café")
-    assert "no UTF-8 text, and was read as Windows-1252" in result.notes[0]
+    assert "not UTF-8 text, read as Windows-1252" in result.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_rows_of_wide_tables_have_a_time():
     table = veracity.read_claims(wide, columns={"entity": "flight", "time": "seen"})
     assert ("a", "x", "gate", "1") not in table.rows.rows()
     assert ("a", "x", "departs", "7") in table.rows.rows()
-    assert told(table.notes, "a wide table: by 'site' and 'flight', each other column")
+    assert told(table.notes, "a wide table, with one row per 'site' and 'flight'")
 
 
 def test_several_true_values_have_no_one_word():
@@ -188,10 +188,10 @@ def test_columns_that_may_carry_weight_are_told():
 
 def test_what_a_source_says_twice_is_told():
     notes = veracity.discover(ROWS, "majority-vote").notes
-    assert told(notes, "1 row says what the same source says in another: it counts once")
-    assert told(notes, "1 more value is named by a source that names another of the same item")
+    assert told(notes, "1 row repeats what the same source says in another row: it counts once")
+    assert told(notes, "1 claim contradicts another of the same source about the same item")
     notes = veracity.discover(ROWS, "majority-vote", kind="multiple").notes
-    assert not told(notes, "more value")
+    assert not told(notes, "contradict")
 
 
 def test_empty_attributes_are_told(tmp_path):

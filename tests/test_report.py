@@ -182,6 +182,17 @@ def test_a_crowd_sees_its_labels_and_confusions(tmp_path, no_figures):
     assert " · :" not in page.said
 
 
+def test_tables_name_items_and_sources_as_the_claims_do(tmp_path, no_figures):
+    rows = [(w, f"t{i}", "ab"[i % 2]) for i in range(6) for w in ("ann", "bob")]
+    rows += [("cem", f"t{i}", "a") for i in range(6)]
+    labels = pl.DataFrame(rows, ["worker", "task", "label"], orient="row")
+    truth = pl.DataFrame({"task": ["t0", "t1"], "label": ["b", "b"]})
+    page = page_of(veracity.discover(labels), tmp_path, truth=truth)
+    assert page.tables["Sources, those with most claims first"][0][0] == "worker"
+    assert page.tables["Items to look up, the most helpful first"][0][0] == "task"
+    assert page.tables["What is wrong, the surest first"][0][0] == "task"
+
+
 def test_every_item_can_be_looked_up(flights):
     result = in_text(veracity.discover(flights.claims))
     sources, *chunks = chunks_of(result)

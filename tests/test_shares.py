@@ -298,7 +298,7 @@ def test_words_that_are_left_out_as_old_are_no_further_words():
     how = {"columns": {"weight": "weight", "time": "time"}}
     notes = veracity.discover(rows, "majority-vote", **how).notes
     assert any(note.startswith("2 claims are left out") for note in notes)
-    assert any(note.startswith("1 row is a further word") for note in notes)
+    assert any(note.startswith("1 row is a further claim") for note in notes)
 
 
 def test_the_page_names_who_refuses():

@@ -15,7 +15,7 @@ from veracity.cli import main
 from veracity.cli.exporting import TABLE_NAMES
 from veracity.errors import OutputError
 from veracity.io.table_file import guarded, unguarded
-from veracity.result import FILE_TABLES
+from veracity.result import FILE_TABLES, FURTHER_TABLES
 
 LABELS = """task,worker,label
 t1,ann,=1+1
@@ -207,8 +207,31 @@ def test_claims_on_disk_give_the_same_files(tmp_path):
     assert len(pl.read_parquet("truths.parquet")) == len(pl.read_json("truths.json")) == 3
 
 
+def test_tables_of_a_crowd_are_exported_in_its_own_names(folder):
+    rows = [(f"t{n}", worker, label) for n, said in enumerate(["aab", "bba", "aaa", "bbb"])
+            for worker, label in zip(["ann", "bob", "cem"], said, strict=True)]  # fmt: skip
+    labels = pl.DataFrame(rows, schema=["task", "worker", "label"], orient="row")
+    veracity.discover(labels).save("run")
+    columns = {
+        "confusions": ["worker", "true", "said", "probability", "claims"],
+        "probabilities": ["task", "a", "b"],
+        "difficulty": ["task", "entropy", "agreement", "claims"],
+    }
+    for table, expected in columns.items():
+        run("export", "run", f"{table}.csv", "--table", table)
+        assert pl.read_csv(f"{table}.csv").columns == expected
+    message = run("export", "run", "changes.csv", "--table", "changes", code=2)
+    assert "this run has no changes: nothing was normalised" in message
+
+
+def test_telephone_numbers_stay_as_they_are(folder):
+    rows = {"source": ["a", "b"], "entity": ["x", "y"], "value": ["+41 44 706 79 26", "+1-2"]}
+    veracity.discover(pl.DataFrame(rows), "majority-vote").write("truths.csv")
+    assert pl.read_csv("truths.csv")["value"].to_list() == ["+41 44 706 79 26", "'+1-2"]
+
+
 def test_a_saved_run_can_be_exported(folder):
-    assert tuple(FILE_TABLES) == TABLE_NAMES
+    assert (*FILE_TABLES, *FURTHER_TABLES) == TABLE_NAMES
     flights().save("run")
     assert "written to r.csv: records" in run("export", "run", "r.csv", "--table", "records")
     assert (folder / "r.csv").read_text() == "flight,flight_2,gate\nAA-1,7:05,D3\nAA-2,,C1\n"

@@ -70,7 +70,7 @@ def write(table, path):
 def test_a_column_per_attribute_is_recognised_and_told(tmp_path, ending):
     result = same_answer(vote(write(by_attributes(), tmp_path / f"export.{ending}")))
     (note,) = told(result, "a wide table")
-    assert "'site' and 'flight', each other column is an attribute: 'gate', 'departs'" in note
+    assert "one row per 'site' and 'flight' and one column per attribute: 'gate', 'departs'" in note
     assert "--columns value=NAME" in note
     assert result.run.input.columns == {"source": "site", "entity": "flight"}
 
@@ -140,7 +140,7 @@ def test_a_column_per_source_is_recognised_and_told(tmp_path, attribute):
         table = table.filter(pl.col("attribute") == "gate").drop("attribute")
     result = vote(write(table.rename({"entity": "flight"}), tmp_path / "export.csv"))
     (note,) = told(result, "a wide table")
-    assert "each other column is a source: 'orbitz', 'tower', 'travelocity'" in note
+    assert "one column per source: 'orbitz', 'tower', 'travelocity'" in note
     assert "--wide attributes" in note
     assert result.sources["source"].to_list() == SITES
     expected = vote(long_claims()).truths
@@ -152,7 +152,7 @@ def test_the_truth_is_no_source():
     table = by_sources().with_columns(truth=pl.col("tower"))
     result = vote(table)
     assert result.sources["source"].to_list() == SITES
-    assert told(result, "'truth' is not taken as one")
+    assert told(result, "column 'truth' is not read: it is not taken as a source")
 
 
 def test_numbers_that_never_agree_are_not_guessed_but_can_be_said():
@@ -177,7 +177,7 @@ def test_attributes_that_agree_in_pairs_are_not_taken_for_sources():
         {"flight": [f"AA-{n}" for n in range(10)], "planned_departure": planned,
          "departure": planned, "planned_arrival": planned[::-1], "arrival": planned[::-1]}
     )  # fmt: skip
-    with pytest.raises(MissingColumn, match="if each further column is a source"):
+    with pytest.raises(MissingColumn, match="if each is a source, --wide sources"):
         vote(table)
 
 
@@ -189,6 +189,101 @@ def test_yes_and_no_by_source():
     assert result.run.input.claims == 5
     with pytest.raises(ParameterError, match="not for binary"):
         veracity.discover(table, kind="binary", wide="attributes")
+
+
+def test_the_wording_of_a_question_is_no_source():
+    asked = pl.DataFrame({
+        "question_id": [f"q{n}" for n in range(6)],
+        "prompt": [f"What is {n}?" for n in range(6)],
+        "large": ["A", "B", "C", "D", "A", "B"],
+        "small": ["A", "B", "C", "D", "A", "C"],
+        "tiny": ["A", "B", "C", "A", "A", "B"],
+    })  # fmt: skip
+    result = vote(asked)
+    assert result.sources["source"].to_list() == ["large", "small", "tiny"]
+    assert told(result, "column 'prompt' is not read")
+
+
+# --- wide by entities -----------------------------------------------------------------------------
+
+
+def survey():
+    """One row per worker, one column per picture, as forms export it."""
+    labels = {"ann": "cdcdccdc", "bob": "cdcdccdd", "cem": "cdcdcddc", "dan": "ddcdccdc"}
+    return pl.DataFrame(
+        [
+            {"worker": name} | {f"p{n}": x for n, x in enumerate(said)}
+            for name, said in labels.items()
+        ]
+    )
+
+
+def test_a_column_per_entity_is_recognised_and_told(tmp_path):
+    result = vote(write(survey(), tmp_path / "survey.csv"))
+    (note,) = told(result, "a wide table")
+    assert "one row per 'worker' and one column per entity: 'p0', 'p1'" in note
+    assert result.truths["entity"].to_list() == [f"p{n}" for n in range(8)]
+    assert "".join(result.truths["value"]) == "cdcdccdc"
+    assert result.run.input.shape == {"wide": "entities"}
+
+
+def test_answers_to_the_first_question_are_never_taken_for_entities():
+    opinions = pl.DataFrame(
+        {"worker": list("abcde"), "q1": list("xyxyx"), "q2": list("vwwvv"), "q3": list("mnomn")}
+    )
+    with pytest.raises(MissingColumn) as error:
+        vote(opinions)
+    assert "if each is an entity, --wide entities --columns source=worker" in str(error.value)
+    assert "--wide sources" not in str(error.value)  # the worker would be taken for one
+    result = vote(opinions, wide="entities")
+    assert result.truths["entity"].to_list() == ["q1", "q2", "q3"]
+    found = veracity.tables.by_entity(opinions, source="worker")
+    assert found.row(0, named=True) == {"source": "a", "entity": "q1", "value": "x"}
+
+
+def test_yes_and_no_by_entity():
+    table = pl.DataFrame({"who": ["a", "b"], "x": ["yes", "no"], "y": ["no", ""]})
+    how = {"kind": "binary", "wide": "entities", "columns": {"source": "who"}}
+    assert veracity.discover(table, "majority-vote", **how).run.input.claims == 3
+
+
+# --- what columns are called ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "entity", "value"),
+    [("WorkerId", "HITId", "label"), ("rater", "doc_id", "Judgment"),
+     ("model", "prompt_id", "answer"), ("Annotator ID", "imageId", "annotation"),
+     ("system", "item-id", "prediction")],
+)  # fmt: skip
+def test_columns_are_recognised_however_they_are_spelt(source, entity, value):
+    rows = pl.DataFrame({entity: ["t"] * 3, source: ["a", "b", "c"], value: ["x", "x", "y"]})
+    assert vote(rows).run.input.columns == {"source": source, "entity": entity, "value": value}
+
+
+def test_gold_labels_are_recognised_as_truths():
+    rows = pl.DataFrame({"task": ["t"] * 3, "worker": ["a", "b", "c"], "label": ["x", "x", "y"]})
+    gold = pl.DataFrame({"task": ["t"], "gold_label": ["x"]})
+    assert veracity.evaluate(vote(rows), gold).accuracy == 1.0
+    assert vote(rows, known=gold).run.input.known == 1
+
+
+def test_when_a_row_was_written_is_no_attribute():
+    table = by_attributes().with_columns(updated_at=pl.lit("2026-05-01"))
+    for how in ({}, {"wide": "attributes"}):
+        result = same_answer(vote(table, columns={"entity": "flight"}, **how))
+        assert told(result, "column 'updated_at' is not read; with --columns time=updated_at")
+
+
+def test_new_claims_are_read_as_the_old_ones_with_their_times():
+    table = by_attributes().with_columns(updated_at=pl.lit("2026-05-01"))
+    named = {"entity": "flight", "time": "updated_at"}
+    fitted = vote(table, columns=named).fitted
+    newer = table.with_columns(gate=pl.lit("Z9"), updated_at=pl.lit("2026-06-01"))
+    judged = fitted.judge(pl.concat([table, newer]))
+    gates = judged.truths.filter(pl.col("attribute") == "gate")["value"]
+    assert set(gates) == {"Z9"}
+    assert fitted.judge(table.drop("updated_at")).run.input.claims == 48
 
 
 # --- one file per source --------------------------------------------------------------------------
@@ -206,6 +301,16 @@ def test_each_file_is_a_source(tmp_path):
     found = veracity.tables.by_file(sorted(tmp_path.glob("*.csv")))
     keys = ["entity", "attribute", "source"]
     assert_frame_equal(found.sort(keys), long_claims().sort(keys))
+
+
+def test_what_is_noticed_of_many_files_is_told_once(tmp_path):
+    for (site,), rows in by_attributes().partition_by("site", as_dict=True).items():
+        text = f"Export of {site}\n\n" + rows.drop("site").write_csv().replace("gate", "Tür")
+        (tmp_path / f"{site}.csv").write_bytes(text.encode("latin-1"))
+    notes = vote(tmp_path, source_from="filename").notes
+    (skipped,) = (note for note in notes if "skipped" in note)
+    assert skipped == "orbitz.csv and 2 more: 2 lines above the header skipped: 'Export of orbitz'"
+    assert len([note for note in notes if "Windows-1252" in note]) == 1
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):

@@ -86,7 +86,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
         Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell. The
-        part "time" lets the newest word of a source on an item count; "weight" is how much a claim
+        part "time" lets only the newest claim of a source count; "weight" is how much a claim
         counts: a confidence, or a count.
     kind
         "categorical" (one value of an item is true, the default), "multiple" (several may be),
@@ -101,7 +101,8 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         others being found out. `Result.changes` tells what was changed.
     wide
         "attributes" if a row is all that a source says of an entity, with a column for each
-        attribute; "sources" if there is a column for each source. Found out where it is plain.
+        attribute; "sources" if there is a column for each source; "entities" if a row is all that
+        a source says, with a column for each entity. Found out where it is plain.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.

@@ -79,14 +79,14 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     notes = []
     n_same = table.rows_kept - encoded.n_claims
     if n_same > 0:
-        rows = counted(n_same, "row says", "rows say")
-        notes.append(f"{rows} what the same source says in another: it counts once")
+        rows = counted(n_same, "row repeats", "rows repeat")
+        notes.append(f"{rows} what the same source says in another row: it counts once")
     n_other = encoded.n_claims - sum(len(block.source_of_voice) for block in encoded.blocks)
     if n_other and encoded.kind != "multiple":
-        more = counted(n_other, "more value is", "more values are")
+        more = counted(n_other, "claim contradicts another", "claims contradict others")
         notes.append(
-            f"{more} named by a source that names another of the same item: each counts; "
-            "--samples counts each by its share, --columns time=NAME what is newest"
+            f"{more} of the same source about the same item: all of them count; "
+            "--samples counts each by its share, --columns time=NAME the newest only"
         )
     return notes
 

@@ -14,7 +14,7 @@ from veracity.claims.how import HowToRead
 from veracity.claims.read import ClaimsStream
 from veracity.io.frames import hand_back
 
-__all__ = ["by_attribute", "by_file", "by_source"]
+__all__ = ["by_attribute", "by_entity", "by_file", "by_source"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -64,6 +64,26 @@ def by_source(table: object, *, entity: str | None = None, attribute: str | None
     return _claims(
         table, HowToRead(columns=_named(entity=entity, attribute=attribute), wide="sources")
     )
+
+
+def by_entity(table: object, *, source: str | None = None) -> Any:  # noqa: ANN401
+    """The claims of a table in which a row is all that a source says, as surveys are exported.
+
+    Parameters
+    ----------
+    table
+        Whatever `veracity.discover` takes.
+    source
+        The name of this column, where it does not tell; each other column is an entity.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> wide = pl.DataFrame({"worker": ["ann", "bob"], "task 1": ["cat", "cat"], "task 2": ["dog", None]})
+    >>> by_entity(wide).rows()
+    [('ann', 'task 1', 'cat'), ('bob', 'task 1', 'cat'), ('ann', 'task 2', 'dog')]
+    """  # noqa: E501 - what is shown
+    return _claims(table, HowToRead(columns=_named(source=source), wide="entities"))
 
 
 def by_file(paths: Paths, *, columns: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401

@@ -29,6 +29,7 @@ from veracity.io.files import (
 )
 from veracity.io.formats import STANDARD_INPUT
 from veracity.io.frames import FrameKind
+from veracity.io.noting import Notes, told_once
 from veracity.naming import rendered
 from veracity.printing import in_short
 
@@ -62,8 +63,9 @@ class Opened(NamedTuple):
 
 def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     """Find the wanted columns in each part of what was handed over."""
+    noted: Notes = []
     notes: list[str] = []
-    origin, frame_kind, whole = _whole(data, wanted, how, notes)
+    origin, frame_kind, whole = _whole(data, wanted, how, noted)
     columns: dict[str, str] = {}
     parts, wide = [], how.wide
     inner = [part for part in wanted if part != "source" or how.source_from is None]
@@ -79,7 +81,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
-    return Opened(origin, frame_kind, parts, notes, columns, wide)
+    return Opened(origin, frame_kind, parts, [*told_once(noted), *notes], columns, wide)
 
 
 def _note_sources(part: Part, shape: Shape, notes: list[str]) -> None:
@@ -108,7 +110,7 @@ def _named_by_place(parts: list[Part], how: HowToRead, notes: list[str]) -> list
 
 
 def _whole(
-    data: object, wanted: Sequence[str], how: HowToRead, notes: list[str]
+    data: object, wanted: Sequence[str], how: HowToRead, notes: Notes
 ) -> tuple[str, FrameKind, Iterator[Part]]:
     """Where the data come from, their kind, and their parts with all columns, one by one."""
     selections = _all_selected(data)

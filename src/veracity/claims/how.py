@@ -12,7 +12,7 @@ from veracity.errors import ParameterError
 
 __all__ = ["HowToRead", "SourceFrom", "Wide"]
 
-Wide = Literal["attributes", "sources"]
+Wide = Literal["attributes", "sources", "entities"]
 """What the columns of a wide table are."""
 
 SourceFrom = Literal["filename", "sheet", "table"]
@@ -36,8 +36,8 @@ class HowToRead:
     normalise
         Whether, and how, values that mean the same are brought to one spelling.
     wide
-        By what a table is wide: each further column is an attribute, or a source. None where it is
-        long, or where that can be found out.
+        By what a table is wide: each further column is an attribute, a source, or an entity. None
+        where it is long, or where that can be found out.
     source_from
         What names the source, where no column does: the file, the sheet, or the table of a
         database.
@@ -71,7 +71,8 @@ class HowToRead:
         for name, allowed in (("wide", Wide), ("source_from", SourceFrom)):
             value = getattr(self, name)
             if value is not None and value not in get_args(allowed):
-                words = " or ".join(map(repr, get_args(allowed)))
+                *most, last = map(repr, get_args(allowed))
+                words = f"{', '.join(most)} or {last}"
                 raise ParameterError(f"{name} must be {words}, got {value!r}")
         if self.kind == "multiple" and (self.samples or "weight" in self.columns):
             raise ParameterError(
@@ -89,8 +90,8 @@ class HowToRead:
 
     @property
     def carrying(self) -> tuple[str, ...]:
-        """The columns that were named to say which of a source's words counts, or how much."""
-        return tuple(part for part in CARRYING if part in self.columns)
+        """The columns that say which of a source's claims counts, or how much: named, or likely."""
+        return tuple(part for part in CARRYING if part in {**self.likely, **self.columns})
 
     def told(self, wide: Wide | None) -> dict[str, str]:
         """What is to be said to read the same again, of a table that is wide by this."""

@@ -228,9 +228,9 @@ def read_claims(
     data
         What `veracity.discover` takes.
     columns
-        Which column plays which part, e.g. ``{"source": "website"}``. The part "time" lets the
-        newest word of a source on an item count; "weight" is how much a claim counts: a confidence,
-        or a count.
+        Which column plays which part, e.g. ``{"source": "website"}``. The part "time" lets only the
+        newest claim of a source about an item count; "weight" is how much a claim counts: a
+        confidence, or a count.
     kind
         The kind of claims.
     encoding
@@ -240,7 +240,8 @@ def read_claims(
         attributes are, e.g. ``{"departure": "time"}``, the others being found out.
     wide
         "attributes" if a row is all that a source says of an entity, with a column for each
-        attribute; "sources" if there is a column for each source. Found out where it is plain.
+        attribute; "sources" if there is a column for each source; "entities" if a row is all that
+        a source says, with a column for each entity. Found out where it is plain.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.
@@ -354,7 +355,7 @@ def open_claims_like(
 
 
 def _settled(table: ClaimsTable) -> ClaimsTable:
-    """With the newest word of each source, and the mean of its numbers, where these were asked for.
+    """With the newest claims of each source, and the mean of its numbers, where asked for.
 
     The weights of other values stay: they are counted when all names are known.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ __all__ = [
     "missing_column",
     "numbers_in",
     "recognised",
+    "simple_name",
 ]
 
 Kind = Literal["categorical", "multiple", "binary", "numeric"]
@@ -55,16 +57,27 @@ KEYS = ("entity", "attribute", "fact")
 OPTIONAL_COLUMNS = frozenset({"attribute"})
 
 USUAL_NAMES: dict[str, tuple[str, ...]] = {
-    "source": ("source_id", "website", "site", "worker", "worker_id", "annotator", "annotator_id",
-               "user", "provider", "sensor", "model"),
+    "source": ("source_id", "source_name", "source_system", "website", "site", "worker",
+               "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler", "labeller",
+               "user", "user_id", "provider", "sensor", "system", "model", "model_id",
+               "model_name", "llm"),
     "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
-               "item", "item_id", "key", "id"),
+               "item", "item_id", "hit_id", "document_id", "doc_id", "image_id", "example_id",
+               "prompt_id", "prompt", "key", "id"),
     "attribute": ("property", "field", "predicate"),
-    "value": ("label", "answer", "response", "truth"),
+    "value": ("label", "answer", "response", "annotation", "judgment", "judgement", "prediction",
+              "truth"),
     "fact": ("fact_id", "statement", "statement_id", "entity", "task", "question", "item"),
     "claim": ("claimed", "vote", "label", "answer", "response", "truth", "value"),
 }  # fmt: skip
-"""Names under which a column is recognised when its own name is missing, most telling first."""
+"""Names under which a column is recognised when its own name is missing, most telling first.
+
+None of them may be the name of a usual attribute, such as ``category`` or ``image``: it would be
+taken for a part, and the other attributes would be lost.
+"""
+
+NAMES_OF_TRUTHS = ("gold", "gold_label", "true_label", "true_value", "ground_truth")
+"""Further names of the value, in tables of known truths."""
 
 
 @dataclass(frozen=True)
@@ -120,21 +133,33 @@ def recognised(
     {'source': 'Website', 'entity': 'id', 'value': 'value'}
     """
     parts = _checked(given, found, wanted, origin)
-    by_lower_name = {name.strip().lower(): name for name in reversed(found)}
-    by_lower_name |= {name: name for name in found}  # the very name comes before other spellings
+    by_simple_name = {simple_name(name): name for name in reversed(found)}
+    by_simple_name |= {name: name for name in found}  # the very name comes before other spellings
     first = {part: (name,) for part, name in (likely or {}).items() if name in found}
-    for names_of_part in (first, {part: (part,) for part in wanted}, USUAL_NAMES):
+    of_truths = {"value": NAMES_OF_TRUTHS} if "source" not in wanted else {}
+    for names_of_part in (first, {part: (part,) for part in wanted}, of_truths, USUAL_NAMES):
         for part in wanted:
-            free = [by_lower_name[n] for n in names_of_part.get(part, ()) if n in by_lower_name]
+            free = [by_simple_name[n] for n in names_of_part.get(part, ()) if n in by_simple_name]
             choice = next((name for name in free if name not in parts.values()), None)
             if part not in parts and choice is not None:
                 parts[part] = choice
     return {part: parts[part] for part in wanted if part in parts}
 
 
+def simple_name(name: str) -> str:
+    """The name of a column as others would spell it.
+
+    >>> [simple_name(name) for name in ("Worker ID", "workerId", "HITId", " n-votes ")]
+    ['worker_id', 'worker_id', 'hit_id', 'n_votes']
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.strip())
+    return re.sub(r"[\s\-._]+", "_", words).lower()
+
+
 def lacking_parts(parts: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
     """The parts that no column plays, and one has to."""
-    return [part for part in wanted if part not in parts and part not in OPTIONAL_COLUMNS]
+    optional = {*OPTIONAL_COLUMNS, *CARRYING}
+    return [part for part in wanted if part not in parts and part not in optional]
 
 
 def missing_column(

@@ -69,13 +69,13 @@ class Weighed(NamedTuple):
             )
         elif self.most > 1.0:
             notes.append(
-                "weights above 1 are taken as counts: all that a source says of an item is one "
-                "word; confidences are numbers from 0 to 1"
+                "weights above 1 are taken as counts: all that a source says of an item counts as "
+                "one claim; confidences are numbers from 0 to 1"
             )
         n_more = self.n_rows - self.n_words
         if n_more and self.n_in_part:
-            rows = counted(n_more, "row is a further word", "rows are further words")
-            notes.append(f"{rows} of a source on an item: what it says of one counts by shares")
+            rows = counted(n_more, "row is a further claim", "rows are further claims")
+            notes.append(f"{rows} of a source about the same item: its values count by shares")
         return tuple(notes)
 
 

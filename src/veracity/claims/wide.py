@@ -1,9 +1,9 @@
-"""Wide tables: a column per attribute or per source. They are recognised, and unpivoted in batches.
+"""Wide tables: a column per attribute, per source or per entity; recognised, unpivoted in batches.
 
 A table is long if a row is a claim. It is wide *by attributes* if a row is all that a source says
-of an entity, and wide *by sources* if a row is all that is said of an item. What the columns are
-called tells the first, and that columns agree far more than by chance tells the second; where
-neither is plain, the user is asked.
+of an entity, *by sources* if a row is all that is said of an item, and *by entities* if a row is
+all that a source says. What the columns are called tells the first; that columns, or rows, agree
+far more than by chance tells the others. Where nothing is plain, the user is asked.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from veracity.claims.checking import plain
-from veracity.claims.how import HowToRead
+from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
     CARRYING,
     USUAL_NAMES,
@@ -26,6 +26,7 @@ from veracity.claims.schema import (
     listed,
     missing_column,
     recognised,
+    simple_name,
 )
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.batched import BatchedRows
@@ -54,8 +55,9 @@ LIKE_PARTS: Mapping[str, frozenset[str]] = {
     "time": frozenset({
         "time", "timestamp", "ts", "date", "datetime", "date_time", "as_of", "created",
         "created_at", "updated", "updated_at", "last_updated", "update_time", "modified",
-        "modified_at", "last_modified", "submitted_at", "observed_at", "retrieved_at", "fetched_at",
-        "scraped_at", "crawled_at", "seen_at", "last_seen", "event_time",
+        "modified_at", "last_modified", "submitted_at", "submit_time", "submission_time",
+        "observed_at", "retrieved_at", "fetched_at", "scraped_at", "crawled_at", "seen_at",
+        "last_seen", "event_time", "annotated_at", "labeled_at", "answered_at", "completed_at",
     }),
     "weight": frozenset({
         "weight", "weights", "confidence", "conf", "probability", "prob", "score", "certainty",
@@ -63,6 +65,9 @@ LIKE_PARTS: Mapping[str, frozenset[str]] = {
     }),
 }  # fmt: skip
 """Names of columns that may carry weight, though nobody said so."""
+
+NOT_STAMPS = frozenset({"time", "date", "datetime", "date_time", "event_time"})
+"""Names of times that an attribute may have; the others tell when a row was written."""
 
 
 class Shape(NamedTuple):
@@ -83,11 +88,12 @@ class Shape(NamedTuple):
         return bool(self.spread)
 
     @property
-    def wide(self) -> Literal["attributes", "sources"] | None:
+    def wide(self) -> Wide | None:
         """By what it is wide, as a user would say it."""
         if not self.is_wide:
             return None
-        return "sources" if self.of_names == "source" else "attributes"
+        by = {"source": "sources", "attribute": "attributes"}
+        return by.get(self.of_names, "entities")  # type: ignore[return-value]
 
 
 Sample = Callable[[], pl.DataFrame]
@@ -118,9 +124,11 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     )
     lacking = lacking_parts(long, table.wanted)
     if how.wide is not None:
-        shape = _by_attributes(table, how) if how.wide == "attributes" else _by_sources(table, how)
+        by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities}
+        shape = by[how.wide](table, how)
         if shape is None:
             raise MissingColumn(_asked_for_keys(table, how))
+        _note_unread(table, shape, notes)
         _note_like(shape, notes)
         return shape
     if not lacking:
@@ -129,7 +137,8 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     shape = _recognised_shape(table, how)
     if shape is None:
         raise MissingColumn(_unclear(table, long, lacking))
-    notes.append(_told(shape, table))
+    notes.append(_told(shape))
+    _note_unread(table, shape, notes)
     _note_like(shape, notes)
     return shape
 
@@ -139,10 +148,22 @@ def _recognised_shape(table: Seen, how: HowToRead) -> Shape | None:
     if how.columns.keys() & {"value", "claim"}:
         return None
     if "source" not in table.wanted or "source" in table.parts(("source",), how):
+        if _may_be_by_entities(table, how):
+            shape = _by_entities(table, how)
+            return shape if shape and _are_entities(table.sample(), shape) else None
         shape = _by_attributes(table, how) if "value" in table.wanted else None
         return shape if shape and _are_attributes(table, shape, how) else None
     shape = _by_sources(table, how)
     return shape if shape and _are_sources(table.sample(), shape) else None
+
+
+def _spread(table: Seen, keys: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns that hold values: all others, except those that tell when a row was written."""
+    return tuple(name for name in table.others(keys) if not _is_stamp(name))
+
+
+def _is_stamp(name: str) -> bool:
+    return column_like(name) == "time" and simple_name(name) not in NOT_STAMPS
 
 
 # --- by attributes --------------------------------------------------------------------------------
@@ -159,18 +180,27 @@ def _by_attributes(table: Seen, how: HowToRead) -> Shape | None:
         keys = {**keys, "entity": entity} if entity is not None else keys
     if lacking_parts(keys, parts):
         return None
-    return Shape(keys, tuple(table.others(keys)), "attribute", "value")
+    spread = _spread(table, keys)
+    return Shape(keys, spread, "attribute", "value") if spread else None
 
 
 def _entity_among(rows: pl.DataFrame, names: Sequence[str], keys: Mapping[str, str]) -> str | None:
-    """The column that names entities: the first, if with the source it is never the same twice."""
+    """The column that names entities: the first, if with the source it is never the same twice.
+
+    That tells something only if there are several rows, and sources have several of them.
+    """
     others = [name for part, name in keys.items() if part in ("source", "attribute")]
-    if not names or rows.is_empty():
+    if not names or len(rows) < 2 or (others and _is_unique(rows, others)):
         return None
     first = names[0]
-    is_unique = rows.select(pl.struct(*others, first).is_unique().all()).item()
+    is_unique = _is_unique(rows, [*others, first])
     has_all = rows[first].null_count() == 0
     return first if is_unique and has_all else None
+
+
+def _is_unique(rows: pl.DataFrame, names: Sequence[str]) -> bool:
+    """Whether no two rows have the same in these columns."""
+    return bool(rows.select(pl.struct(*names).is_unique().all()).item())
 
 
 def _are_attributes(table: Seen, shape: Shape, how: HowToRead) -> bool:
@@ -203,9 +233,29 @@ def _by_sources(table: Seen, how: HowToRead) -> Shape | None:
         if found is None:
             return None
         keys = {entity: found, **keys}
-    spread = [name for name in table.others(keys) if name.strip().lower() not in TRUTH_NAMES]
+    spread = [name for name in _spread(table, keys) if simple_name(name) not in TRUTH_NAMES]
+    descriptions = _descriptions(table.sample(), spread)
+    spread = [name for name in spread if name not in descriptions]
     cells = "claim" if "claim" in table.wanted else "value"
     return Shape(keys, tuple(spread), "source", cells) if spread else None
+
+
+def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
+    """Columns of text that are no sources: a different one in each row, and in no other column.
+
+    Such as the wording of a question. There are none where hardly any columns agree.
+    """
+    texts = {name: rows[name] for name in names if rows.schema[name] == pl.String}
+    if len(rows) < FEWEST_ROWS or len(names) < 3:
+        return set()
+
+    def is_description(name: str) -> bool:
+        own = texts[name]
+        is_told = own.drop_nulls().n_unique() == len(rows)
+        return is_told and not any((own == texts[other]).any() for other in texts if other != name)
+
+    found = {name for name in texts if is_description(name)}
+    return found if len(found) <= len(names) / 2 else set()
 
 
 def _are_sources(rows: pl.DataFrame, shape: Shape) -> bool:
@@ -214,9 +264,13 @@ def _are_sources(rows: pl.DataFrame, shape: Shape) -> bool:
     Two others: attributes come in pairs that agree, such as planned and actual times.
     """
     names = shape.spread[:MOST_COMPARED]
-    agreements: dict[str, list[float]] = {name: [] for name in names}
-    texts = rows.select(rendered(pl.col(name), rows.schema[name]) for name in names)
-    for one, other in itertools.combinations(names, 2):
+    return _agree(rows.select(rendered(pl.col(name), rows.schema[name]) for name in names))
+
+
+def _agree(texts: pl.DataFrame) -> bool:
+    """Whether most columns agree with two others each far more often than by chance."""
+    agreements: dict[str, list[float]] = {name: [] for name in texts.columns}
+    for one, other in itertools.combinations(texts.columns, 2):
         agreement = _kappa(texts[one], texts[other])
         agreements[one].append(agreement)
         agreements[other].append(agreement)
@@ -240,6 +294,35 @@ def _kappa(one: pl.Series, other: pl.Series) -> float:
     return 1.0 if expected == 1.0 else (observed - expected) / (1.0 - expected)
 
 
+# --- by entities ----------------------------------------------------------------------------------
+
+
+def _by_entities(table: Seen, how: HowToRead) -> Shape | None:
+    """A row is all that a source says; None where the source is not known."""
+    if "source" not in table.wanted:
+        return None
+    keys = table.parts([part for part in table.wanted if part in ("source", *CARRYING)], how)
+    spread = _spread(table, keys) if "source" in keys else ()
+    if "claim" in table.wanted:
+        return Shape(keys, spread, "fact", "claim") if spread else None
+    return Shape(keys, spread, "entity", "value") if spread else None
+
+
+def _may_be_by_entities(table: Seen, how: HowToRead) -> bool:
+    """Whether each source has one row, and no column is called as entities or facts are."""
+    keys = table.parts(("source", "entity", "fact"), how) if "source" in table.wanted else {}
+    if keys.keys() != {"source"} or table.wanted[0] != "source":
+        return False
+    rows = table.sample()
+    return len(rows) > 1 and _is_unique(rows, [keys["source"]])
+
+
+def _are_entities(rows: pl.DataFrame, shape: Shape) -> bool:
+    """Whether most rows agree with two others each far more often than by chance."""
+    texts = rows.select(rendered(pl.col(name), rows.schema[name]) for name in shape.spread)
+    return _agree(texts.head(MOST_COMPARED).transpose())
+
+
 # --- what is said ---------------------------------------------------------------------------------
 
 
@@ -249,28 +332,35 @@ def column_like(name: str) -> str | None:
     >>> [column_like(name) for name in ("Timestamp", "lastUpdated", "n-votes", "gate")]
     ['time', 'time', 'weight', None]
     """
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
-    plain_name = re.sub(r"[\s\-.]+", "_", words).lower()
-    return next((part for part, names in LIKE_PARTS.items() if plain_name in names), None)
+    simple = simple_name(name)
+    return next((part for part, names in LIKE_PARTS.items() if simple in names), None)
 
 
-def _told(shape: Shape, table: Seen) -> str:
+def _told(shape: Shape) -> str:
     """What a wide table was taken for, and how to say otherwise."""
     keys = " and ".join(
         f"'{in_short(name)}'" for part, name in shape.keys.items() if part not in CARRYING
     )
-    cells = listed(shape.spread)
-    if shape.wide == "attributes":
-        return (
-            f"a wide table: by {keys}, each other column is an attribute: {cells}; if they are "
-            "not, say which one alone has the values: --columns value=NAME"
-        )
-    left = [name for name in table.others(shape.keys) if name not in shape.spread]
-    truths = f"; {listed(left)} is not taken as one" if left else ""
+    otherwise = {
+        "attributes": "if only one of them has the values, name it: --columns value=NAME",
+        "sources": "if they are attributes, say --wide attributes",
+        "entities": "if they are attributes, say --wide attributes --columns entity=NAME",
+    }[shape.wide or "attributes"]
     return (
-        f"a wide table: by {keys}, each other column is a source: {cells}{truths}; if they are "
-        "attributes, say --wide attributes"
+        f"a wide table, with one row per {keys} and one column per {shape.of_names}: "
+        f"{listed(shape.spread)}; {otherwise}"
     )
+
+
+def _note_unread(table: Seen, shape: Shape, notes: list[str]) -> None:
+    """Tell which columns of a wide table hold no values."""
+    for name in table.others(shape.keys):
+        if name in shape.spread:
+            continue
+        if _is_stamp(name):
+            notes.append(like_note(name, "time"))
+        else:
+            notes.append(f"column '{in_short(name)}' is not read: it is not taken as a source")
 
 
 def _note_left(table: Seen, how: HowToRead, keys: Mapping[str, str], notes: list[str]) -> None:
@@ -297,14 +387,14 @@ def _note_like(shape: Shape, notes: list[str]) -> None:
 
 
 def _a(word: str) -> str:
-    return f"an {word}" if word == "attribute" else f"a {word}"
+    return f"an {word}" if word[0] in "ae" else f"a {word}"
 
 
 def like_note(name: str, part: str, taken: str = "is not read") -> str:
     """That a column looks as if it carried weight, and how to say that it does."""
     option = shlex.quote(f"{part}={name}")
     means = {
-        "time": "the newest word of a source on an item counts",
+        "time": "only the newest claim of a source about an item counts",
         "weight": "each claim counts by its weight",
     }[part]
     return f"column '{in_short(name)}' {taken}; with --columns {option}, {means}"
@@ -312,7 +402,8 @@ def like_note(name: str, part: str, taken: str = "is not read") -> str:
 
 def _asked_for_keys(table: Seen, how: HowToRead) -> str:
     """That a table can be unpivoted once it is known what a row is about."""
-    parts = ("source", "entity") if how.wide == "attributes" else table.wanted[1:2]
+    of_shape = {"attributes": ("source", "entity"), "entities": ("source",)}
+    parts = of_shape.get(how.wide or "", table.wanted[1:2])
     parts = tuple(part for part in parts if part in table.wanted)
     keys = table.parts(parts, how)
     lacking = [part for part in parts if part not in keys]
@@ -332,16 +423,22 @@ def _unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> st
         for name in table.found[:12]
     ]
     entity = next((part for part in table.wanted if part in ("entity", "fact")), "entity")
-    wide = f"--wide sources --columns {_option(entity, long)}"
-    keys = f"{_option('source', long)},{_option('entity', long)}"
-    other = f"; if each is an attribute, --wide attributes --columns {keys}"
+    source, about = _option("source", long), _option(entity, long)
+    choices = [f"if a row is one claim, say --columns {','.join(f'{p}=NAME' for p in lacking)}"]
+    if "value" in table.wanted:
+        choices.append(
+            f"if each further column is an attribute, --wide attributes --columns {source},{about}"
+        )
+    if "source" not in long:  # else the column of the source would be taken for one
+        choices.append(f"if each is a source, --wide sources --columns {about}")
+    if entity not in long:
+        choices.append(f"if each is {_a(entity)}, --wide entities --columns {source}")
+    if "source" not in long:
+        choices.append("if each file is a source, --source-from filename")
     return (
         f"{table.origin}: no column {listed(lacking)} among {listed(table.found)} (the first row: "
-        f"{', '.join(shown)}); if each further column is a source, say {wide}"
-        + (other if "value" in table.wanted else "")
-        + "; if each file is a source, --source-from filename; if a row is one claim, "
-        f"--columns {','.join(_option(part, {}) for part in lacking)} (in Python: wide='sources', "
-        f"columns={{'{entity}': 'NAME'}}, and so on)"
+        f"{', '.join(shown)}); {'; '.join(choices)} (in Python: columns={{'{lacking[0]}': 'NAME'}},"
+        " wide='attributes', and so on)"
     )
 
 

@@ -45,6 +45,6 @@ def diff(run: Path, other: Path, out: Path | None, force: bool, as_json: bool) -
         tables = {"items": found.items.to_dicts(), "sources": found.sources.to_dicts()}
         print_json({"same": found.same, **tables, "notes": found.notes})
         return
-    show_difference(found)
+    show_difference(found, later.run)
     if out is not None:
         click.echo(f"\nwritten to {out}: the items that changed")

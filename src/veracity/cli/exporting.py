@@ -10,7 +10,10 @@ from veracity.cli.options import example
 
 __all__ = ["TABLE_NAMES", "export"]
 
-TABLE_NAMES = ("truths", "facts", "sources", "records")
+TABLE_NAMES = (
+    "truths", "facts", "sources", "records", "confusions", "probabilities", "difficulty", "copies",
+    "changes",
+)  # fmt: skip
 """Written out, so that ``--help`` need not load the library; a test compares."""
 
 
@@ -23,7 +26,8 @@ TABLE_NAMES = ("truths", "facts", "sources", "records")
     default="truths",
     show_default=True,
     metavar="NAME",
-    help="truths, facts, sources, or records (one row per entity, one column per attribute).",
+    help="truths, facts, sources, records (one row per entity, one column per attribute), copies, "
+    "changes (by --normalise); of labels, confusions, probabilities, difficulty.",
 )
 @click.option(
     "--plausibility",

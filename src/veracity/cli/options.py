@@ -168,18 +168,18 @@ columns_option = click.option(
     "--columns",
     callback=_split_columns,
     metavar="PART=COLUMN,...",
-    help="Which column plays which part, e.g. source=website,value=price; time=COLUMN lets the "
-    "newest word of a source count, weight=COLUMN says how much a claim counts.",
+    help="Which column plays which part, e.g. source=website,value=price; time=COLUMN lets only "
+    "the newest claim of a source count, weight=COLUMN says how much a claim counts.",
 )
 encoding_option = click.option(
     "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
 )
 _wide_option = click.option(
     "--wide",
-    type=click.Choice(["attributes", "sources"]),
+    type=click.Choice(["attributes", "sources", "entities"]),
     metavar="BY",
-    help="Of a wide table, what each further column is: attributes, or sources. Found out where it "
-    "is plain.",
+    help="What each further column of a wide table is: attributes, sources, or entities. Found out "
+    "where it is plain.",
 )
 _source_from_option = click.option(
     "--source-from",

@@ -19,7 +19,7 @@ from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
 from veracity.discovery import answer, chosen_algorithm
 from veracity.engines import Engine
-from veracity.errors import NotConverged
+from veracity.errors import NotConverged, VeracityError
 from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
@@ -147,7 +147,9 @@ def compare(
         try:
             results[name] = answer_quietly(prepared, algorithm, engine)
         except Exception as error:
-            rows.append({"algorithm": name, "failed": f"{type(error).__name__}: {error}"})
+            is_ours = isinstance(error, VeracityError)  # whose message needs no more words
+            told = str(error) if is_ours else f"{type(error).__name__}: {error}"
+            rows.append({"algorithm": name, "failed": told})
             continue
         rows.append({"algorithm": name, **_measured(results[name], truths, notes)})
     table = pl.DataFrame(rows, infer_schema_length=None)

@@ -222,6 +222,8 @@ def _reasons(changed: pl.DataFrame, before: _Run, after: _Run, moved: pl.DataFra
         )
         for some, others, told in ((now, was, "after"), (was, now, "before"))
     )
+    has_one_value = before.result.kind in ("categorical", "binary")
+    table = table.join(_decided(pl.concat([come, gone]), keys, has_one_value), **on)
     table = table.join(_listed(come, keys, ("new claim", "new claims"), "says"), **on)
     gone = _listed(gone, keys, ("claim gone", "claims gone"), "said")
     table = table.join(gone, suffix="_gone", **on)
@@ -231,10 +233,17 @@ def _reasons(changed: pl.DataFrame, before: _Run, after: _Run, moved: pl.DataFra
     reason = (
         pl.when(is_known & ~was_known).then(pl.lit("its truth is known now"))
         .when(was_known & ~is_known).then(pl.lit("its truth is no longer known"))
-        .when(claims != "").then(claims)
+        .when(pl.col("decided") | pl.col("told_moved").is_null()).then(claims.replace("", None))
         .otherwise("told_moved")
     )  # fmt: skip
     return table.select(*keys, reason=reason)
+
+
+def _decided(claims: pl.DataFrame, keys: list[str], has_one_value: bool) -> pl.DataFrame:
+    """The items that changed by claims: some came for the new value, or went for the old one."""
+    if has_one_value:
+        claims = claims.filter(pl.col("value") == pl.col("wanted"))
+    return claims.select(keys).unique().with_columns(decided=pl.lit(value=True))
 
 
 def _without(claims: pl.DataFrame, others: pl.DataFrame, keys: list[str]) -> pl.DataFrame:

@@ -20,6 +20,7 @@ from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
+from veracity.printing import counted
 from veracity.result import Result
 
 __all__ = ["Evaluation", "calibration_bins", "evaluate", "score_truths", "usual_tolerance"]
@@ -188,7 +189,23 @@ def score_truths(
             "no known truth can be compared with the result; are the names the same? "
             f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
         )
-    return scored, [*notes, *matched.notes]
+    return scored, [*notes, *matched.notes, *_known_notes(result, scored, matched.keys)]
+
+
+def _known_notes(result: Result, scored: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    """That some of what is judged was known to the run, which then cannot but be right."""
+    if not result.run.input.known or result.encoded is None:
+        return []
+    parts = (part.items.filter(part.block.is_known) for part in result.encoded.parts)
+    judged = scored.select(keys).unique()
+    n_known = len(judged.join(pl.concat(parts), on=keys, how="semi", nulls_equal=True))
+    if not n_known:
+        return []
+    were = "was" if n_known == 1 else "were"
+    return [
+        f"{n_known:,} of the {counted(len(judged), 'item')} judged {were} known to the run, and "
+        "kept the values they were given: measure on other truths"
+    ]
 
 
 @dataclass(frozen=True)

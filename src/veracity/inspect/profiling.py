@@ -144,7 +144,7 @@ class Profile:
             f"claims per item: {self.claims_per_item}",
             f"claims per source: {self.claims_per_source}",
             f"{self.contested:.1%} of the items are contested, {self.single:.1%} have a single "
-            f"claim; entropy {self.entropy:.4f}{alpha}",
+            f"claim; entropy {self.entropy:.3f}{alpha}",
         ]
         if self.coverage is not None:
             right = "" if self.accuracy is None else f"; average accuracy {self.accuracy:.2%}"

@@ -29,6 +29,7 @@ from veracity.errors import (
     WrongEncoding,
     first_line,
 )
+from veracity.io.noting import FileNote, Notes
 from veracity.printing import in_short
 
 __all__ = ["distinct", "header_at", "is_longer", "read_csv", "scan_csv"]
@@ -82,7 +83,7 @@ class CsvFile:
     """The lines before the header."""
 
 
-def read_csv(path: Path, encoding: str = "utf-8", notes: list[str] | None = None) -> pl.DataFrame:
+def read_csv(path: Path, encoding: str = "utf-8", notes: Notes | None = None) -> pl.DataFrame:
     """All columns of a CSV file, as the text they are written in; rows with no text are left out.
 
     Of columns with the same name, each gets its number: ``value (1)`` and ``value (2)``. What had
@@ -97,14 +98,15 @@ def read_csv(path: Path, encoding: str = "utf-8", notes: list[str] | None = None
         if other is None:
             raise
         frame = _read(_recognise(path, other), notes)
-    notes.append(
-        f"{path.name} is no UTF-8 text, and was read as Windows-1252 (Latin-1); if letters are "
-        "wrong, say which encoding it is, e.g. --encoding cp1250"
+    what = (
+        "not UTF-8 text, read as Windows-1252 (Latin-1); if letters are wrong, say which encoding "
+        "it is, e.g. --encoding cp1250"
     )
+    notes.append(FileNote(path.name, what))
     return frame
 
 
-def _read(file: CsvFile, notes: list[str]) -> pl.DataFrame:
+def _read(file: CsvFile, notes: Notes) -> pl.DataFrame:
     path = file.path
     if file.preamble:
         notes.append(_preamble_note(file))
@@ -122,14 +124,15 @@ def _read(file: CsvFile, notes: list[str]) -> pl.DataFrame:
     return frame
 
 
-def _preamble_note(file: CsvFile) -> str:
+def _preamble_note(file: CsvFile) -> FileNote:
     n_lines, first = len(file.preamble), next(line for line in file.preamble if line.strip())
     lines = "1 line" if n_lines == 1 else f"{n_lines} lines"
-    return f"{file.path.name}: {lines} before the header passed over: '{in_short(first.strip())}'"
+    shown = f": '{in_short(first.strip())}'"
+    return FileNote(file.path.name, f"{lines} above the header skipped", shown)
 
 
 def scan_csv(
-    path: Path, encoding: str = "utf-8", notes: list[str] | None = None
+    path: Path, encoding: str = "utf-8", notes: Notes | None = None
 ) -> pl.LazyFrame | None:
     """The same as `read_csv`, to be read in portions; None if this file has to be read at once.
 

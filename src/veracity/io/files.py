@@ -38,6 +38,7 @@ from veracity.io.formats import (
 )
 from veracity.io.frames import ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
+from veracity.io.noting import Notes
 from veracity.io.parquet_file import DamagedParquet, check_parquet
 from veracity.printing import in_short
 
@@ -136,7 +137,7 @@ def _tables_in(folder: Path) -> list[Path]:
 
 
 def open_files(
-    origins: Sequence[str], encoding: str, notes: list[str], source_from: str | None = None
+    origins: Sequence[str], encoding: str, notes: Notes, source_from: str | None = None
 ) -> Iterator[Part]:
     """The files that paths, folders, globs and standard input stand for, one after the other.
 
@@ -164,9 +165,7 @@ def _places(origin: str) -> list[tuple[Path, str | None]]:
     return [(path, None) for path in paths_of(origin)]
 
 
-def _sheets(
-    path: Path, sheet: str | None, notes: list[str], name: str, each: bool
-) -> Iterator[Part]:
+def _sheets(path: Path, sheet: str | None, notes: Notes, name: str, each: bool) -> Iterator[Part]:
     """The sheets of a workbook; the first, if not each of them is meant."""
     sheets = open_workbook(path, sheet, notes)
     first, *others = sheets
@@ -211,7 +210,7 @@ def _without_endings(name: str) -> str:
     return name[: len(name) - len(ending)] or name
 
 
-def open_file(path: Path, encoding: str, notes: list[str] | None = None) -> pl.LazyFrame:
+def open_file(path: Path, encoding: str, notes: Notes | None = None) -> pl.LazyFrame:
     """The rows of a file, lazily where that is possible; what had to be found out is noted."""
     with path.open("rb") as file:
         head = file.read(4)

@@ -20,6 +20,7 @@ from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
 from veracity.io.csv_file import distinct, header_at, is_longer
 from veracity.io.memory import free_memory
+from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
 from veracity.printing import in_short
 
@@ -135,7 +136,7 @@ def is_workbook(path: Path) -> bool:
     return path.name.lower().endswith(WORKBOOK_SUFFIXES)
 
 
-def open_workbook(path: Path, sheet: str | None, notes: list[str]) -> dict[str, pl.DataFrame]:
+def open_workbook(path: Path, sheet: str | None, notes: Notes) -> dict[str, pl.DataFrame]:
     """The sheets of a workbook that have rows, or the one that is named."""
     with _quiet():
         try:
@@ -159,13 +160,13 @@ def open_workbook(path: Path, sheet: str | None, notes: list[str]) -> dict[str, 
         return {name: _sheet(path, name, sheets[name], notes) for name in names}
 
 
-def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
+def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> pl.DataFrame:
     """A sheet with the types of its columns, from its header on."""
     first = [[cell or "" for cell in row] for row in cells.head(40).rows()]
     filled = [place for place, row in enumerate(first) if any(row)]
     header = filled[header_at([first[place] for place in filled])] if filled else 0
     if header > (filled[0] if filled else 0):
-        notes.append(f"{path}, sheet {name}: what stands above the header is passed over")
+        notes.append(FileNote(f"{path.name}, sheet {name}", "lines above the header skipped"))
     rows: pl.DataFrame = pl.read_excel(
         path, sheet_name=name, read_options={"header_row": header}, infer_schema_length=None,
         drop_empty_rows=True,

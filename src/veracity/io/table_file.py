@@ -33,8 +33,10 @@ FORMULA = r"^'*[=+\-@\t\r\x00\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
 """How a text begins that a spreadsheet may take for a formula, or one that was guarded; the last
 four are the signs as wide as a Chinese character, which Excel takes for the others."""
 
-NO_FORMULA = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?%?$|^[+-]+$"
-"""Plain numbers, and mere signs, which stay as they are."""
+NO_FORMULA = (
+    r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?%?$|^[+-]+$|^\+[0-9]{1,4}( [0-9]{1,8})+$"
+)
+"""Plain numbers, mere signs and telephone numbers (+41 44 706 79 26), which stay as they are."""
 
 LIST_SEPARATOR = " | "
 """What stands between several values in one cell."""

@@ -43,13 +43,16 @@ from veracity.result.tables import (
     sources_by_attribute,
 )
 
-__all__ = ["DATABASE_TABLES", "FILE_TABLES", "RUN_FILE", "Result", "load"]
+__all__ = ["DATABASE_TABLES", "FILE_TABLES", "FURTHER_TABLES", "RUN_FILE", "Result", "load"]
 
 DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
 """The tables that `Result.write_database` writes."""
 
 FILE_TABLES = ["truths", "facts", "sources", "records"]
 """The tables that `Result.write` writes, and that a folder has as CSV files on request."""
+
+FURTHER_TABLES = ["confusions", "probabilities", "difficulty", "copies", "changes"]
+"""Those that are written only where they are asked for."""
 
 
 class Result:
@@ -355,20 +358,31 @@ class Result:
         file
             A path that ends in .csv, .tsv, .parquet, .json, .jsonl, .ndjson or .xlsx.
         table
-            "truths", "facts", "sources" or "records".
+            "truths", "facts", "sources" or "records"; or "confusions", "probabilities",
+            "difficulty", "copies" or "changes", which are not written by `save` as CSV.
         plausibility
             For records: whether plausibilities are written, too.
         force
             Whether a file that exists is replaced.
         """
         target = Path(file)
-        if table not in FILE_TABLES:
-            raise ParameterError(f"write: no table {table!r}; there are {', '.join(FILE_TABLES)}")
+        if table not in (*FILE_TABLES, *FURTHER_TABLES):
+            known = ", ".join([*FILE_TABLES, *FURTHER_TABLES])
+            raise ParameterError(f"write: no table {table!r}; there are {known}")
         if table == "records":
             rows: Any = records_of(self, plausibility=plausibility)
+        elif table in ("confusions", "probabilities", "difficulty"):
+            make = {"confusions": confusions_of, "probabilities": probabilities_of}
+            rows = make.get(table, difficulty_of)(self)
+        else:
+            rows = vars(self.tables)[table]
+        if rows is None:
+            why = "nothing was normalised" if table == "changes" else "nobody looked for them"
+            raise ParameterError(f"write: this run has no {table}: {why}")
+        if table in ("records", "probabilities"):  # which have the user's own names already
             n_guarded = write_table(rows, target, force=force)
         else:
-            rows, columns = vars(self.tables)[table], self.run.input.columns
+            columns = self.run.input.columns
             own = partial(in_own_names, columns=columns, kind=self.kind)
             n_guarded = write_table(rows, target, force=force, change=own)
         if not n_guarded:

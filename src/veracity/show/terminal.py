@@ -119,6 +119,9 @@ def show_why(why: Why) -> None:
     """Print why items have their values: in words, and with the claims that weigh most."""
     click.echo(why.words)
     values, rows = (without_keys(table) for table in why.tables)
+    if "value" in values.columns:  # what stands for all that nobody claims has none
+        named = as_text(values["value"]).fill_null("(one that nobody claims)")
+        values = values.with_columns(value=named)
     show_table("values", values.head(20), len(values))
     show_table(
         f"claims, and what they weigh ({why.scale or 'no weights'})", rows.head(40), len(rows)
@@ -141,7 +144,9 @@ def show_health(health: Health) -> None:
     """Print the warnings of a check, each with its evidence, and how far sources agree."""
     click.echo(repr(health))
     if health.alpha is not None:
-        click.echo(f"sources agree beyond chance: alpha {health.alpha:.3f} (1 is always)")
+        click.echo(
+            f"sources agree beyond chance: alpha {health.alpha:.3f} (1 is always, 0 as by chance)"
+        )
     for warning in health.warnings:
         if warning.evidence is not None:
             evidence = pl.DataFrame(warning.evidence)
@@ -175,17 +180,17 @@ def show_comparison(comparison: Comparison) -> None:
         click.echo(f"note: {note}")
 
 
-def show_difference(difference: Difference) -> None:
+def show_difference(difference: Difference, run: Run) -> None:
     """Print the items that changed, and the sources that moved most."""
     click.echo(repr(difference))
     items, sources = pl.DataFrame(difference.items), pl.DataFrame(difference.sources)
     changed = items.filter(pl.col("change") == "changed")
     if len(changed):
-        show_table("items that changed", changed.drop("change").head(20), len(changed))
+        show_table("items that changed", changed.drop("change").head(20), len(changed), run)
     others = items.filter(pl.col("change") != "changed")
     if len(others):
-        show_table("new and gone items", others.drop("reason").head(8), len(others))
-    show_table("sources, those that moved most first", sources.head(12), len(sources))
+        show_table("new and gone items", others.drop("reason").head(8), len(others), run)
+    show_table("sources, those that moved most first", sources.head(12), len(sources), run)
 
 
 def show_table(title: str, table: pl.DataFrame, n_rows: int, run: Run | None = None) -> None:

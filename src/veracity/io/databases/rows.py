@@ -125,7 +125,8 @@ def _told(tables: list[TableName] | None) -> str:
     if not names:
         return "is none" if tables is not None else "may be some"
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return ("is " if len(names) == 1 else "are ") + ", ".join(names[:12]) + more
+    quoted = ", ".join(f"'{name}'" for name in names[:12])
+    return ("is " if len(names) == 1 else "are ") + quoted + more
 
 
 def _near(wanted: str, tables: list[TableName]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from veracity.claims.schema import keys_of
+from veracity.claims.schema import KEYS, keys_of
 from veracity.doubts.conflicts import vote
 from veracity.inspect.checking import THOROUGH, Health, check
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
@@ -39,6 +39,12 @@ class Findings:
     evaluation: Evaluation | None = None
     vote: Evaluation | None = None
     scored: pl.DataFrame | None = None
+
+    @property
+    def called(self) -> dict[str, str]:
+        """What the user calls the columns that name sources and items."""
+        columns = self.result.run.input.columns
+        return {part: columns[part] for part in ("source", *KEYS) if part in columns}
 
 
 def gather(result: Result, truth: object | None, progress: Progress | None = None) -> Findings:

@@ -40,7 +40,7 @@ def items_to_check(found: Findings) -> str:
         of=max(count_contested(found.result) - found.result.run.input.known, len(shown)),
         sortable=True,
         searchable=True,
-        headings={"values": "values to choose from"},
+        headings=found.called | {"values": "values to choose from"},
         cells={shown.columns[0]: _Linked(items, shown.columns[0], len(explained))},
     )
     reasons = "".join(

@@ -125,5 +125,6 @@ def _wrong(found: Findings) -> str:
         of=len(wrong),
         sortable=True,
         searchable=True,
+        headings=found.called,
     )
     return table(wrong.head(MOST_WRONG), look)

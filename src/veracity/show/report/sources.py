@@ -29,7 +29,8 @@ def sources(found: Findings) -> str:
         of=len(found.result.tables.sources),
         sortable=True,
         searchable=True,
-        headings={
+        headings=found.called
+        | {
             "agreement": "agreement with others",
             "known": "claims on known truths",
             "right": "right on known truths",
