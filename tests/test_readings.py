@@ -213,3 +213,31 @@ def test_both_readings_are_kept_with_the_run_and_judge_new_claims(divided, resul
 
 def test_reasons_add_up_in_two_readings(result):
     check_plausibilities(result)
+
+
+def test_what_nobody_claims_is_as_plausible_as_in_both_readings():
+    """Ten sites copy another; who does not believe that has another value for many items."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for item in range(300):
+        true, of_copies = f"v{item}", f"w{item}" if rng.random() < 0.6 else f"v{item}"
+        for n in range(8):
+            said = true if rng.random() < 0.7 else f"x{item}-{rng.integers(3)}"
+            rows.append((f"s{n}", f"e{item}", said))
+        if item % 2:
+            rows += [(f"copy{n}", f"e{item}", of_copies) for n in range(10)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    result = veracity.discover(claims)
+    state, algorithm = result.fitted.state, result.fitted.algorithm
+    assert state.rival is not None
+    (block,) = result.encoded.blocks
+    own, other = (algorithm.judge(block, one) for one in (state._replace(rival=None), state.rival))
+    none = 0.8 * left_of_items(block, own) + 0.2 * left_of_items(block, other)
+    (mixed,) = result.plausibility_by_block
+    assert left_of_items(block, mixed) == pytest.approx(none, abs=1e-6)
+    check_plausibilities(result)
+
+
+def left_of_items(block, plausibility):
+    """How plausible it is that none of the values claimed is true."""
+    return 1.0 - np.add.reduceat(plausibility, block.first_fact_of_item[:-1])

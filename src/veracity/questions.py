@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from veracity.algorithms.base import clamp_known
 from veracity.algorithms.prior import UNLEARNED
 from veracity.algorithms.veracity.algorithm import ITEMS_PER_LABEL, MOST_LABELS
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
@@ -62,8 +63,8 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     if result.kind == "numeric":
         return _of_numbers(result, budget)
     encoded = result.encoded
-    plausibility = result.plausibility_by_block
-    readings = _readings(result, plausibility)
+    readings = _readings(result)
+    plausibility = _in_own_reading(result) if readings else result.plausibility_by_block
     of_block = _deciding(encoded, readings)
     cells = _cells(encoded, plausibility)
     helps, decides = _alone(encoded, plausibility, cells, of_block), np.concatenate(of_block)
@@ -81,12 +82,25 @@ def _names(encoded: Encoded, item: int, first: IntArray) -> pl.DataFrame:
     return encoded.parts[part].items.slice(item - int(first[part]), 1)
 
 
-def _readings(result: Result, plausibility: Sequence[FloatArray]) -> list[Reading]:
+def _readings(result: Result) -> list[Reading]:
     """The other readings, with what they answer; nobody looks again where none was found."""
     encoded, fitted = result.encoded, result.fitted
     if not result.run.readings or encoded is None or fitted is None:
         return []
-    return find_readings(encoded, fitted.algorithm, fitted.state, Judged(plausibility=plausibility))
+    judged = Judged(plausibility=result.plausibility_by_block)
+    return find_readings(encoded, fitted.algorithm, fitted.state, judged)
+
+
+def _in_own_reading(result: Result) -> list[FloatArray]:
+    """Plausibilities in the reading that is the answer, whatever the other one says.
+
+    Doubt about which reading is right counts by itself, where an item decides between them.
+    """
+    encoded, fitted = result.encoded, result.fitted
+    assert encoded is not None
+    assert fitted is not None
+    algorithm, state = fitted.algorithm, fitted.algorithm.in_own_reading(fitted.state)
+    return [clamp_known(algorithm.judge(block, state), block) for block in encoded.blocks]
 
 
 class _Cells(NamedTuple):

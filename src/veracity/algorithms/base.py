@@ -262,6 +262,10 @@ class Algorithm(ABC, Generic[State]):
         """The state where a rival, with a state of its own, reads the claims otherwise."""
         return state
 
+    def in_own_reading(self, state: State) -> State:
+        """The state without the doubt that another reading of the claims adds."""
+        return state
+
     def rates(self, state: State, counts: FloatArray) -> Rates:
         """What is told of the sources; `counts` is `count_votes` of the final plausibilities."""
         supports_of_true, supports, true, facts = counts.T

@@ -42,7 +42,7 @@ Severity = Literal["serious", "caution"]
 ADVICE: dict[str, tuple[str, str]] = {
     "two-readings": (
         "the claims can be read in two ways, each consistent with itself, and nothing in them "
-        "tells which is right: plausibilities are those of one reading",
+        "tells which is right: answers are those of one reading, plausibilities mix both",
         "known truths of a few items on which the readings differ: 'veracity ask' names them",
     ),
     "lone-sources": (

@@ -450,6 +450,10 @@ class Veracity(Algorithm[Belief]):
             state, other = _as_usual(state), _as_usual(other)
         return state._replace(rival=other._replace(rival=None))
 
+    def in_own_reading(self, state: Belief) -> Belief:
+        """The belief without its rival."""
+        return state._replace(rival=None)
+
     def check(self, state: Belief, survey: Survey, prior: PriorRates) -> None:
         """Refuse, with a `ValueError`, a belief that cannot be of these sources."""
         super().check(state, survey, prior)

@@ -11,9 +11,8 @@ from veracity.algorithms.rules import (
     label_scores,
     plausibilities,
     scores,
-    unclaimed_scores,
 )
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.claims.block import Block, FloatArray, IntArray
 
 __all__ = ["moderated"]
 
@@ -25,8 +24,8 @@ FARTHEST = 16.0
 """By how much the scores of an item are divided or multiplied at the most, so that its answer stays
 its answer."""
 
-HARDLY = 1e-4
-"""Plausibilities that differ by less are left as they are."""
+SMALLEST = 1e-12
+"""That none of the values claimed is true, or that one is, is at least as plausible."""
 
 HALVINGS = 30
 
@@ -35,45 +34,44 @@ def moderated(block: Block, weights: Weights, other: FloatArray) -> Weights:
     """Weights under which an answer is as plausible as the two readings, mixed, make it.
 
     `other` are the plausibilities in the other reading. All that is said of an item is divided by
-    one number. So no answer changes, and what claims add to its score still adds up.
+    one number. So no answer changes, and what claims add to its score still adds up. That none of
+    the values claimed is true is as plausible as in both readings, too, where that can be.
     """
     own = plausibilities(block, weights)
     is_best = is_best_of_item(own, block)
     n_best = item_sums(is_best.astype(np.float64), block)
-    of_own, of_other = (item_sums(p * is_best, block) / n_best for p in (own, other))
-    wanted = BELIEVED * of_own + (1.0 - BELIEVED) * of_other
-    divisor = np.ones(block.n_items)
-    is_off = np.abs(wanted - of_own) > HARDLY
-    if is_off.any():
-        divisor[is_off] = _divisor(*_behind(block, weights, is_off), wanted[is_off])
+    wanted = _mixed(*(item_sums(p * is_best, block) / n_best for p in (own, other)))
     if weights.confusion is not None:
+        score = label_scores(block, weights)
+        first = np.arange(block.n_items) * score.shape[1]
+        divisor = _divisor(
+            _behind(block, score.ravel(), first, scores(block, weights)), first, wanted
+        )
         before = 1.0 if weights.shrink_of_item is None else weights.shrink_of_item
         return weights._replace(shrink_of_item=before * divisor)
     assert weights.of_claim is not None
-    of_claim = weights.of_claim / np.repeat(divisor, block.n_supports_of_item)
-    return weights._replace(of_claim=of_claim)
+    none = _mixed(*(1.0 - item_sums(p, block) for p in (own, other)))
+    none = np.clip(none, SMALLEST, 1.0 - SMALLEST)
+    score, first = scores(block, weights), block.first_fact_of_item[:-1]
+    divisor = _divisor(_behind(block, score, first, score), first, wanted / (1.0 - none))
+    claimed = np.logaddexp.reduceat(score / np.repeat(divisor, block.n_facts_of_item), first)
+    return weights._replace(
+        of_claim=weights.of_claim / np.repeat(divisor, block.n_supports_of_item),
+        unclaimed=claimed + np.log(none / (1.0 - none)),
+    )
 
 
-def _behind(block: Block, weights: Weights, meant: BoolArray) -> tuple[FloatArray, IntArray]:
-    """By how much what may be true of the items that are meant is behind what is claimed and best.
+def _mixed(own: FloatArray, other: FloatArray) -> FloatArray:
+    return BELIEVED * own + (1.0 - BELIEVED) * other
 
-    One number for each possibility, and where those of an item begin. What nobody claims may be
-    ahead, which counts as level: its item is then not sure in any case.
+
+def _behind(block: Block, score: FloatArray, first: IntArray, of_fact: FloatArray) -> FloatArray:
+    """By how much what may be true of an item is behind the best of what is claimed.
+
+    A label that nobody claims may be ahead; it counts as level, for its item is not sure anyway.
     """
-    if weights.confusion is not None:
-        of_label = label_scores(block, weights)
-        n_labels = of_label.shape[1]
-        score, first = of_label.ravel(), np.arange(block.n_items + 1) * n_labels
-        of_fact = of_label[block.item_of_fact, block.label_of_fact]
-    else:
-        of_fact = scores(block, weights)
-        score = np.insert(of_fact, block.first_fact_of_item[1:], unclaimed_scores(block, weights))
-        first = block.first_fact_of_item + np.arange(block.n_items + 1)
     best = np.maximum.reduceat(of_fact, block.first_fact_of_item[:-1])
-    n_of_item = np.diff(first)
-    behind = np.maximum(np.repeat(best, n_of_item) - score, 0.0)
-    chosen = n_of_item[meant]
-    return behind[np.repeat(meant, n_of_item)], np.cumsum(chosen) - chosen
+    return np.maximum(np.repeat(best, np.diff(np.append(first, len(score)))) - score, 0.0)
 
 
 def _divisor(behind: FloatArray, first: IntArray, wanted: FloatArray) -> FloatArray:
@@ -89,4 +87,5 @@ def _divisor(behind: FloatArray, first: IntArray, wanted: FloatArray) -> FloatAr
         shares = np.exp(-behind / np.repeat(np.exp(middle), n_of_item))
         is_too_sure = np.add.reduceat(shares, first) * wanted < 1.0
         least, most = np.where(is_too_sure, middle, least), np.where(is_too_sure, most, middle)
-    return np.asarray(np.exp(0.5 * (least + most)))
+    divisor = np.exp(0.5 * (least + most))
+    return np.where(np.maximum.reduceat(behind, first) > 0.0, divisor, 1.0)  # nothing to divide
