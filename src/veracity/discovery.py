@@ -335,10 +335,10 @@ def _prepare_for(
     notes = prepared.notes
     if n_all > n_met:
         new = counted(n_all - n_met, "source was", "sources were")
-        like = "as the mean of those that were"
+        like = "as the mean of the known ones"
         if fitted.algorithm.source_features is not None:
             like = "as their features say"
-        notes = (*notes, f"{new} never met before, and counted {like}")
+        notes = (*notes, f"{new} not known before, and counted {like}")
     return replace(prepared, encoded=encoded, notes=notes)
 
 
