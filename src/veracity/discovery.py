@@ -85,7 +85,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     algorithm
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
-        Which column plays which part, e.g. ``{"source": "website"}``, if their names do not show it.
+        Which column plays which part, e.g. ``{"source": "website"}``, if names do not show it.
         The part "time" lets only the newest claim of a source count; "weight" is how much a claim
         counts: a confidence, or a count.
     kind
