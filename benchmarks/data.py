@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ def draw(
     if shape in ("giant item", "many facts"):
         item[: n_claims // 10] = 0
     source = rng.integers(n_sources, size=n_claims)
-    accuracy = rng.beta(7, 3, n_sources)
+    accuracy = np.random.default_rng(0).beta(7, 3, n_sources)  # the same in all parts
     is_right = rng.random(n_claims) < accuracy[source]
     choice = np.where(is_right, 0, rng.integers(1, 5, size=n_claims))
     value = _value(item, choice, n_values)
@@ -54,17 +55,18 @@ def draw(
             "value": _named("value", _value(told, 0, n_values), n_values),
         }
     )
-    return claims.sample(fraction=1.0, shuffle=True, seed=seed), truth
+    if shape in ("giant item", "many facts"):  # others are in random order already
+        claims = claims.sample(fraction=1.0, shuffle=True, seed=seed)
+    return claims, truth
 
 
 def write(folder: Path, n_claims: int, shape: str = "regular", *, csv: bool = False) -> Path:
     """Draw claims and write them, once; the truths beside them."""
     path = folder / f"{shape.replace(' ', '-')}-{n_claims}{'.csv' if csv else '.parquet'}"
     if n_claims > PART:
-        path.mkdir()
+        path.mkdir(exist_ok=True)
         for part in range(n_claims // PART):
-            claims, _ = draw(PART, shape, part, n_claims // 10)
-            claims.write_parquet(path / f"{part}.parquet", row_group_size=1 << 20)
+            _write_part(path / f"{part}.parquet", n_claims, shape, part)
     elif not path.exists():
         claims, truth = draw(n_claims, shape)
         claims.write_csv(path) if csv else claims.write_parquet(path, row_group_size=1 << 20)
@@ -72,16 +74,29 @@ def write(folder: Path, n_claims: int, shape: str = "regular", *, csv: bool = Fa
     return path
 
 
+def _write_part(path: Path, n_claims: int, shape: str, part: int) -> None:
+    """Draw and write one part of many, unless it is there: who was interrupted goes on."""
+    if path.exists():
+        return
+    claims, _ = draw(PART, shape, part, n_claims // 10)
+    unfinished = path.with_suffix(".unfinished")
+    claims.write_parquet(unfinished, row_group_size=1 << 20, compression_level=1)
+    unfinished.rename(path)
+
+
 def _value(item: np.ndarray, choice: np.ndarray | int, n_values: int) -> np.ndarray:
     return (item * 2_654_435_761 + choice * 40_503) % n_values
 
 
 def _named(word: str, number: np.ndarray, count: int) -> pl.Series:
-    """Names of numbers below a count: each is spelt once, unless few of them are met."""
-    width = len(str(count - 1))
-    if count > len(number):
-        return word + pl.Series(number).cast(pl.String).str.zfill(width)
-    return (word + pl.Series(np.arange(count)).cast(pl.String).str.zfill(width)).gather(number)
+    """Names of numbers below a count."""
+    return _names(word, count).gather(number)
+
+
+@functools.cache
+def _names(word: str, count: int) -> pl.Series:
+    """All names, each spelt once, for all parts."""
+    return word + pl.Series(np.arange(count)).cast(pl.String).str.zfill(len(str(count - 1)))
 
 
 if __name__ == "__main__":

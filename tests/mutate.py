@@ -59,7 +59,8 @@ SHARED = ("base", "catalogue", "checks", "distributions", "labels", "numbers", "
 
 NAMES = {
     "ltd_rbm": "test_ltd_rbm_paper or (test_ltd_rbm.py and not (vote or rounds or several or many "
-    "or shortened or throws or rest or decides or threads or flipping or supporter)) or bounds",
+    "or shortened or throws or rest or decides or threads or flipping or supporter)) "
+    "or (test_flow.py and not astray) or bounds",
     "flow": "test_flow or flow",
     "gtm": "test_numbers or gtm",
     "catd": "test_numbers or catd",
@@ -75,7 +76,10 @@ NAMES = {
 }
 """By which words the tests of an algorithm are known, where these are not its name."""
 
-SLOW = "nothing or hundred_thousand or any_claims or probabilities or same_seed or strangers"
+SLOW = (
+    "test_algorithms.py and "
+    "(nothing or hundred_thousand or any_claims or probabilities or same_seed or strangers)"
+)
 """Contracts that take seconds, and say nothing of what an answer should be: these do not judge."""
 
 FATE = {
@@ -202,7 +206,8 @@ def mutate(module: str, workers: int, again: bool) -> dict[str, str]:
     done = subprocess.run(command, cwd=folder, env=environment, check=False)
     if done.returncode:
         raise SystemExit(f"{module}: the tests fail without any fault, or there are none")
-    return found_in(folder, module)
+    found = found_in(folder, module)  # of those that were not tried again nothing is told
+    return before | {name: fate for name, fate in found.items() if name in names or not before}
 
 
 def show(module: str, fates: dict[str, str]) -> None:

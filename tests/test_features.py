@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import veracity
 from veracity import ItemFeatures, LieLCA, Local, OneCoin, SourceFeatures, Veracity
 from veracity.algorithms.feature_table import MISSING, OTHER
-from veracity.algorithms.regression import SPREADS, Counts, fitted
+from veracity.algorithms.regression import MOST_MISSING, SPREADS, Counts, Fit, fitted
 from veracity.cli import main
 from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.pieces import PieceTable
@@ -23,13 +23,13 @@ from veracity.testing import check_weights_add_up
 N_SOURCES, N_ITEMS, CLAIMS = 200, 250, 5
 
 
-def drawn(seed, accuracy, n_values=4, labels=False):
+def drawn(seed, accuracy, n_values=4, labels=False, n_items=N_ITEMS):
     """Sources of given accuracies that make five claims each, and what is true."""
     rng = np.random.default_rng(seed)
-    truth = rng.integers(0, n_values, N_ITEMS)
+    truth = rng.integers(0, n_values, n_items)
     rows = []
     for source, own in enumerate(accuracy):
-        for item in rng.choice(N_ITEMS, CLAIMS, replace=False):
+        for item in rng.choice(n_items, CLAIMS, replace=False):
             wrong = (truth[item] + rng.integers(1, n_values)) % n_values
             value = truth[item] if rng.random() < own else wrong
             rows.append((f"s{source}", int(item), f"{value}" if labels else f"{item}: {value}"))
@@ -37,7 +37,7 @@ def drawn(seed, accuracy, n_values=4, labels=False):
     schema = ["source", "entity", "value"]
     return (
         pl.DataFrame(rows, schema=schema, orient="row"),
-        pl.DataFrame({"entity": range(N_ITEMS), "value": spelt}),
+        pl.DataFrame({"entity": range(n_items), "value": spelt}),
     )
 
 
@@ -119,6 +119,55 @@ def test_intervals_of_weights_hold_what_they_promise():
     assert 0.83 < np.mean(hits) < 0.99  # 90 %, of 120
 
 
+def test_what_is_judged_and_not_seen_tells_less():
+    rows, seen = np.array([[2.0], [1.0]]), Fit(np.ones(1), np.array([[1 / 20]]))
+    # claims of a source of ten count (4 + 1) / (4 + 10) each, one alone in full
+    missing = (2.0 * 5 / 14) ** 2 * 3.0 + 1.0**2 * 0.25
+    fit = seen._replace(rows=rows, strength=4.0)
+    told = fit.less_sure(np.array([3.0, 0.25]), np.array([10.0, 1.0]))
+    assert_allclose(told.covariance, [[1.0 / (20.0 - missing)]])
+    assert told.weight is seen.weight
+    nothing = fit.less_sure(np.array([900.0, 900.0]), np.array([10.0, 1.0]))
+    assert_allclose(nothing.covariance, [[1 / 20 / (1.0 - MOST_MISSING)]])
+    two = Fit(np.zeros(2), np.diag([0.1, 0.2]), np.eye(2), 1.0)
+    assert_allclose(
+        two.less_sure(np.array([5.0, 1.0]), np.ones(2)).covariance, np.diag([0.2, 0.25])
+    )
+
+
+def half_hidden(seed, labels):
+    """Hardly three sources speak of an item; one feature of them tells, another does not."""
+    rng = np.random.default_rng([seed, 7])
+    told = rng.normal(size=(N_SOURCES, 2))
+    told = (told - told.mean(axis=0)) / told.std(axis=0)
+    accuracy = 1.0 / (1.0 + np.exp(-(0.5 + 0.5 * told[:, 0])))
+    claims, _ = drawn(seed, accuracy, labels=labels, n_items=400)
+    names = [f"s{n}" for n in range(N_SOURCES)]
+    return claims, pl.DataFrame({"source": names, "tells": told[:, 0], "noise": told[:, 1]})
+
+
+@pytest.mark.parametrize("labels", [False, True], ids=["values", "labels"])
+def test_intervals_of_weights_hold_what_they_promise_where_facts_are_judged(labels):
+    hits = []
+    for seed in range(25):
+        claims, features = half_hidden(seed, labels)
+        worth = veracity.discover(claims, source_features=features).features
+        ends = worth["weight_low", "weight_high"].to_numpy()
+        hits.append((ends[:, 0] < [0.5, 0.0]) & (ends[:, 1] > [0.5, 0.0]))
+    assert 0.84 <= np.mean(hits) <= 0.99  # 90 %, of 50; as if facts were seen, 68 to 78 %
+
+
+def test_claims_that_are_judged_make_weights_no_surer():
+    claims, features = half_hidden(0, labels=False)
+    result = veracity.discover(claims, source_features=features)
+    few = result.fitted.judge(claims.filter(pl.col("entity") < 100))
+    wide, narrow = (
+        (found.features["weight_high"] - found.features["weight_low"]).to_numpy()
+        for found in (result, few)
+    )
+    assert (narrow > 0.75 * wide).all()  # two thirds of it, were all facts seen
+
+
 @pytest.fixture(scope="module")
 def known():
     """Claims of a few experts and many novices, what is true, and features."""
@@ -135,7 +184,7 @@ def test_a_table_tells_what_features_are_worth(known):
     expert, _, years, noise = worth["weight"]
     assert expert > 0.0
     assert years > abs(noise)
-    assert "right" in worth["words"][2]
+    assert "right" in worth["words"][0]  # years tell little beyond that
     assert worth["words"][3] == "no difference shown"
     assert veracity.discover(claims).features is None
 
@@ -264,6 +313,27 @@ def test_what_is_no_number_is_missing_also_where_all_others_are_the_same():
 def test_tables_that_cannot_be_features_are_refused(table, error, message):
     with pytest.raises(error, match=message):
         SourceFeatures.read(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "told", "instead"),
+    [
+        ("dare", "categorical", "source_features", "or take veracity, one-coin or an LCA$"),
+        ("ltm", "multiple", "source_features", "leave out source_features, or take veracity$"),
+        ("gtm", "numeric", "source_features", "goes into a prior of errors, for ltd-rbm-n$"),
+        ("ltd-rbm-n", "numeric", "source_features", "goes into a prior of errors"),
+        ("crh", "numeric", "source_features", "goes into a prior of errors"),
+        ("crh", None, "source_features", "or take veracity, one-coin or an LCA$"),
+        (None, "numeric", "source_features", "gtm has no use for features of sources"),
+        ("gtm", "numeric", "item_features", "no algorithm for numbers learns from them$"),
+        ("dare", None, "item_features", "or take veracity$"),
+    ],
+)
+def test_a_refusal_says_what_takes_features_of_such_claims(name, kind, told, instead):
+    claims = {"source": list("abc"), "entity": [1] * 3, "value": ["1", "1", "2"]}
+    features = {"source": list("abc"), "entity": [1, 2, 3], "x": [1, 2, 3]}
+    with pytest.raises(ParameterError, match=instead):
+        veracity.discover(claims, name, kind=kind, **{told: features})
 
 
 def test_others_refuse_features(known):

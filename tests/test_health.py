@@ -263,6 +263,12 @@ def test_known_truths_take_the_risk_of_a_flip_away():
     assert "flip-risk" not in names(check(of_guesses(), known=truth.head(50)))
 
 
+def test_values_that_are_too_many_to_count_are_not_taken_for_guesses(monkeypatch):
+    monkeypatch.setattr("veracity.doubts.conflicts.MOST_CELLS", 3)
+    claims = of_guesses().with_columns(attribute=pl.lit("one"))
+    assert "flip-risk" not in names(check(claims))
+
+
 def test_mirrors_are_grouped_and_what_they_decide_is_counted():
     warning = found(check(with_mirrors()), "near-copies")
     assert warning.severity == "serious"

@@ -14,9 +14,11 @@ import veracity
 from claims import as_block, as_encoded, binary_rows, started, value_rows
 from veracity import LTDRBM, Local, Prior, Rate
 from veracity.algorithms.base import Turn
+from veracity.algorithms.flow import LIMIT
 from veracity.algorithms.ltd_rbm import Training, rates_of, source_bias, weights_of
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.kernels import Machine, Pace, compiled, reference
+from veracity.preparing import prepare
 
 probability = st.floats(1e-4, 1 - 1e-4)
 probabilities = arrays(np.float64, st.integers(1, 6), elements=probability)
@@ -425,6 +427,39 @@ def test_rates_are_counted_over_the_judged_facts_by_hand():
     rates = LTDRBM().close(two_sources(), total).rates
     assert_allclose(rates.tpr, [(3 + 0.8) / 5, 0.6])
     assert_allclose(rates.fpr, [(2 + 0.3) / 6, 0.1])
+
+
+def test_counted_rates_stay_within_the_limit_of_the_machine():
+    always = np.array([[1e15, 1e15, 1e15, 2e15]] * 2)  # all that is true, and nothing that is false
+    closed = LTDRBM().close(two_sources(), always)
+    assert closed.visible_bias[0] == -LIMIT
+    assert closed.weight[0] == 2.0 * LIMIT
+
+
+def test_a_closing_count_is_of_the_facts_as_they_are_judged_and_known(monkeypatch):
+    monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 1)
+    monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY_OF_SOURCE", 1)
+    rows = [("a", "p", True), ("a", "q", True), ("a", "r", False), ("b", "p", True),
+            ("b", "q", False), ("b", "r", False)]  # fmt: skip
+    claims = pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row")
+    known = pl.DataFrame({"fact": ["r"], "claim": [True]})
+    encoded, algorithm = prepare(claims, kind="binary", known=known).encoded, LTDRBM()
+    state = started(algorithm, encoded)
+    rounds, closing = algorithm.phases(state)
+    assert (rounds.name, closing.name) == ("rounds", "closing count")
+    assert (rounds.change, closing.change) == (algorithm.change, None)
+    (block,), (step,) = encoded.blocks, closing.steps
+    p, q, _ = algorithm.judge(block, state)  # and r is true, whatever is claimed of it
+    counts = step.look(block, state, Turn())[0]
+    assert_allclose(counts, [[p + q, 2, p + q + 1, 3], [p, 1, p + q + 1, 3]])
+    assert step.learn == algorithm.close
+
+
+def test_of_a_flow_that_has_not_begun_all_is_left():
+    flow = LTDRBM(learning="flow")
+    (phase,) = flow.phases(two_sources())
+    assert phase.name == "flow"
+    assert phase.change(two_sources(), two_sources()) == 1.0
 
 
 def test_a_round_moves_as_far_as_the_rate_that_moves_most():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 import veracity
 from claims import saved_by_an_older_version
+from test_explain import check_plausibilities
 from veracity.cli import main
 from veracity.errors import ParameterError
 
@@ -159,3 +161,55 @@ def test_twenty_answers_on_the_weather_help_much(shared_data):
         known = pl.concat([known, truth.join(asked, on=keys, how="semi")])
     rest = truth.join(known, on=keys, how="anti")
     assert veracity.evaluate(veracity.discover(claims, known=known), rest).accuracy > 0.775
+
+
+# --- two readings in one answer -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def believed(result):
+    """The block of the claims, and what is believed in each of the two readings by itself."""
+    state, algorithm = result.fitted.state, result.fitted.algorithm
+    (block,) = result.encoded.blocks
+    own, other = state._replace(rival=None), state.rival
+    return block, algorithm.judge(block, own), algorithm.judge(block, other)
+
+
+def best_of_items(block, plausibility):
+    """The number of the most plausible fact of each item."""
+    first = block.first_fact_of_item
+    return np.array([a + np.argmax(plausibility[a:b]) for a, b in pairwise(first)])
+
+
+def test_an_answer_is_as_plausible_as_both_readings_mixed_four_to_one(result, believed):
+    block, own, other = believed
+    (mixed,) = result.plausibility_by_block
+    best = best_of_items(block, own)
+    expected = (0.8 * own + 0.2 * other)[best]
+    stays = expected > 0.51  # below, both readings together would give another answer
+    assert stays.mean() > 0.9
+    assert mixed[best][stays] == pytest.approx(expected[stays], abs=1e-3)
+    differs = best != best_of_items(block, other)
+    assert differs.mean() > 0.15
+    assert (mixed[best] < own[best])[differs].all()
+
+
+def test_no_answer_changes_because_of_another_reading(result, believed):
+    block, own, _ = believed
+    (mixed,) = result.plausibility_by_block
+    assert (best_of_items(block, mixed) == best_of_items(block, own)).all()
+
+
+def test_both_readings_are_kept_with_the_run_and_judge_new_claims(divided, result, tmp_path):
+    claims, _ = divided
+    loaded = veracity.load(result.save(tmp_path / "run"))
+    again, expected = (one.fitted.judge(claims).facts for one in (loaded, result))
+    assert again["plausibility"].to_list() == expected["plausibility"].to_list()
+    told = result.facts["plausibility"]
+    assert again["plausibility"].to_list() == pytest.approx(told.to_list())
+    stranger = pl.DataFrame({"source": "new", "entity": ["e0", "e1"], "value": ["0", "1"]})
+    assert len(loaded.fitted.judge(pl.concat([claims, stranger])).sources) == 31
+
+
+def test_reasons_add_up_in_two_readings(result):
+    check_plausibilities(result)

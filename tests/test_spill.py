@@ -25,9 +25,10 @@ from veracity.claims.encode import encode_part
 from veracity.claims.parting import AllNames, part_of_row, places_among
 from veracity.claims.schema import ClaimsTable
 from veracity.engines.beside import Beside
+from veracity.io.databases import write_tables
 from veracity.io.memory import as_bytes
 from veracity.io.pieces import PieceTable
-from veracity.io.spill import PREFIX, Shelf, Spill
+from veracity.io.spill import PREFIX, Shelf, Spill, spilling
 from veracity.progress import say_nothing
 
 CLAIMS = veracity.synthetic.Synthetic(sources=9, items=300, accuracy=0.75).draw(seed=2).claims
@@ -68,6 +69,47 @@ def test_what_does_not_fit_in_what_is_free_is_kept_on_disk_unasked(monkeypatch):
     result = veracity.discover(CLAIMS, "majority-vote")
     (note,) = result.notes
     assert note.startswith("the claims are kept on disk: ")
+
+
+def of_long_values(n_claims, n_bytes):
+    """Claims of which no two name the same value, each of them so long."""
+    return pl.DataFrame(
+        {
+            "source": [f"s{number % 7}" for number in range(n_claims)],
+            "entity": [f"e{number // 7}" for number in range(n_claims)],
+            "value": [f"{number:x}".rjust(n_bytes, "v") for number in range(n_claims)],
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet", "csv", "sqlite"])
+def test_long_values_count_as_the_memory_that_they_take(tmp_path, kind):
+    claims, place = of_long_values(12_000, 500), tmp_path / f"claims.{kind}"
+    if kind == "parquet":
+        claims.write_parquet(place)
+    elif kind == "csv":
+        claims.write_csv(place)
+    elif kind == "sqlite":
+        write_tables(f"sqlite:///{place}", {"claims": claims}, None, run="a test", force=True)
+    addresses = {"frame": claims, "sqlite": f"sqlite:///{place}#claims"}
+    engine = Local(memory="6MB", spill=tmp_path / "spill")  # as much as the values take alone
+    found = veracity.discover(addresses.get(kind, place), "majority-vote", engine=engine)
+    assert any("the claims are kept on disk" in note for note in found.notes)
+    assert found.run.input.claims == len(claims)
+
+
+def test_values_that_are_long_but_few_are_no_reason_to_use_the_disk(tmp_path):
+    claims = of_long_values(12_000, 500).with_columns(pl.col("value").str.tail(1).repeat_by(500))
+    claims = claims.with_columns(pl.col("value").list.join(""))
+    veracity.discover(claims, "majority-vote", engine=Local(memory="3MB", spill=tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_longer_rows_are_the_more_parts_there_are(tmp_path):
+    room = spilled.Room(Spill(tmp_path), 10**8, 1)
+    usual, long = room.n_parts(10**6, 50.0), room.n_parts(10**6, 5000.0)
+    assert usual == room.n_parts(10**6)
+    assert long > 10 * usual
 
 
 # --- the folder -----------------------------------------------------------------------------------
@@ -121,6 +163,11 @@ def test_a_place_that_cannot_be_written_to_gets_one_sentence(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(errors.OutputError, match="cannot write temporary files to"):
         veracity.discover(CLAIMS, engine=on_disk(tmp_path / "file"))
+
+
+def test_a_full_disk_is_told_as_such_also_where_polars_writes(tmp_path):
+    with pytest.raises(errors.OutputError, match="the disk is full; make room"), spilling(tmp_path):
+        raise OSError("No space left on device (os error 28)")
 
 
 WORK = """
@@ -304,8 +351,19 @@ def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
         assert meant.join(expected.unique(), on=["label", "value"], how="anti").is_empty()
 
 
+def test_values_that_are_very_many_and_long_stay_in_their_part(monkeypatch):
+    monkeypatch.setattr(parting, "FEWEST_OPEN", 100)
+    found = encode_part([of_long_values(700, 50)], "categorical", 700)
+    few_bytes, many_bytes = AllNames(False, most_text=10_000), AllNames(False, most_text=10**6)
+    for names in (few_bytes, many_bytes):
+        names.add(found.names)
+    assert len(few_bytes.together().spellings) == 0
+    assert 100 < few_bytes.n_open < 700
+    assert (len(many_bytes.together().spellings), many_bytes.n_open) == (700, 0)
+
+
 def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(spilled, "AllNames", lambda numbers: AllNames(numbers, most_labels=1000))
+    monkeypatch.setattr(spilled, "AllNames", lambda numbers, **_: AllNames(numbers, 1000))
     rng = np.random.default_rng(1)
     claims = pl.DataFrame(
         {

@@ -8,12 +8,33 @@ import os
 import signal
 import sys
 
+from veracity.guard import (
+    heed_the_end,
+    hold_standard_streams,
+    limits,
+    stopping_signals,
+    too_little,
+    watched,
+)
+
 __all__ = ["main"]
 
 
 def main() -> None:
+    """Run the command, under watch where the system limits what it may use."""
+    hold_standard_streams()
+    if sentence := too_little():
+        os.write(2, sentence.encode())
+        sys.exit(1)
+    if limits() and hasattr(os, "fork") and "VERACITY_DEBUG" not in os.environ:
+        watched(_run)
+    _run()
+
+
+def _run() -> None:
     """Load the command and run it; while it is loading, Ctrl-C is no error to explain."""
     try:
+        heed_the_end()
         from veracity.cli import main as run
     except KeyboardInterrupt:
         os.write(2, b"error: stopped before the end; no half-written result is left\n")
@@ -30,11 +51,14 @@ def _end_in_peace() -> None:
     Nor is what is left in memory looked through once more before it goes: that takes up to a
     quarter of a short run. DuckDB would call what is not looked through a leak, on standard error.
     """
+    exec(
+        ""
+    )  # else Python ends by a signal if Ctrl-C once came within an exec, though it was caught
     if "duckdb" not in sys.modules:
         gc.freeze()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # Windows lacks the last
-        with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for number in stopping_signals():
+        with contextlib.suppress(ValueError, OSError):  # only the main thread may ask
+            signal.signal(number, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Survey
+from veracity.claims.survey import Counted, Survey
 from veracity.doubts import with_doubts
 from veracity.engines import Engine
 from veracity.engines.spark import Spark
@@ -140,7 +140,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     _check_min_plausibility(min_plausibility)
     described = {"source_features": source_features, "item_features": item_features}
     if chosen is not None:
-        _require_use(chosen, described)
+        _require_use(chosen, described, kind)
     tell = progress or say_nothing
     prepared = prepare(
         claims,
@@ -162,23 +162,35 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     return answer(prepared, chosen, engine, tell, min_plausibility)
 
 
-def _require_use(algorithm: Algorithm[Any], described: Mapping[str, object | None]) -> None:
+def _require_use(
+    algorithm: Algorithm[Any], described: Mapping[str, object | None], kind: Kind | None
+) -> None:
     """Refuse features for an algorithm that does not learn from them."""
     own = {own.name for own in fields(algorithm)}  # type: ignore[arg-type]
     for name, data in described.items():
         if data is not None and name not in own:
-            others = "veracity, one-coin or an LCA" if name == "source_features" else "veracity"
             raise ParameterError(
                 f"{algorithm.name} has no use for features of {name.partition('_')[0]}s: leave out "
-                f"{name}, or take {others}"
+                f"{name}{_instead(name, algorithm.kinds if kind is None else (kind,))}"
             )
+
+
+def _instead(features: str, kinds: Sequence[Kind]) -> str:
+    """What takes such features of claims of these kinds."""
+    if kinds == ("numeric",) and features == "source_features":
+        return "; of numbers, what is known of sources goes into a prior of errors, for ltd-rbm-n"
+    if kinds == ("numeric",):
+        return "; no algorithm for numbers learns from them"
+    if features == "source_features" and "categorical" in kinds:
+        return ", or take veracity, one-coin or an LCA"
+    return ", or take veracity"
 
 
 def _describing(
     algorithm: Algorithm[Any], described: Mapping[str, object | None], prepared: Prepared
 ) -> tuple[Algorithm[Any], Prepared]:
     """The algorithm with features of sources and items, and what is to be said of these."""
-    _require_use(algorithm, described)
+    _require_use(algorithm, described, prepared.table.kind)
     given: dict[str, Any] = {}
     notes, columns = list(prepared.notes), prepared.table.columns
     if described["source_features"] is not None:
@@ -353,7 +365,11 @@ def _told(
     """What was found, as tables, with all that a user should know of it."""
     table, encoded, algorithm = prepared.table, prepared.encoded, fitted.algorithm
     told = (algorithm, fitted.state)
-    tables = tabulate(encoded, judged, told, learned.prior, min_plausibility, changes=table.changes)
+    n_learned = float(Counted(*fitted.counted).supports_of_source.sum())
+    tables = tabulate(
+        encoded, judged, told, learned.prior, min_plausibility,
+        n_learned=n_learned, changes=table.changes,
+    )  # fmt: skip
     clock.lap("tabulate")
     run = _run_of(prepared, fitted, judged, learned)
     seconds = {**prepared.seconds, **clock.laps}

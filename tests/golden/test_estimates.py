@@ -38,6 +38,37 @@ def test_two_estimates_without_stretching_worked_out_by_hand():
     assert_allclose(learned.error, [0.45, 0.4, 0.55])
 
 
+def test_two_estimates_trust_whoever_does_not_err_and_values_share_an_item():
+    # a and b name 1, c names 2; errors .1, .4 and .3: for 1 speak .9, .6 and .3, for 2 .1, .4, .7
+    rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2")]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    (block,), algorithm = as_encoded(claims).blocks, TwoEstimates()
+    start = started(algorithm, as_encoded(claims))
+    state = start._replace(error=np.array([0.1, 0.4, 0.3]))
+    assert_allclose(algorithm.trust(state), [0.9, 0.6, 0.7])
+    assert_allclose(algorithm.judge(block, state), [0.6, 0.4])
+    several = state._replace(single_truth=False)
+    assert_allclose(algorithm.judge(block, several), [1.8 / 3, 1.2 / 3])
+    assert start[1:] == (0.0, 1.0, 0, True)
+
+
+@pytest.mark.parametrize(("wrong", "is_turned"), [([0.2, 0.8], False), ([0.3, 0.8], True)])
+def test_two_estimates_are_turned_around_only_where_claims_err_more_often_than_not(
+    wrong, is_turned
+):
+    algorithm = TwoEstimates()
+    state = started(algorithm, as_encoded(CLAIMS))._replace(rounds=algorithm.steps)
+    error = np.array(wrong)
+    for n_known, turned in ((0, is_turned), (1, False)):
+        found = algorithm.learn(state, (10 * error, np.full(2, 10.0), n_known)).error
+        assert_allclose(found, 1 - error if turned else error)
+
+
+def test_stretching_is_over_before_rounds_are():
+    with pytest.raises(veracity.errors.ParameterError, match=r"at least 8 \(steps \+ 1\), got 7"):
+        TwoEstimates(steps=7, max_rounds=7)
+
+
 def claims_of(**words):
     """Facts with who affirms and who denies them: ``p="a+ b-"``."""
     rows = [(*word, fact) for fact, said in words.items() for word in said.split()]

@@ -8,8 +8,9 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, started, states, value_rows
-from veracity import MLE, Prior
+from veracity import MLE, Prior, Rate
 from veracity.algorithms.mle import TwoCoins
+from veracity.errors import ParameterError
 from veracity.preparing import prepare
 
 ROWS = [("a", "p", True), ("b", "p", True), ("a", "q", False), ("b", "q", True)]
@@ -145,6 +146,26 @@ def test_where_missing_claims_are_negative_it_is_the_original():
         assert_allclose(algorithm.judge(encoded.blocks[0], reached), p, rtol=1e-9)
         tpr, fpr, d = said @ p / p.sum(), said @ (1 - p) / (1 - p).sum(), p.mean()
         tpr, fpr = (np.clip(of, 1e-6, 1 - 1e-6) for of in (tpr, fpr))
+
+
+def test_what_a_missing_claim_tells_is_one_of_two_things():
+    with pytest.raises(ParameterError, match="MLE: missing must be"):
+        MLE(missing="denied")
+
+
+def test_of_a_fixed_source_rates_are_not_scaled_to_its_claims():
+    prior = Prior(of_source={"a": Rate(tpr=0.7, fpr=0.1, fixed=True)})
+    start = started(MLE(missing="negative", prior=prior), as_encoded(CLAIMS))
+    assert (start.tpr[0], start.fpr[0]) == pytest.approx((0.7, 0.1))
+    assert start.tpr[1] == pytest.approx(1 - 1e-6)  # b claims all facts, twice what is usual
+
+
+def test_known_facts_are_counted_for_sources_that_are_silent_on_them():
+    known = pl.DataFrame({"fact": ["p", "q"], "claim": [True, False]})
+    encoded = prepare(CLAIMS, kind="binary", known=known).encoded
+    start, learned = states(MLE(missing="negative"), encoded, 1)
+    assert start.known == (0.0, 0.0)
+    assert learned.known == (1.0, 2.0)
 
 
 def test_where_missing_claims_are_negative_they_are_so_on_known_facts():

@@ -258,8 +258,8 @@ class Algorithm(ABC, Generic[State]):
         """Others that could read the claims otherwise, by how they are come by: see `readings`."""
         return {}
 
-    def doubted(self, state: State) -> State:
-        """The state where a rival reads the claims otherwise: it may tell more doubt."""
+    def doubted(self, state: State, rival: Algorithm[Any], other: Any) -> State:  # noqa: ANN401
+        """The state where a rival, with a state of its own, reads the claims otherwise."""
         return state
 
     def rates(self, state: State, counts: FloatArray) -> Rates:
@@ -274,6 +274,12 @@ class Algorithm(ABC, Generic[State]):
     def notes(self, state: State) -> list[str]:
         """What should be told of how the state was learned, in sentences."""
         return []
+
+    def check(self, state: State, survey: Survey, prior: PriorRates) -> None:
+        """Refuse, with a `ValueError`, a state that this cannot have learned from such claims."""
+        from veracity.algorithms.state import check_state  # noqa: PLC0415 - it looks at this module
+
+        check_state(state, self.start(survey, prior), survey.n_sources)
 
     def grow(self, state: State, names: Names) -> State:
         """The state with rows for sources never met: they count as the mean of those that were."""

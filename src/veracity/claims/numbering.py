@@ -13,7 +13,7 @@ from veracity.claims.block import IntArray
 from veracity.claims.schema import keys_of
 from veracity.kernels.loading import kernels_for
 
-__all__ = ["Hashes", "Items", "Numbered", "Numbering", "hashes_of_items", "marks_of", "places"]
+__all__ = ["Hashes", "Items", "Numbered", "Numbering", "first_hashes", "marks_of", "places"]
 
 
 PAIRS_PER_CLAIM = 2
@@ -34,10 +34,6 @@ class Hashes(NamedTuple):
     def at(self, rows: IntArray) -> Hashes:
         """The hashes of some rows."""
         return Hashes(_read_only(self.first[rows]), _read_only(self.second[rows]))
-
-    def mixed_with(self, other: Hashes) -> Hashes:
-        """The hashes of pairs of names."""
-        return Hashes(_mixed(self.first, other.first), _mixed(self.second, other.second))
 
 
 class Numbering:
@@ -194,9 +190,14 @@ def _pairs_by_hash(
     return _Pairs(numbering.numbers, places(order), key[order].astype(np.int64))
 
 
-def hashes_of_items(hashes: list[Hashes]) -> Hashes:
-    """The hashes of items, from those of the columns that name them."""
-    return hashes[0] if len(hashes) == 1 else hashes[0].mixed_with(hashes[1])
+def first_hashes(names: list[pl.Series]) -> NDArray[np.uint64]:
+    """The first hash of each item, from the columns that name it."""
+    return _hashes_of_items(names, seed=1)
+
+
+def _hashes_of_items(names: list[pl.Series], seed: int) -> NDArray[np.uint64]:
+    hashes = [column.hash(seed).to_numpy() for column in names]
+    return hashes[0] if len(hashes) == 1 else _mixed(*hashes)
 
 
 def marks_of(items: pl.DataFrame) -> NDArray[np.uint32]:
@@ -206,8 +207,8 @@ def marks_of(items: pl.DataFrame) -> NDArray[np.uint32]:
     >>> bool(marks_of(items)[1] == marks_of(items[1:])[0])
     True
     """
-    hashes = hashes_of_items([Hashes.of(items[name]) for name in items.columns])
-    return hashes.second.astype(np.uint32)  # not the half by which rows are parted
+    hashes = _hashes_of_items(items.get_columns(), seed=2)
+    return hashes.astype(np.uint32)  # not those by which rows are parted
 
 
 def _mixed(one: IntArray, other: IntArray) -> NDArray[np.uint64]:

@@ -14,11 +14,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.claims.block import IntArray, Names
-from veracity.claims.numbering import Hashes, hashes_of_items
+from veracity.claims.numbering import first_hashes
 from veracity.claims.schema import keys_of, numbers_in
 
 __all__ = [
     "MOST_LABELS",
+    "MOST_TEXT",
     "AllNames",
     "Decided",
     "LocalNames",
@@ -29,6 +30,10 @@ __all__ = [
 
 MOST_LABELS = 1 << 22
 """So many different values are numbered for all parts; if there are more, each stays in its own."""
+
+MOST_TEXT = 1 << 30
+FEWEST_OPEN = 1 << 16
+"""Nor do more than so many bytes of values come together, if these are at least so many values."""
 
 HALF = np.uint64(32)
 
@@ -41,9 +46,9 @@ def part_of_row(rows: pl.DataFrame, n_parts: int) -> NDArray[np.uint32]:
     >>> bool(part[0] == part[2])
     True
     """
-    hashes = hashes_of_items([Hashes.of(rows[name]) for name in keys_of(rows)])
+    first = first_hashes([rows[name] for name in keys_of(rows)])
     # the upper half, since the lower one places names within a part
-    return ((hashes.first >> HALF) % np.uint64(n_parts)).astype(np.uint32)
+    return ((first >> HALF) % np.uint64(n_parts)).astype(np.uint32)
 
 
 class Decided(NamedTuple):
@@ -102,26 +107,32 @@ class LocalNames(NamedTuple):
 class AllNames:
     """The names of all parts: added part by part, then sorted; and the places of a part's own.
 
-    Where there are more different values than `most_labels`, no name of a value is kept: nothing
-    that learns from so many needs them, and values are compared within an item only.
+    Where there are more different values than `most_labels`, or very many that have more bytes than
+    `most_text`, no name of a value is kept: nothing that learns from so many needs them, and values
+    are compared within an item only.
     """
 
-    def __init__(self, are_numbers: bool, most_labels: int = MOST_LABELS) -> None:
-        self._are_numbers, self._most = are_numbers, most_labels
+    def __init__(
+        self, are_numbers: bool, most_labels: int = MOST_LABELS, most_text: int = MOST_TEXT
+    ) -> None:
+        self._are_numbers, self._most, self._most_text = are_numbers, most_labels, most_text
         self._sources, self._spellings, self._attributes = _Union(), _Union(), _Union()
-        self._is_open = False
+        self._n_open = 0
 
     def add(self, names: LocalNames) -> None:
         """Take the names of a part in."""
         self._sources.add(names.sources)
         self._attributes.add(names.attributes)
-        if not self._is_open:
+        if not self._n_open:
             self._spellings.add(names.spellings)
             self._open_if_too_many()
 
     def _open_if_too_many(self) -> None:
-        if self._spellings.n_at_least > self._most:
-            self._spellings, self._is_open = _Union(), True
+        found = self._spellings
+        is_long = found.n_at_least > FEWEST_OPEN and found.n_bytes > self._most_text
+        if is_long or found.n_at_least > self._most:
+            self._n_open = min(found.n_at_least - 1, self._most)
+            self._spellings = _Union()
 
     def together(self) -> LocalNames:
         """All names, sorted, as if all parts had been one."""
@@ -138,7 +149,7 @@ class AllNames:
     @property
     def n_open(self) -> int:
         """Than how many there are more different values, once all are together; 0 if not open."""
-        return self._most if self._is_open else 0
+        return self._n_open
 
 
 class _Union:
@@ -147,6 +158,7 @@ class _Union:
     def __init__(self) -> None:
         self._series: list[pl.Series] = []
         self._n_unique = 0
+        self.n_bytes = 0
 
     def add(self, names: pl.Series) -> None:
         if len(names):
@@ -168,6 +180,7 @@ class _Union:
     def _compact(self) -> None:
         self._series = [pl.concat(self._series).unique()]
         self._n_unique = len(self._series[0])
+        self.n_bytes = int(self._series[0].estimated_size())
 
 
 def places_among(own: LocalNames, all_names: LocalNames, *, is_open: bool) -> tuple[IntArray, ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from veracity.claims.checking import (
@@ -23,12 +24,12 @@ from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.one_word import settled
-from veracity.claims.schema import ClaimsTable, Kind
+from veracity.claims.schema import ClaimsTable, Kind, Text
 from veracity.claims.shares import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
-from veracity.io.files import batches_of, n_rows_of
-from veracity.io.memory import fits
+from veracity.io.files import batches_of, first_rows_of, n_rows_of
+from veracity.io.memory import bytes_per_claim, fits
 from veracity.printing import counted
 
 __all__ = [
@@ -41,6 +42,9 @@ __all__ = [
 ]
 
 Columns = Mapping[str, str]
+
+FEW_ROWS = 10_000
+"""So few rows need no look at how long their texts are."""
 
 
 class ClaimsStream:
@@ -95,7 +99,19 @@ class ClaimsStream:
     @cached_property
     def n_rows(self) -> int:
         """How many rows there are; Parquet files and databases tell without being read."""
-        return sum(map(n_rows_of, self._parts))
+        return sum(self._n_rows_of_part)
+
+    @cached_property
+    def _n_rows_of_part(self) -> list[int]:
+        return [n_rows_of(part) for part in self._parts]
+
+    @cached_property
+    def text(self) -> Text:
+        """How much text rows have, as the first of the largest file tell."""
+        if self.n_rows <= FEW_ROWS:
+            return Text()
+        largest = int(np.argmax(self._n_rows_of_part))
+        return Text.of(first_rows_of(self._parts[largest]))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, some at a time."""
@@ -202,7 +218,7 @@ def open_claims(
     stream = ClaimsStream(data, how)
     if how.normalise is False:
         return stream
-    if fits(stream.n_rows, memory):
+    if fits(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
         return _read(stream, how, began)
     look = partial(detect, kinds=how.kinds_of_values, claims_kind=how.kind)
     return NormalisedStream(stream, how.kind, look)
@@ -338,7 +354,7 @@ def open_claims_like(
     began, kind = time.perf_counter(), how.kind
     stream = ClaimsStream(data, replace(how, normalise=True))
     known = Normalisation.from_json(normalisation)
-    if not fits(stream.n_rows, memory):
+    if not fits(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
         return NormalisedStream(stream, kind, lambda seen: known, like)
     rows = stream.collect()
     normalised = known.apply(rows, like=like)

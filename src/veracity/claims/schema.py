@@ -6,12 +6,13 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args
 
 import polars as pl
 
 from veracity.errors import MissingColumn, ParameterError
-from veracity.io.frames import ROWS_PER_BATCH, FrameKind
+from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
 from veracity.naming import as_text, text_like
 from veracity.printing import in_short
 
@@ -23,6 +24,7 @@ __all__ = [
     "USUAL_NAMES",
     "ClaimsTable",
     "Kind",
+    "Text",
     "carries_more",
     "comparable",
     "in_type_of",
@@ -111,9 +113,36 @@ class ClaimsTable:
         """How many rows have all that a claim needs."""
         return len(self.rows)
 
+    @cached_property
+    def text(self) -> Text:
+        """How much text rows have."""
+        return Text.of(self.rows.head(FIRST_ROWS))
+
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows, some at a time."""
         return self.rows.iter_slices(ROWS_PER_BATCH)
+
+
+class Text(NamedTuple):
+    """How many bytes of text a row has, and how many of them no row before it had, on average."""
+
+    all: float = 0.0
+    new: float = 0.0
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame) -> Text:
+        """As some rows tell.
+
+        >>> Text.of(pl.DataFrame({"source": ["a", "a"], "value": ["long", "longer"]}))
+        Text(all=6.0, new=5.5)
+        """
+        texts = rows.select(pl.col(pl.String)).get_columns()
+        new, n_rows = [text.unique() for text in texts], max(len(rows), 1)
+        return cls(_n_bytes(texts) / n_rows, _n_bytes(new) / n_rows)
+
+
+def _n_bytes(texts: list[pl.Series]) -> int:
+    return sum(int(text.str.len_bytes().sum()) for text in texts)
 
 
 def recognised(

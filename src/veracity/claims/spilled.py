@@ -24,11 +24,18 @@ from veracity.claims.block import Block, IntArray, Places
 from veracity.claims.encode import CLAIMS_PER_BLOCK, PartOfRows, check_some, encode_part, notes_of
 from veracity.claims.encoded import Encoded, Make, Part
 from veracity.claims.one_word import Settled, settled_batches
-from veracity.claims.parting import AllNames, Decided, LocalNames, part_of_row, places_among
+from veracity.claims.parting import (
+    MOST_TEXT,
+    AllNames,
+    Decided,
+    LocalNames,
+    part_of_row,
+    places_among,
+)
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, carries_more
 from veracity.claims.shares import NOT_WEIGHED
-from veracity.io.memory import BYTES_PER_CLAIM
+from veracity.io.memory import COPIES_OF_TEXT, bytes_per_claim
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Shelf, Spill, spilling
 from veracity.workers import in_order
@@ -47,10 +54,17 @@ Tell = Callable[[str, int, int], None]
 BYTES_PER_ROW = 250
 """What a part needs for each of its rows while it is encoded, its strings among them."""
 
+USUAL_TEXT = 56
+"""So many bytes of text a row has for which that is enough; longer ones are there several times."""
+
 SHARE_OF_PARTS = 0.3
 SHARE_OF_ROWS = 0.06
 """What share of the memory parts may take while they are encoded, and rows that are gathered to be
 written to theirs: of these there are several at a time, and copies of them."""
+
+SHARE_OF_NAMES = 0.1
+LEAST_TEXT = 1 << 26
+"""What share of it the values of all parts may take, and how many bytes they may in any case."""
 
 TIMES_WITH_MORE = 2
 """So many times as much memory claims need that have times or weights, or are samples."""
@@ -73,17 +87,23 @@ class Room(NamedTuple):
     memory: int
     threads: int
 
-    def n_parts(self, n_rows: int) -> int:
+    def n_parts(self, n_rows: int, text_per_row: float = 0.0) -> int:
         """Into how many parts so many rows have to go, so that each thread can encode one."""
-        fitting = int(self.memory * SHARE_OF_PARTS / BYTES_PER_ROW / self.threads)
+        each = BYTES_PER_ROW + COPIES_OF_TEXT * max(text_per_row - USUAL_TEXT, 0.0)
+        fitting = int(self.memory * SHARE_OF_PARTS / each / self.threads)
         n_parts = math.ceil(n_rows / min(max(fitting, FEWEST_ROWS), MOST_ROWS))
         return min(max(n_parts, 1), MOST_PARTS)
+
+    @property
+    def most_text(self) -> int:
+        """How many bytes of different values are brought together, from all parts."""
+        return min(max(int(self.memory * SHARE_OF_NAMES), LEAST_TEXT), MOST_TEXT)
 
 
 def bytes_needed(table: ClaimsTable | ClaimsStream) -> int:
     """What a run on these claims needs in memory."""
     times = TIMES_WITH_MORE if carries_more(table) else 1
-    return times * BYTES_PER_CLAIM * table.n_rows
+    return int(times * bytes_per_claim(table.text.new) * table.n_rows)
 
 
 def encode_spilled(
@@ -95,7 +115,7 @@ def encode_spilled(
     """Encode claims part by part, with the room there is."""
     n_rows = table.n_rows
     room.spill.require_room(BYTES_ON_DISK * n_rows, f"{table.origin}: {n_rows:,} claims")
-    rows = _Rows(room.spill, room.n_parts(n_rows))
+    rows = _Rows(room.spill, room.n_parts(n_rows, table.text.all))
     decided = rows.fill(table, int(room.memory * SHARE_OF_ROWS), tell)
 
     def encoded(number: int) -> tuple[PartOfRows, Settled]:
@@ -108,7 +128,8 @@ def encode_spilled(
         )  # fmt: skip
         return found, settled
 
-    names, writer, n_self_contradicting = AllNames(decided.are_numbers), _PartsWriter(room), 0
+    names = AllNames(decided.are_numbers, most_text=room.most_text)
+    writer, n_self_contradicting = _PartsWriter(room), 0
     said_again, weighed = Settled(), NOT_WEIGHED
     with ThreadPoolExecutor(room.threads) as pool:
         parts_found = in_order(encoded, range(rows.n_parts), pool, room.threads - 1)
@@ -161,6 +182,7 @@ class _Rows:
         self._spill = spill
         self._path = spill.folder / "rows"
         self._places: list[list[tuple[int, int]]] = [[] for _ in range(n_parts)]
+        self._may_be_numbers = True
 
     def fill(self, table: ClaimsTable | ClaimsStream, most_bytes: int, tell: Tell) -> Decided:
         """Write all rows of a table to their parts; also say what is decided over all of them.
@@ -176,6 +198,7 @@ class _Rows:
         ):
             for found in in_order(partial(self._write, file=file), rows, pool, 1):
                 decided += found
+                self._may_be_numbers = decided.are_numbers
                 tell("parting", decided.n_rows, table.n_rows)
         return decided
 
@@ -184,18 +207,18 @@ class _Rows:
         parts = numbered.partition_by("part", as_dict=True, include_key=False)
         for (number,), own in parts.items():
             packed = io.BytesIO()
-            own.write_ipc(packed, compression="lz4")
+            own.write_ipc_stream(packed, compression="lz4")
             self._places[number].append((file.tell(), packed.tell()))
             self.n_rows[number] += len(own)
             file.write(packed.getbuffer())
-        return Decided.of(rows)
+        return Decided.of(rows, so_far=self._may_be_numbers)
 
     def take(self, number: int) -> Iterator[pl.DataFrame]:
         """The rows of a part."""
         with self._path.open("rb") as file:
             for start, length in self._places[number]:
                 file.seek(start)
-                yield pl.read_ipc(file.read(length))
+                yield pl.read_ipc_stream(file.read(length))
 
     def remove(self) -> None:
         """Make room on the disk: all parts are encoded."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,8 @@ from veracity.cli.plotting import plot
 from veracity.cli.reporting import report
 from veracity.cli.study import study
 from veracity.cli.tuning import tune
-from veracity.errors import ParameterError, VeracityError
+from veracity.errors import ParameterError, VeracityError, exhausted
+from veracity.guard import heed_the_end
 from veracity.printing import Filtered, in_short, message
 
 __all__ = ["main"]
@@ -38,7 +38,7 @@ class Commands(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - click's own signature
         """Run a command, and explain what went wrong instead of showing a traceback."""
         kwargs["standalone_mode"] = False
-        _heed_the_end()
+        heed_the_end()
         with _filtered():
             try:
                 _refuse_bytes(args[0] if args else kwargs.get("args"))
@@ -54,18 +54,6 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order they are most often needed."""
         return list(self.commands)
-
-
-def _heed_the_end() -> None:
-    """Take a polite request to end as Ctrl-C: temporary files are to be removed."""
-
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    for name in ("SIGTERM", "SIGHUP"):  # of which Windows has but one
-        with contextlib.suppress(ValueError, AttributeError):  # only the main thread may ask
-            if signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:
-                signal.signal(getattr(signal, name), stop)
 
 
 @contextlib.contextmanager
@@ -105,6 +93,7 @@ ENDED_TOO_SOON = "what was read ended too soon; copy or write it again"
 
 def _explain(error: BaseException) -> int:
     """Say what went wrong in one sentence; give the exit code."""
+    error = exhausted(error) or error
     match error:
         case click.ClickException():
             told = io.StringIO()
@@ -119,8 +108,6 @@ def _explain(error: BaseException) -> int:
             sentence = ENDED_TOO_SOON if is_cut else STOPPED
         case VeracityError():
             sentence = str(error)
-        case MemoryError():
-            sentence = "out of memory; leave out columns or rows, or use a larger machine"
         case OSError(filename=str() as name):  # the terminal and pipes have no name
             sentence = f"{name}: {error.strerror or error}; check the path and its permissions"
         case OSError():

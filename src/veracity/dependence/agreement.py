@@ -162,6 +162,24 @@ class Dependence(NamedTuple):
         run = np.where((self.taken > 0.0) | sites, RUN_BY_COVERAGE, RUN_OF_LABELS)
         return np.asarray(kernels.count_once(block, self.slots, is_copied**run))
 
+    def pairs_within(self, block: Block) -> tuple[IntArray, IntArray]:
+        """Supports of the same item, two by two, of sources that depend on each other.
+
+        Of one source that names several values, too.
+        """
+        slot = self.slots[block.source_of_support]
+        looked_at = np.flatnonzero(slot >= 0)
+        slot, item = slot[looked_at], block.item_of_fact[block.fact_of_support[looked_at]]
+        depends = (self.copied > 0.0) | np.eye(len(self.copied), dtype=np.bool_)
+        found, apart = [np.zeros((2, 0), dtype=np.int64)], 1
+        while (is_same := item[apart:] == item[:-apart]).any():
+            is_pair = is_same & depends[slot[apart:], slot[:-apart]]
+            one = np.flatnonzero(is_pair)
+            found.append(np.stack([looked_at[one], looked_at[one + apart]]))
+            apart += 1
+        one, other = np.concatenate(found, axis=1)
+        return one, other
+
 
 def slots_of(n_claims: FloatArray) -> IntArray:
     """Number the sources that are looked at; of those with equally many claims all, or none."""

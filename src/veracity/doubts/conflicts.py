@@ -25,6 +25,10 @@ CHANCE = 0.02
 ANCHORS = 20
 """So many known truths say which way round it is."""
 
+MOST_CELLS = 1 << 24
+"""Pairs of an attribute and a value that are counted; where there are more, hardly two sources
+agree by chance."""
+
 ALIKE = 0.88
 """The share of what is unusual or different that near-copies have in common, at least."""
 
@@ -78,9 +82,11 @@ def by_vote(encoded: Encoded, plausibility: FloatArray) -> Taken:
 
 def flip_risk(held: Held, encoded: Encoded, sources: pl.DataFrame) -> list[DataWarning]:
     """Whether sources agree beyond chance, and are better than wrong by what was found of them."""
-    if encoded.n_known >= ANCHORS or encoded.names.n_open:  # hardly two agree by chance
+    names = encoded.names
+    is_too_much = len(names.labels) * len(names.attributes) > MOST_CELLS
+    if encoded.n_known >= ANCHORS or names.n_open or is_too_much:
         return []
-    agreement, chance = _agreement(held, encoded.names, is_binary=encoded.kind == "binary")
+    agreement, chance = _agreement(held, names, is_binary=encoded.kind == "binary")
     better = sources.select((pl.col("tpr") - pl.col("fpr")) * pl.col("items")).to_series()
     is_upside_down = float(better.fill_nan(0.0).sum()) < 0.0
     if agreement - chance >= CHANCE * (1.0 - chance) and not is_upside_down:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -72,9 +72,8 @@ def _dominance(survey: Survey) -> list[DataWarning]:
 def _parts(held: Held, survey: Survey) -> pl.DataFrame:
     """The parts that sources and items fall into, one row each, the largest first."""
     n_sources = survey.n_sources
-    links = list(held.collect(_links, n_sources, Turn()))
-    one, other = (np.concatenate(ends) for ends in zip(*links, strict=True))
-    part_of_source = joined(one, other, n_sources)
+    links = held.sweep(_links, n_sources, Turn())
+    part_of_source = joined(links.first, np.arange(n_sources), n_sources)
     items, claims, known = held.sweep(_count_parts, part_of_source, Turn())
     sources = pl.DataFrame({"part": part_of_source, "source": as_text(survey.names.sources)})
     such_as = pl.col("source").sort().head(3).map_elements(in_short, pl.String).str.join(", ")
@@ -86,8 +85,23 @@ def _parts(held: Held, survey: Survey) -> pl.DataFrame:
     return parts.sort("claims", "such_as", descending=[True, False])
 
 
+class _Links(NamedTuple):
+    """Of each source, the first of those that shared items join it with; those of blocks merge.
+
+    >>> (_Links(np.array([0, 0, 2, 3])) + _Links(np.array([0, 1, 1, 3]))).first.tolist()
+    [0, 0, 0, 3]
+    """
+
+    first: IntArray
+
+    def __add__(self, other: _Links) -> _Links:  # type: ignore[override]
+        one = np.append(np.arange(len(self.first)), np.arange(len(other.first)))
+        n_sources = max(len(self.first), len(other.first))
+        return _Links(first_of_joined(one, np.append(self.first, other.first), n_sources))
+
+
 def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
-    """Pairs of sources, each with the first of those that shared items join it with."""
+    """Who is joined with whom by the items of a block."""
     first = block.source_of_voice[block.first_voice_of_item[:-1]].astype(np.int64)
     pair = np.repeat(first, block.n_voices_of_item) * n_sources + block.source_of_voice
     if n_sources**2 <= MOST_MARKS:
@@ -96,8 +110,7 @@ def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
         pair = np.flatnonzero(is_there)
     else:
         pair = np.unique(pair)
-    first_of_group = first_of_joined(pair // n_sources, pair % n_sources, n_sources)
-    return (first_of_group, np.arange(n_sources)), turn.memory
+    return _Links(first_of_joined(pair // n_sources, pair % n_sources, n_sources)), turn.memory
 
 
 def _count_parts(block: Block, part_of_source: IntArray, turn: Turn) -> tuple[Any, Any]:

@@ -49,6 +49,7 @@ def answered(
     found = replace(judged, plausibility=answers)
     readings = find_readings(some, algorithm, learned.state, found)
     if readings:
-        learned = replace(learned, state=algorithm.doubted(learned.state))
+        rival, other = readings[0].rival, readings[0].state
+        learned = replace(learned, state=algorithm.doubted(learned.state, rival, other))
         judged = judge_all(held, algorithm, learned.state, encoded.kind, n_sources)
     return Answered(learned, judged, readings, some)

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
-from veracity.algorithms.state import check_state, from_arrays, to_arrays
+from veracity.algorithms.state import from_arrays, to_arrays
 from veracity.claims.block import Names
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Largest, Survey
@@ -167,7 +167,7 @@ class Fitted:
         state = from_arrays(algorithm.state_type, of_state, labels=names.labels)
         counted = _counted(_restored("counted", arrays), names.n_sources)
         survey = Survey(kind, names, counted)
-        check_state(state, algorithm.start(survey, prior_rates(algorithm, survey)), names.n_sources)
+        algorithm.check(state, survey, prior_rates(algorithm, survey))
         phases = {name.split("/")[1] for name in arrays if name.startswith("totals/")}
         return cls(
             algorithm=algorithm,

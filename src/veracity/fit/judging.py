@@ -37,6 +37,9 @@ class Met(NamedTuple):
     supports: FloatArray
     facts: FloatArray
     swing: FloatArray
+    of_kind: FloatArray
+    """[kind of items, 2]: by how much the number of right claims on its items may vary, a variance,
+    and how many claims there are; empty where there are no kinds."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,10 @@ class _Judging:
     def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
         judged = self.algorithm.judge(block, state, turn.memory)
         plausibility = clamp_known(judged, block)
-        return (plausibility, _met(block, plausibility, self.n_sources, self.kind)), turn.memory
+        features = self.algorithm.item_features
+        n_kinds = 0 if features is None else features.n_kinds
+        met = _met(block, plausibility, self.n_sources, self.kind, n_kinds)
+        return (plausibility, met), turn.memory
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ class _Estimating:
         return (estimate, found), turn.memory
 
 
-def _met(block: Block, plausibility: FloatArray, n_sources: int, kind: str) -> Met:
+def _met(block: Block, plausibility: FloatArray, n_sources: int, kind: str, n_kinds: int) -> Met:
     tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
     counts = kernels.count_votes(block, plausibility, n_sources)
     sums: list[FloatArray] = []
@@ -110,7 +116,24 @@ def _met(block: Block, plausibility: FloatArray, n_sources: int, kind: str) -> M
         sums += [of_source[:, 0], of_source[:, 2]]
     everywhere = np.zeros(block.n_items, dtype=np.int32)
     swing = kernels.sum_by_source(block, unsure * logit(plausibility), everywhere, n_sources, 1)
-    return Met(counts, _claims(block, counts, kind), *sums, swing[:, 0])  # type: ignore[call-arg]
+    of_kind = _right_of_kind(block, plausibility, n_kinds) if n_kinds else np.zeros((0, 2))
+    return Met(counts, _claims(block, counts, kind), *sums, swing[:, 0], of_kind)  # type: ignore[call-arg]
+
+
+def _right_of_kind(block: Block, plausibility: FloatArray, n_kinds: int) -> FloatArray:
+    """[kind, 2]: the variance of the number of right claims, and the claims.
+
+    Of an item all that name its true value are right, and all others wrong: together.
+    """
+    votes = np.asarray(block.votes_of_fact, dtype=np.float64)
+    first = block.first_fact_of_item[:-1]
+    right, square, claims = (
+        np.add.reduceat(number, first)
+        for number in (plausibility * votes, plausibility * votes**2, votes)
+    )
+    variance = np.where(block.n_voices_of_item > 1, square - right**2, 0.0)
+    sums = (np.bincount(block.kind_of_item, own, n_kinds) for own in (variance, claims))
+    return np.column_stack(list(sums))
 
 
 def _claims(block: Block, counts: FloatArray, kind: str) -> FloatArray:

@@ -46,7 +46,8 @@ MOST_CLAIMS = 100_000
 class Reading:
     """Another way to read the claims: how it is come by, and on what share of the items it differs.
 
-    `moved` is by how much it believes each source more often right, or less.
+    `moved` is by how much it believes each source more often right, or less; `rival` the algorithm
+    that reads them so, and `state` what it learned.
     """
 
     name: str
@@ -54,6 +55,8 @@ class Reading:
     moved: FloatArray
     sample: Sample
     other: Sequence[FloatArray]
+    rival: Algorithm[Any]
+    state: Any
 
 
 class Sample(NamedTuple):
@@ -77,13 +80,14 @@ def find_readings(
     sample = _sampled(encoded, judged.plausibility)
     found = []
     for name, rival in rivals.items():
-        _, other = _answered(encoded, sample.blocks, rival)
+        its_state, other = _answered(encoded, sample.blocks, rival)
         assert other.met is not None
         differs = _share(sample, other.plausibility)
         if differs > MUCH:
             own, its = (_accuracy(sample, answer, len(encoded.names.sources)) for answer in
                         (sample.answer, other.plausibility))  # fmt: skip
-            found.append(Reading(name, differs, its - own, sample, other.plausibility))
+            answer = other.plausibility
+            found.append(Reading(name, differs, its - own, sample, answer, rival, its_state))
     return sorted(found, key=lambda reading: -reading.differs)
 
 

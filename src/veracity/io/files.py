@@ -36,7 +36,7 @@ from veracity.io.formats import (
     open_workbook,
     spooled,
 )
-from veracity.io.frames import ROWS_PER_BATCH, FrameKind, is_spark_frame
+from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import Notes
 from veracity.io.parquet_file import DamagedParquet, check_parquet
@@ -48,6 +48,7 @@ __all__ = [
     "Part",
     "as_polars",
     "batches_of",
+    "first_rows_of",
     "has_null",
     "n_rows_of",
     "name_of",
@@ -340,6 +341,13 @@ def n_rows_of(part: Part) -> int:
     if isinstance(part.rows, BatchedRows):
         return part.rows.count()
     return int(_first_batch(part, part.rows.select(pl.len())).item())
+
+
+def first_rows_of(part: Part) -> pl.DataFrame:
+    """Some of the first rows of a part."""
+    if isinstance(part.rows, BatchedRows):
+        return next(batches_of(part))
+    return _first_batch(part, part.rows.head(FIRST_ROWS))
 
 
 def has_null(part: Part, name: str) -> bool:

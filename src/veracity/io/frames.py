@@ -6,13 +6,23 @@ from typing import Any, Literal
 
 import polars as pl
 
-__all__ = ["ROWS_PER_BATCH", "FrameKind", "hand_back", "is_spark_frame", "spark_table"]
+__all__ = [
+    "FIRST_ROWS",
+    "ROWS_PER_BATCH",
+    "FrameKind",
+    "hand_back",
+    "is_spark_frame",
+    "spark_table",
+]
 
 FrameKind = Literal["polars", "pandas", "pyarrow", "spark"]
 """The kind of frame a user gave and gets back."""
 
 ROWS_PER_BATCH = 1 << 20
 """How many rows of a table are taken at a time."""
+
+FIRST_ROWS = 1 << 14
+"""So many rows tell what the others are like."""
 
 
 def is_spark_frame(data: object) -> bool:

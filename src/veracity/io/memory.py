@@ -15,6 +15,7 @@ __all__ = [
     "BYTES_PER_CLAIM_HERE",
     "SHARE_HERE",
     "as_bytes",
+    "bytes_per_claim",
     "claims_within_reach",
     "fits",
     "free_memory",
@@ -23,6 +24,12 @@ __all__ = [
 
 BYTES_PER_CLAIM = 100
 """What a run in memory needs for each claim, from reading to tables: see docs/performance.md."""
+
+USUAL_TEXT = 40
+"""So many bytes of names that it is the first to tell are within that."""
+
+COPIES_OF_TEXT = 3
+"""How often longer names are in memory at once: as they are read, kept, and sorted."""
 
 BYTES_PER_CLAIM_HERE = 200
 """What a claim takes that is brought here from elsewhere, with its share of names and tables."""
@@ -70,10 +77,19 @@ def require_room(
         )
 
 
-def fits(n_claims: int, memory: int | None = None) -> bool:
+def bytes_per_claim(new_text: float) -> float:
+    """What a claim needs that is the first to tell so many bytes of names, on average.
+
+    >>> bytes_per_claim(26.0), bytes_per_claim(1040.0)
+    (100.0, 3100.0)
+    """
+    return BYTES_PER_CLAIM + COPIES_OF_TEXT * max(new_text - USUAL_TEXT, 0.0)
+
+
+def fits(n_claims: int, memory: int | None = None, each: float = BYTES_PER_CLAIM) -> bool:
     """Whether so many claims can be worked on in memory: in what is free, unless told otherwise."""
     memory = free_memory() if memory is None else memory
-    return memory is None or BYTES_PER_CLAIM * n_claims <= memory
+    return memory is None or each * n_claims <= memory
 
 
 def claims_within_reach() -> int:

@@ -24,6 +24,15 @@ except ImportError:  # Windows: there nothing is known of who lives, and leftove
 __all__ = ["LOCK", "locked_place", "make_owned", "remove_leftovers", "remove_owned"]
 
 LOCK = "lock"
+
+
+def _nobody(folder: Path) -> None:
+    """Who is told of folders where nobody watches."""
+
+
+witness: Callable[[Path], object] = _nobody
+"""Told of every folder that is made: the process that removes it if this one is ended, if any."""
+
 YOUNG = 60.0
 """A folder without a lock is left alone for so many seconds: its owner may be about to lock it."""
 
@@ -31,6 +40,7 @@ YOUNG = 60.0
 def make_owned(place: Path, prefix: str) -> tuple[Path, IO[bytes]]:
     """A new folder in a place, and the lock by which others see that its owner lives."""
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    witness(folder.absolute())
     try:
         lock = (folder / f"{LOCK}-new").open("wb")
         if fcntl is not None:

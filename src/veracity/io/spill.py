@@ -94,7 +94,7 @@ def spilling(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        if error.errno == errno.ENOSPC or f"(os error {errno.ENOSPC})" in str(error):  # of Polars
             reason, advice = "the disk is full", "make room, or name a folder on a larger disk"
         else:
             reason, advice = error.strerror or str(error), "name another folder"

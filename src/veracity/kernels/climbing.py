@@ -24,18 +24,62 @@ SMALL = 1.0 / 16.0
 """Moves of log-odds up to which a short series is exact."""
 
 
-@kernel
+STATE = np.dtype(
+    [
+        ("a", np.float64),
+        ("high", np.float64),
+        ("tpr", np.float64),
+        ("fpr", np.float64),
+        ("bias", np.float64),
+        ("plausible", np.float64),
+        ("true", np.float64),
+        ("supports", np.int32),
+        ("facts", np.int32),
+    ]
+)
+"""What is asked of a source at every claim, as long as one line of the cache, and on one.
+
+Its log-odds a and a + w of claiming what is false and what is true, these as rates, and its part
+b_s of the hidden bias; then, over the batch: the plausibility of what it supports, how many of the
+facts it speaks on the model expects true, how many it supports, and on how many it speaks.
+"""
+
+LINE = STATE.itemsize
+
+
 def climb(
     block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator | None
 ) -> tuple[FloatArray, FloatArray, float]:
-    """See the reference; here the items are first brought into the order in which they are met.
+    """See the reference."""
+    return _climb(block, order, machine, pace, rng, _room(len(machine.weight)))
+
+
+def _room(n_sources: int) -> NDArray[np.void]:
+    """Room for the state of sources, each on a line of the cache.
+
+    NumPy asks for large pages where it is much room; the compiler's own does not.
+    """
+    room = np.empty((n_sources + 1) * LINE, dtype=np.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : first + n_sources * LINE].view(STATE)
+
+
+@kernel
+def _climb(
+    block: Block,
+    order: IntArray,
+    machine: Machine,
+    pace: Pace,
+    rng: np.random.Generator | None,
+    state: NDArray[np.void],
+) -> tuple[FloatArray, FloatArray, float]:
+    """Here the items are first brought into the order in which they are met.
 
     Without randomness, what samples is not even compiled: that would be most of the time it takes.
     """
     met = _reordered(block, order)
-    a, b = machine.visible_bias.copy(), machine.hidden_bias
-    high = a + machine.weight
-    notes = _begin(a, high)
+    b = machine.hidden_bias
+    notes = _begin(machine, state, len(order))
     plausible = np.empty(longest(met.first_fact_of_item))
     # Not 0, which is a type of its own to the compiler: all would be compiled once more for it.
     item = int(order[0] * 0)
@@ -46,16 +90,16 @@ def climb(
         rate = pace.rate * min(1.0, pace.facts_per_step / n_facts)
         db, n_touched = _study(met, first, item, b, pace, plausible, notes, rng)
         if pace.gibbs_steps > 0:
-            _follow(notes, n_touched, machine.is_fixed, rate)
-            bias_move = rate * db - _move(a, high, notes, n_touched, pace.limit)[1]
+            _follow(notes, n_touched, rate)
+            bias_move = rate * db - _move(notes, n_touched, pace.limit)[1]
         else:
             batch = Batch(rate, b, db, float(n_facts), pace.single_truth)
-            bias_move = _foresee(notes, n_touched, machine.is_fixed, batch)
-            foreseen, taken = _move(a, high, notes, n_touched, pace.limit)
+            bias_move = _foresee(notes, n_touched, batch)
+            foreseen, taken = _move(notes, n_touched, pace.limit)
             bias_move += foreseen - taken
         if not pace.single_truth:
             b = _clip(b + bias_move, pace.limit)
-    return a, high - a, b
+    return _ended(notes.state, b)
 
 
 @kernel
@@ -80,7 +124,7 @@ def _study(
 ) -> tuple[float, int]:
     """Sum up a batch in the state; return the gradient of b, and how many sources are touched.
 
-    One loop, without calls for every item: these would cost more than the work itself.
+    Loops without calls for every item: these would cost more than the work itself.
     """
     first_fact_of_item, first_support_of_fact = (
         block.first_fact_of_item,
@@ -88,20 +132,24 @@ def _study(
     )
     source_of_support, source_of_voice = block.source_of_support, block.source_of_voice
     first_voice_of_item, known_of_fact = block.first_voice_of_item, block.known_of_fact
-    state, touched = notes.state, notes.touched
+    state, touched, base_of_item = notes.state, notes.touched, notes.base
     prevalence, db, n_touched = sigmoid(b), 0.0, 0
+    # First of all items, so that memory is asked for many sources at once.
+    for item in range(first_item, last_item):
+        base = b
+        for voice in range(first_voice_of_item[item], first_voice_of_item[item + 1]):
+            base += state[source_of_voice[voice]]["bias"]
+        base_of_item[item - first_item] = base
     for item in range(first_item, last_item):
         first, last = first_fact_of_item[item], first_fact_of_item[item + 1]
         first_voice, last_voice = first_voice_of_item[item], first_voice_of_item[item + 1]
-        base = b
-        for voice in range(first_voice, last_voice):
-            base += state[source_of_voice[voice], 3]
         for fact in range(first, last):
             score = 0.0
             for i in range(first_support_of_fact[fact], first_support_of_fact[fact + 1]):
-                score += state[source_of_support[i], 0]
+                own = state[source_of_support[i]]
+                score += own["high"] - own["a"]
             plausible[fact - first] = score
-        _activate(plausible[: last - first], base, pace.single_truth)
+        _activate(plausible[: last - first], base_of_item[item - first_item], pace.single_truth)
         found = 0.0
         for fact in range(first, last):
             if known_of_fact[fact] >= 0:
@@ -109,19 +157,20 @@ def _study(
             p = plausible[fact - first]
             found += p
             for i in range(first_support_of_fact[fact], first_support_of_fact[fact + 1]):
-                state[source_of_support[i], 4] += 1.0
-                state[source_of_support[i], 5] += p
+                own = state[source_of_support[i]]
+                own["supports"] += 1
+                own["plausible"] += p
         k = float(last - first)
         true = 1.0 if pace.single_truth else k * prevalence
         if known_of_fact[first] >= 0:
             true = found
         for voice in range(first_voice, last_voice):
-            source = source_of_voice[voice]
-            if state[source, 6] == 0.0:
-                touched[n_touched] = source
+            own = state[source_of_voice[voice]]
+            if own["facts"] == 0:
+                touched[n_touched] = source_of_voice[voice]
                 n_touched += 1
-            state[source, 6] += k
-            state[source, 7] += true
+            own["facts"] += last - first
+            own["true"] += true
         # Asked alone, so that the compiler leaves out the rest where there is none.
         if rng is not None:  # noqa: SIM102
             if pace.gibbs_steps > 0:
@@ -142,38 +191,57 @@ class InOrder(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What a pass keeps of each source.
+    """What a pass keeps: the state of each source, and room for a batch.
 
-    A row of `state` holds what is asked of a source at every claim, in one line of the cache: its
-    w, tpr, fpr and b_s; then, summed over the batch: its supports, these times their plausibility,
-    the facts it speaks on, and how many of them the model expects true. `move` and `rate` are room
-    for a step, and `touched` lists the sources of the batch.
+    `move` and `rate` are room for a step, `touched` lists the sources of the batch, and `base` is
+    of its items. `is_fixed` is empty where no source is fixed: it need not be asked for then.
     """
 
-    state: FloatArray
+    state: NDArray[np.void]
     move: FloatArray
     rate: FloatArray
     touched: IntArray
+    base: FloatArray
+    is_fixed: FloatArray
 
 
 @kernel
-def _begin(a: FloatArray, high: FloatArray) -> Notes:
-    n_sources = len(a)
-    state = np.zeros((n_sources, 8))
+def _begin(machine: Machine, state: NDArray[np.void], n_items: int) -> Notes:
+    a, n_sources = machine.visible_bias, len(machine.visible_bias)
     for source in range(n_sources):
-        _set_rates(state, source, a[source], high[source])
-    room = np.empty((2, n_sources)), np.empty((2, n_sources))
-    return Notes(state, room[0], room[1], np.empty(n_sources, np.int64))
+        own = state[source]
+        own["a"], own["high"] = a[source], a[source] + machine.weight[source]
+        _set_rates(own)
+        _clear(own)
+    is_fixed = machine.is_fixed if machine.is_fixed.any() else machine.is_fixed[:0]
+    move, rate = np.empty((2, n_sources)), np.empty((2, n_sources))
+    return Notes(state, move, rate, np.empty(n_sources, np.int64), np.empty(n_items), is_fixed)
 
 
 @kernel
-def _set_rates(state: FloatArray, source: int, a: float, high: float) -> None:
-    """W, tpr = sigmoid(a + w), fpr = sigmoid(a) and b_s = log(1 - tpr) - log(1 - fpr)."""
-    if_false, if_true = 1.0 + exp(-a), 1.0 + exp(-high)
-    state[source, 0] = high - a
-    state[source, 1] = 1.0 / if_true
-    state[source, 2] = 1.0 / if_false
-    state[source, 3] = a - high + log(if_false / if_true)
+def _ended(state: NDArray[np.void], b: float) -> tuple[FloatArray, FloatArray, float]:
+    """Visible biases, weights and the global hidden bias, as the state has them."""
+    a, w = np.empty(len(state)), np.empty(len(state))
+    for source in range(len(state)):
+        a[source] = state[source]["a"]
+        w[source] = state[source]["high"] - state[source]["a"]
+    return a, w, b
+
+
+@kernel
+def _set_rates(own: np.void) -> None:
+    """Set tpr = sigmoid(a + w), fpr = sigmoid(a) and b_s = log(1 - tpr) - log(1 - fpr)."""
+    if_false, if_true = 1.0 + exp(-own["a"]), 1.0 + exp(-own["high"])
+    own["tpr"] = 1.0 / if_true
+    own["fpr"] = 1.0 / if_false
+    own["bias"] = own["a"] - own["high"] + log(if_false / if_true)
+
+
+@kernel
+def _clear(own: np.void) -> None:
+    """Forget what was summed over a batch."""
+    own["plausible"] = own["true"] = 0.0
+    own["supports"] = own["facts"] = 0
 
 
 @kernel
@@ -259,7 +327,7 @@ def _sampled(
     b: float,
     pace: Pace,
     plausible: FloatArray,
-    state: FloatArray,
+    state: NDArray[np.void],
     rng: np.random.Generator,
 ) -> float:
     """Take off what is imagined in the place of the data; return how much of it is true."""
@@ -268,7 +336,7 @@ def _sampled(
     k = block.first_fact_of_item[item + 1] - block.first_fact_of_item[item]
     base = b
     for source in voices:
-        base += state[source, 3]
+        base += state[source]["bias"]
     claimed = np.empty((k, len(voices)), np.bool_)
     for _ in range(pace.gibbs_steps):
         _imagine(voices, state, base, pace.single_truth, plausible, claimed, rng)
@@ -278,15 +346,15 @@ def _sampled(
         true += plausible[fact]
         for i in range(len(voices)):
             if claimed[fact, i]:
-                state[voices[i], 4] -= 1.0
-                state[voices[i], 5] -= plausible[fact]
+                state[voices[i]]["supports"] -= 1
+                state[voices[i]]["plausible"] -= plausible[fact]
     return true
 
 
 @kernel
 def _imagine(
     voices: IntArray,
-    state: FloatArray,
+    state: NDArray[np.void],
     base: float,
     single_truth: bool,
     plausible: FloatArray,
@@ -300,11 +368,11 @@ def _imagine(
         is_true[fact] = rng.random() < plausible[fact]
     for fact in range(n_facts):
         plausible[fact] = 0.0
-        column = 1 if is_true[fact] else 2
         for i in range(n_voices):
-            claimed[fact, i] = rng.random() < state[voices[i], column]
+            own = state[voices[i]]
+            claimed[fact, i] = rng.random() < (own["tpr"] if is_true[fact] else own["fpr"])
             if claimed[fact, i]:
-                plausible[fact] += state[voices[i], 0]
+                plausible[fact] += own["high"] - own["a"]
     _activate(plausible[:n_facts], base, single_truth)
 
 
@@ -337,36 +405,36 @@ class Batch(NamedTuple):
 
 
 @kernel
-def _follow(notes: Notes, n_touched: int, is_fixed: FloatArray, rate: float) -> None:
+def _follow(notes: Notes, n_touched: int, rate: float) -> None:
     """Note moves straight along the gradient: contrastive divergence, as in the paper."""
-    state = notes.state
+    state, touched, is_fixed = notes.state, notes.touched, notes.is_fixed
     for i in range(n_touched):
-        source = notes.touched[i]
-        step = 0.0 if is_fixed[source] else rate
-        notes.move[0, i] = step * state[source, 4]
-        notes.move[1, i] = step * (state[source, 4] + state[source, 5])
+        own = state[touched[i]]
+        step = 0.0 if len(is_fixed) and is_fixed[touched[i]] else rate
+        notes.move[0, i] = step * own["supports"]
+        notes.move[1, i] = step * (own["supports"] + own["plausible"])
 
 
 @kernel
-def _foresee(notes: Notes, n_touched: int, is_fixed: FloatArray, batch: Batch) -> float:
+def _foresee(notes: Notes, n_touched: int, batch: Batch) -> float:
     """Note moves of a linearly implicit step, and return that of b_G: see `_foreseen` there."""
-    state, pull = notes.state, notes.rate
-    prevalence = sigmoid(batch.b)
+    state, touched, is_fixed = notes.state, notes.touched, notes.is_fixed
+    move, pull, prevalence = notes.move, notes.rate, sigmoid(batch.b)
     steep = 0.0 if batch.single_truth else batch.rate * prevalence * (1.0 - prevalence)
     taken, given = 0.0, 0.0
     for i in range(n_touched):
-        source = notes.touched[i]
-        tpr, fpr = state[source, 1], state[source, 2]
-        facts, true = state[source, 6], state[source, 7]
-        rate = 0.0 if is_fixed[source] else batch.rate
-        of_true = rate * (state[source, 5] - true * tpr)
-        of_false = rate * (state[source, 4] - state[source, 5] - (facts - true) * fpr)
+        own = state[touched[i]]
+        rate = 0.0 if len(is_fixed) and is_fixed[touched[i]] else batch.rate
+        tpr, fpr, plausible = own["tpr"], own["fpr"], own["plausible"]
+        facts, true = float(own["facts"]), own["true"]
+        of_true = rate * (plausible - true * tpr)
+        of_false = rate * (own["supports"] - plausible - (facts - true) * fpr)
         x, y = rate * true * tpr * (1.0 - tpr), rate * (facts - true) * fpr * (1.0 - fpr)
         scale = 1.0 / (1.0 + y + 2.0 * x + x * y)
-        notes.move[0, i] = scale * (of_true + (1.0 + x) * of_false)
-        notes.move[1, i] = scale * ((2.0 + y) * of_true + of_false)
-        taken += fpr * notes.move[0, i] - tpr * notes.move[1, i]
-        scale *= 0.0 if is_fixed[source] else -steep * facts
+        move[0, i] = scale * (of_true + (1.0 + x) * of_false)
+        move[1, i] = scale * ((2.0 + y) * of_true + of_false)
+        taken += fpr * move[0, i] - tpr * move[1, i]
+        scale *= 0.0 if rate == 0.0 else -steep * facts
         pull[0, i] = scale * (tpr - (1.0 + x) * fpr)
         pull[1, i] = scale * ((2.0 + y) * tpr - fpr)
         given += fpr * pull[0, i] - tpr * pull[1, i]
@@ -374,57 +442,54 @@ def _foresee(notes: Notes, n_touched: int, is_fixed: FloatArray, batch: Batch) -
     if not batch.single_truth:
         bias_move = (batch.rate * batch.db - taken) / (1.0 + steep * batch.n_facts + given)
     for i in range(n_touched):
-        notes.move[0, i] = _clip(notes.move[0, i] + bias_move * pull[0, i], BEND)
-        notes.move[1, i] = _clip(notes.move[1, i] + bias_move * pull[1, i], BEND)
+        move[0, i] = _clip(move[0, i] + bias_move * pull[0, i], BEND)
+        move[1, i] = _clip(move[1, i] + bias_move * pull[1, i], BEND)
     return _clip(bias_move, BEND)
 
 
 @kernel
-def _move(
-    a: FloatArray, high: FloatArray, notes: Notes, n_touched: int, limit: float
-) -> tuple[float, float]:
+def _move(notes: Notes, n_touched: int, limit: float) -> tuple[float, float]:
     """Move the touched sources in place, and clear their sums.
 
     Return the change of Σ b_s: what a line foretells, and what it is.
     """
-    state = notes.state
+    state, touched = notes.state, notes.touched
     move_a, move_high = notes.move[0, :n_touched], notes.move[1, :n_touched]
     fpr, tpr = notes.rate[0, :n_touched], notes.rate[1, :n_touched]
     n_leaps, foreseen = 0, 0.0
     for i in range(n_touched):
-        source = notes.touched[i]
-        old_a, old_high = a[source], high[source]
-        a[source] = _clip(old_a + move_a[i], limit)
-        high[source] = _clip(old_high + move_high[i], limit)
-        move_a[i], move_high[i] = a[source] - old_a, high[source] - old_high
-        fpr[i], tpr[i] = state[source, 2], state[source, 1]
+        own = state[touched[i]]
+        a, high = own["a"], own["high"]
+        own["a"] = _clip(a + move_a[i], limit)
+        own["high"] = _clip(high + move_high[i], limit)
+        move_a[i], move_high[i] = own["a"] - a, own["high"] - high
+        fpr[i], tpr[i] = own["fpr"], own["tpr"]
         foreseen += fpr[i] * move_a[i] - tpr[i] * move_high[i]
         n_leaps += abs(move_a[i]) > SMALL or abs(move_high[i]) > SMALL
-        for column in range(4, 8):
-            state[source, column] = 0.0
+        _clear(own)
     if n_leaps > 0:
-        return foreseen, _leap(a, high, notes, n_touched)
+        return foreseen, _leap(notes, n_touched)
     _move_rates(fpr, move_a)
     _move_rates(tpr, move_high)
     _subtract_logs(move_a, move_high)
     beta_change = 0.0
     for i in range(n_touched):
-        source = notes.touched[i]
-        state[source, 0] = high[source] - a[source]
-        state[source, 1], state[source, 2] = tpr[i], fpr[i]
-        state[source, 3] += move_a[i]
+        own = state[touched[i]]
+        own["tpr"], own["fpr"] = tpr[i], fpr[i]
+        own["bias"] += move_a[i]
         beta_change += move_a[i]
     return foreseen, beta_change
 
 
 @kernel
-def _leap(a: FloatArray, high: FloatArray, notes: Notes, n_touched: int) -> float:
+def _leap(notes: Notes, n_touched: int) -> float:
     """What follows from a move that is not small: all rates anew."""
     beta_change = 0.0
     for source in notes.touched[:n_touched]:
-        beta_change -= notes.state[source, 3]
-        _set_rates(notes.state, source, a[source], high[source])
-        beta_change += notes.state[source, 3]
+        own = notes.state[source]
+        beta_change -= own["bias"]
+        _set_rates(own)
+        beta_change += own["bias"]
     return beta_change
 
 

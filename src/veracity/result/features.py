@@ -13,6 +13,7 @@ from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import sigmoid
 from veracity.algorithms.source_features import FeaturePart
 from veracity.claims.block import FloatArray
+from veracity.fit.judging import Met
 
 __all__ = ["FEATURE_NUMBERS", "FEATURE_TEXTS", "features_table"]
 
@@ -31,16 +32,28 @@ SAYS = {
 """What a source does more often if the rate is higher."""
 
 
-def features_table(algorithm: Algorithm[Any], state: Any) -> pl.DataFrame | None:  # noqa: ANN401
-    """One row per rate and per feature, or level of one; None if there are no features."""
+def features_table(
+    algorithm: Algorithm[Any],
+    state: Any,  # noqa: ANN401 - the algorithm's own
+    met: Met,
+    n_learned: float,
+) -> pl.DataFrame | None:
+    """One row per rate and per feature, or level of one; None if there are no features.
+
+    `met` tells how sure the facts are, and `n_learned` from how many claims weights were learned:
+    those at hand, or more.
+    """
     rows: list[tuple[Any, ...]] = []
+    times = n_learned / max(float(met.counts[:, 1].sum()), 1.0)
     known = {
         "source": (algorithm.source_features, algorithm.worth(state)),
         "item": (algorithm.item_features, algorithm.worth_of_items(state)),
     }
     for of, (features, worth) in known.items():
         if features is not None:
-            for rate, fit in worth.items():
+            for rate, learned in worth.items():
+                unsure, total = _unsure(of, rate, learned, met)
+                fit = learned.less_sure(times * unsure, times * total)
                 against_mean = _against_mean(fit, features.parts, features.mean_row)
                 rows += [(of, *row) for row in _rows(features.parts, rate, against_mean)]
     if all(features is None for features, _ in known.values()):
@@ -54,6 +67,23 @@ def features_table(algorithm: Algorithm[Any], state: Any) -> pl.DataFrame | None
         "words": pl.String,
     }
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _unsure(of: str, rate: str, fit: Fit, met: Met) -> tuple[FloatArray, FloatArray]:
+    """Of each row of features the variance of how often it was right, and of how many claims.
+
+    If a fact is true, a source that names it adds ``1 - tpr`` to what its tpr is learned from, and
+    one that does not takes ``tpr`` away: the variances are the squares of these times p(1 - p).
+    """
+    if of == "item":
+        return met.of_kind[:, 0], met.of_kind[:, 1] / max(len(met.claims), 1)
+    if rate not in ("tpr", "fpr"):
+        return met.unsure_supports, met.supports
+    assert fit.rows is not None
+    expected = sigmoid(fit.rows @ fit.weight)
+    denied = met.unsure - met.unsure_supports
+    unsure = (1.0 - expected) ** 2 * met.unsure_supports + expected**2 * denied
+    return unsure, met.true if rate == "tpr" else met.facts - met.true
 
 
 def _against_mean(fit: Fit, parts: list[FeaturePart], mean_row: FloatArray) -> Fit:

@@ -107,9 +107,13 @@ def tabulate(
     prior: PriorRates,
     min_plausibility: float | None,
     *,
+    n_learned: float,
     changes: pl.DataFrame | None = None,
 ) -> Tables:
-    """Put the names back on what an algorithm, with its state, says of the claims."""
+    """Put the names back on what an algorithm, with its state, says of the claims.
+
+    It learned from `n_learned` claims: those at hand, or more.
+    """
     algorithm, state = told
     trust = algorithm.trust(state)
     n_rows = {"truths": encoded.n_items, "facts": encoded.n_facts}
@@ -130,7 +134,7 @@ def tabulate(
     of_sources, of_items = algorithm.source_features, algorithm.item_features
     return Tables(
         truths, facts, sources, told_copies, changes,
-        features=features_table(algorithm, state),
+        features=features_table(algorithm, state, judged.met, n_learned),
         source_features=None if of_sources is None else of_sources.table,
         item_features=None if of_items is None else of_items.table,
     )  # fmt: skip

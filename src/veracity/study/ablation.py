@@ -46,6 +46,7 @@ INGREDIENTS: dict[str, Variant] = {
     "without shrinkage": Variant(Veracity(strength=0.01)),
     "without tempering": Variant(Veracity(temper=False)),
     "voices always err alike": Variant(constants={"RARELY": 0.0}),
+    "without the other reading": Variant(constants={"BELIEVED": 1.0}),
     "only claimed values are false": Variant(constants={"SELDOM": math.inf}),
     "no source dominates": Variant(constants={"DOMINANT": math.inf}),
 }

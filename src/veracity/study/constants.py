@@ -38,6 +38,7 @@ CONSTANTS: dict[str, Constant] = {
     "ERROR_STRENGTH": Constant(f"{DEFAULT}.confusion", (0.5, 8.0)),
     "RARELY": Constant(f"{DEFAULT}.dispersion", (0.0, 0.05, 0.5)),
     "USUAL": Constant(f"{DEFAULT}.dispersion", (0.025, 0.1)),
+    "BELIEVED": Constant(f"{DEFAULT}.mixing", (0.6, 0.7, 0.9, 1.0)),
     "SELDOM": Constant(f"{DEFAULT}.coincidence", (4.0, 64.0)),
     "DOMINANT": Constant(f"{DEFAULT}.one_coin", (0.15, 0.5)),
     "RUN_BY_COVERAGE": Constant("veracity.dependence.agreement", (1.0, 4.0)),
@@ -49,7 +50,7 @@ CONSTANTS: dict[str, Constant] = {
     "SLACK": Constant("veracity.dependence.agreement", (0.0, 0.015, 0.06)),
     "ENOUGH": Constant("veracity.dependence.agreement", (0.6, 0.9)),
 }
-"""Tempering, priors of confusions, and copies."""
+"""Tempering, priors of confusions, readings, and copies."""
 
 
 @contextmanager

@@ -34,7 +34,13 @@ from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_i
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
 from veracity.algorithms.veracity.confusion import Confusions
-from veracity.algorithms.veracity.dispersion import Dispersion, err_alike, telling_items
+from veracity.algorithms.veracity.dispersion import (
+    NO_PAIRS,
+    Dispersion,
+    err_alike,
+    telling_items,
+)
+from veracity.algorithms.veracity.mixing import moderated
 from veracity.algorithms.veracity.one_coin import OneCoin
 from veracity.algorithms.veracity.shrinkage import (
     MOST_CORRELATED,
@@ -78,6 +84,8 @@ class Belief(NamedTuple):
     model: OneCoin | Confusions | TwoCoin
     dependence: Dependence | None
     claims: BySource
+    rival: Belief | None = None
+    """What is thought of them in another reading of the claims, where there are two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,7 +351,9 @@ class Veracity(Algorithm[Belief]):
             telling = telling.select(telling.n_facts_of_item > 1)
         if telling.n_items == 0:
             return Dispersion()
-        return model.scatter(telling, self.derive(telling, state)).summed(telling.n_items)
+        pairs = NO_PAIRS if state.dependence is None else state.dependence.pairs_within(telling)
+        found = self.derive(telling, state)
+        return model.scatter(telling, found, pairs).summed(telling.n_items)
 
     def learn_dispersion(self, state: Belief, total: Tally) -> Belief:
         """Whether voices err alike, as is usual, or each by itself."""
@@ -400,7 +410,16 @@ class Veracity(Algorithm[Belief]):
     # --- judging ----------------------------------------------------------------------------------
 
     def weigh(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
-        """What the claims weigh: Bayes' rule, copies counted once, tempered."""
+        """What the claims weigh: Bayes' rule, copies counted once, tempered.
+
+        Where the claims have another reading, they weigh less on what it answers otherwise.
+        """
+        weights = self._weights(block, state, memory)
+        if state.rival is None:
+            return weights
+        return moderated(block, weights, plausibilities(block, self._weights(block, state.rival)))
+
+    def _weights(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
         model = state.model
         if isinstance(model, TwoCoin):
             return model.weights()
@@ -421,13 +440,24 @@ class Veracity(Algorithm[Belief]):
             rivals["if no source copies another"] = replace(self, dependence=False)
         return rivals
 
-    def doubted(self, state: Belief) -> Belief:
-        """Where the claims have two readings, that errors seem independent shows nothing."""
-        model = state.model
-        if isinstance(model, TwoCoin):
-            return state
-        correlation = min(model.correlation / model.alike, MOST_CORRELATED)
-        return state._replace(model=model._replace(correlation=correlation, alike=1.0))
+    def doubted(self, state: Belief, rival: Algorithm[Any], other: Belief) -> Belief:
+        """The belief where a rival reads the claims otherwise: both readings are kept.
+
+        What are confusions of sources in one reading are errors that the voices on an item share in
+        the other; so that errors seem independent shows nothing, if the rival knows no confusions.
+        """
+        if isinstance(rival, Veracity) and not rival.confusions:
+            state, other = _as_usual(state), _as_usual(other)
+        return state._replace(rival=other._replace(rival=None))
+
+    def check(self, state: Belief, survey: Survey, prior: PriorRates) -> None:
+        """Refuse, with a `ValueError`, a belief that cannot be of these sources."""
+        super().check(state, survey, prior)
+        if state.rival is not None:
+            of_sites = isinstance(state.rival.model, OneCoin)
+            copies = state.rival.dependence is not None
+            rival = replace(self, confusions=not of_sites, dependence=copies)
+            super(Veracity, rival).check(state.rival, survey, prior)
 
     def trust(self, state: Belief) -> FloatArray:
         """The accuracy."""
@@ -478,7 +508,18 @@ class Veracity(Algorithm[Belief]):
             state = state._replace(model=state.model.grown(len(names.labels)))
         if isinstance(state.model, OneCoin) and state.model.kinds is None:
             state = state._replace(model=state.model.grown(len(names.attributes)))
+        if state.rival is not None:
+            state = state._replace(rival=self.grow(state.rival, names))
         n_met, state, rows = len(state.claims), super().grow(state, names), self._rows(names)
         if rows is None or state.model.features is None:
             return state
         return state._replace(model=state.model.borrowing(rows, n_met))
+
+
+def _as_usual(state: Belief) -> Belief:
+    """The belief, if voices on an item err alike as they do as a rule, whatever the claims show."""
+    model = state.model
+    if isinstance(model, TwoCoin):
+        return state
+    correlation = min(model.correlation / model.alike, MOST_CORRELATED)
+    return state._replace(model=model._replace(correlation=correlation, alike=1.0))

@@ -18,11 +18,10 @@ from veracity.algorithms.rules import (
     logit,
     sigmoid,
 )
-from veracity.algorithms.veracity.dispersion import Scatter
+from veracity.algorithms.veracity.dispersion import Pairs, Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
-    counted,
     design_effect,
     likeliest_strength,
     says_most,
@@ -157,19 +156,23 @@ class Confusions(NamedTuple):
         least = 1.0 + LESS_ALIKE * between / max(mean * (1.0 - mean), SUREST)
         return MOST_ALIKE / least
 
-    def scatter(self, block: Block, found: Derived) -> Scatter:
+    def scatter(self, block: Block, found: Derived, pairs: Pairs) -> Scatter:
         """By how much more, or less, voices are right on an item than is expected of them."""
-        weight = counted(block, found)
         label = label_probabilities(label_scores(block, self.weights(block, found)))
         n_items, n_labels = label.shape
-        item = np.repeat(block.item_of_fact, block.n_supports_of_fact)
-        voice = weight if len(weight) else np.ones(len(item))
+        item = block.item_of_fact[block.fact_of_support]
+        voice = block.counted(np.ones(len(item)))[:, None]
         right = np.diagonal(self.confusion, axis1=1, axis2=2)[block.source_of_support]
-        deviation = np.sqrt(right * (1.0 - right)) * voice[:, None]
-        says = np.repeat(block.label_of_fact, block.n_supports_of_fact)[:, None]
-        beyond = ((says == np.arange(n_labels)) - right) * voice[:, None]
+        deviation = np.sqrt(right * (1.0 - right)) * voice
+        says = block.label_of_fact[block.fact_of_support][:, None] == np.arange(n_labels)
+        beyond = (says - right) * voice
         first = np.flatnonzero(np.diff(item, prepend=-1))
-        sums = (np.add.reduceat(own, first) for own in (beyond, deviation**2, deviation))
+        sums = [np.add.reduceat(own, first) for own in (beyond, deviation**2, deviation)]
+        one, other = pairs
+        for own in (beyond, deviation):
+            of_pairs = np.zeros_like(label)
+            np.add.at(of_pairs, item[one], own[one] * own[other])
+            sums.append(of_pairs)
         of_item = np.repeat(np.arange(n_items), n_labels)
         return Scatter(of_item, label.ravel(), *(own.ravel() for own in sums))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["Dispersion", "Scatter", "err_alike", "telling_items"]
+__all__ = ["NO_PAIRS", "Dispersion", "Pairs", "Scatter", "err_alike", "telling_items"]
 
 ENOUGH_CLAIMS = 100_000
 """Items with about so many claims are looked at: the error of the mean is small then."""
@@ -48,11 +48,19 @@ class Dispersion(NamedTuple):
     observed_alike: float = 0.0
 
 
+Pairs = tuple[IntArray, IntArray]
+"""Supports of the same item, two by two, whose sources depend on each other."""
+
+NO_PAIRS: Pairs = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
 class Scatter(NamedTuple):
     """For each possible truth of each item, in one row: how many are right beyond expectation.
 
     `weight` is how plausible it is, `beyond` the number of right voices less the expected one;
-    `variance` and `deviation` are the sums of the voices' own.
+    `variance` and `deviation` are the sums of the voices' own. Voices that depend on each other
+    agree for a reason that is not the item's: `beyond_of_pairs` and `deviation_of_pairs` are the
+    sums of products over such pairs, to be left out.
     """
 
     item: IntArray
@@ -60,11 +68,14 @@ class Scatter(NamedTuple):
     beyond: FloatArray
     variance: FloatArray
     deviation: FloatArray
+    beyond_of_pairs: FloatArray
+    deviation_of_pairs: FloatArray
 
     def summed(self, n_items: int) -> Dispersion:
-        """What the items tell, added up."""
-        pairs = self.weight * (self.beyond**2 - self.variance)
-        if_alike = self.weight * (self.deviation**2 - self.variance)
+        """What the items tell, added up: (Σ x)² - Σ x² is the sum over all pairs, both ways."""
+        pairs = self.weight * (self.beyond**2 - self.variance - 2.0 * self.beyond_of_pairs)
+        if_alike = self.deviation**2 - self.variance - 2.0 * self.deviation_of_pairs
+        if_alike = self.weight * if_alike
         seen, alike = (np.bincount(self.item, own, n_items) for own in (pairs, if_alike))
         sums = (seen, alike, seen**2, alike**2, seen * alike)
         return Dispersion(*(float(own.sum()) for own in sums))

@@ -10,11 +10,10 @@ from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
-from veracity.algorithms.veracity.dispersion import Scatter
+from veracity.algorithms.veracity.dispersion import Pairs, Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
-    counted,
     design_effect,
     likeliest_strength,
     says_most,
@@ -238,27 +237,33 @@ class OneCoin(NamedTuple):
         """How alike the voices on an item err, as far as is known without truths."""
         return USUAL_CORRELATION
 
-    def scatter(self, block: Block, found: Derived) -> Scatter:
+    def scatter(self, block: Block, found: Derived, pairs: Pairs) -> Scatter:
         """By how much more, or less, voices are right on an item than is expected of them.
 
         That none of the values claimed is true has a row for each item, too.
         """
-        item_of_fact = block.item_of_fact
+        item_of_fact, fact = block.item_of_fact, block.fact_of_support
         p = plausibilities(block, self.weights(block, found, told=True))
         none = np.maximum(1.0 - np.add.reduceat(p, block.first_fact_of_item[:-1]), 0.0)
-        weight = counted(block, found)
-        item = np.repeat(item_of_fact, block.n_supports_of_fact)
-        voice = weight if len(weight) else np.ones(len(item))
+        item, voice = item_of_fact[fact], block.counted(np.ones(len(fact)))
         right = self.disputed[block.source_of_support]
-        deviation = np.sqrt(right * (1.0 - right)) * voice
-        expected, variance, together = (
-            np.bincount(item, own, block.n_items)
-            for own in (right * voice, deviation**2, deviation)
-        )
-        says = np.add.reduceat(voice, block.first_support_of_fact[:-1])
+        expected, deviation = right * voice, np.sqrt(right * (1.0 - right)) * voice
+
+        def of_item(number: FloatArray, of: IntArray = item) -> FloatArray:
+            return np.bincount(of, number, block.n_items).astype(np.float64)
+
+        one, other = pairs
+        expected_of_pairs = of_item(expected[one] * expected[other], item[one])
+        deviation_of_pairs = of_item(deviation[one] * deviation[other], item[one])
         row = np.append(item_of_fact, np.arange(block.n_items))
-        beyond = np.asarray(np.append(says - expected[item_of_fact], -expected), dtype=np.float64)
-        return Scatter(row, np.append(p, none), beyond, variance[row], together[row])
+        says = np.add.reduceat(voice, block.first_support_of_fact[:-1])
+        of_all = of_item(expected)
+        beyond = np.append(says - of_all[item_of_fact], -of_all)
+        said = np.append(_said_of_pairs(fact, voice, expected, pairs, block.n_facts), none * 0.0)
+        return Scatter(
+            row, np.append(p, none), beyond, of_item(deviation**2)[row], of_item(deviation)[row],
+            expected_of_pairs[row] + said, deviation_of_pairs[row],
+        )  # fmt: skip
 
     def tally_expected(self, block: Block, found: Derived, correlation: float) -> FloatArray:
         """How often the sources would be right on known items, were these not known.
@@ -377,6 +382,22 @@ def _is_undisputed(block: Block) -> BoolArray:
     if block.has_shares:
         is_one |= block.n_voices_of_item == 1
     return np.asarray(is_unknown & is_one)
+
+
+def _said_of_pairs(
+    fact: IntArray, voice: FloatArray, expected: FloatArray, pairs: Pairs, n_facts: int
+) -> FloatArray:
+    """What supporters of a fact add to the products of errors over pairs, beside what is expected.
+
+    Errors are x - e, with x the voice where it supports the fact and else 0: so of each pair
+    (x - e)(y - f) less e f.
+    """
+    one, other = pairs
+    same = fact[one] == fact[other]
+    added = np.bincount(fact[one[same]], (voice[one] * voice[other])[same], n_facts)
+    for this, that in ((one, other), (other, one)):
+        added = added - np.bincount(fact[this], voice[this] * expected[that], n_facts)
+    return np.asarray(added)
 
 
 def _weigh_known(
