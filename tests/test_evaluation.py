@@ -47,7 +47,7 @@ def test_repeated_truths_do_not_contradict():
 
 def test_truths_about_items_nobody_speaks_of_are_told():
     found = veracity.evaluate(vote(CLAIMS), truth([("x", "1"), ("q", "1")]))
-    assert found.notes == ["1 truth is about items nobody speaks of"]
+    assert found.notes == ["1 truth is about items without any claim"]
 
 
 def test_truths_none_of_which_is_about_a_known_item_are_an_error():

@@ -259,7 +259,7 @@ def test_without_attribute_every_attribute_is_told(demo):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([("a", "x", "1")], "1 because a says so; no other source speaks of it."),
+        ([("a", "x", "1")], "1 because a says so; no other source makes a claim about it."),
         ([("a", "x", "1"), ("b", "x", "1")], "1 because a and b say so."),
         ([(s, "x", "1") for s in "abc"], "1 because all 3 sources say so."),
         (

@@ -61,7 +61,7 @@ def test_contradicting_and_unknown_truths_are_told(two_against_one):
     known = pl.DataFrame({"entity": ["x", "x", "q"], "value": ["1", "2", "1"]})
     notes = veracity.discover(two_against_one, known=known).notes
     assert "known: 1 contradicting truth is left out" in notes
-    assert "known: 1 truth is about items nobody speaks of" in notes
+    assert "known: 1 truth is about items without any claim" in notes
 
 
 @pytest.mark.parametrize("name", FOR_VALUES)

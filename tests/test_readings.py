@@ -74,7 +74,7 @@ def test_questions_are_of_items_on_which_sources_differ_and_each_once(flights):
     assert len(questions) == questions.select("entity", "attribute").n_unique() == 15
     contested = result.truths.filter("contested")
     assert len(questions.join(contested, on=["entity", "attribute"], how="semi")) == 15
-    assert questions["why"].str.contains("sources speak of it").all()
+    assert questions["why"].str.contains("sources disagree about it").all()
     values = questions["values"].list.len()
     assert (values > 1).all()
 

@@ -89,6 +89,19 @@ def test_a_users_frame_is_given_back():
     assert isinstance(found, pd.DataFrame)
 
 
+def test_an_index_of_pandas_with_a_name_is_a_column():
+    frame = by_attributes().to_pandas()
+    expected = vote(frame, columns={"entity": "flight"})
+    numbered = frame.set_axis(range(100, 100 + len(frame)))  # an index without a name is none
+    for other in (frame.set_index("flight"), frame.set_index(["site", "flight"]), numbered):
+        pd.testing.assert_frame_equal(
+            vote(other, columns={"entity": "flight"}).truths, expected.truths
+        )
+    by_site = vote(frame.pivot(index="flight", columns="site", values="gate"))
+    assert by_site.run.input.columns == {"entity": "flight"}
+    assert by_site.sources["source"].to_list() == SITES
+
+
 def test_empty_cells_are_no_claims(tmp_path):
     table = by_attributes().with_columns(
         gate=pl.when(pl.col("site") == "tower").then(None).otherwise("gate")

@@ -85,24 +85,24 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     algorithm
         An algorithm or the name of one; `Veracity` unless said otherwise, or `GTM` for numbers.
     columns
-        Which column plays which part, e.g. ``{"source": "website"}``, where names do not tell. The
-        part "time" lets only the newest claim of a source count; "weight" is how much a claim
+        Which column plays which part, e.g. ``{"source": "website"}``, if names do not show it.
+        The part "time" lets only the newest claim of a source count; "weight" is how much a claim
         counts: a confidence, or a count.
     kind
         "categorical" (one value of an item is true, the default), "multiple" (several may be),
-        "binary" (rows say of a fact that it is true or false), or "numeric" (values are numbers,
-        and so is the truth, which nobody need have claimed).
+        "binary" (rows say that a fact is true or false), or "numeric" (values are numbers, and so
+        is the truth, which need not have been claimed by anybody).
     known
-        Truths that are known, in any form claims can have: these are held, and they weigh on what
-        is thought of the sources.
+        Known truths, in any form that claims can have: their items keep them, and the sources are
+        calibrated on them.
     normalise
         Whether values that mean the same, such as ``7:05 PM`` and ``19:05``, are brought to one
-        spelling; or what the values of some attributes are, e.g. ``{"departure": "time"}``, the
-        others being found out. `Result.changes` tells what was changed.
+        spelling; or what the values of some attributes are, e.g. ``{"departure": "time"}``; the
+        others are recognised. `Result.changes` lists what was changed.
     wide
-        "attributes" if a row is all that a source says of an entity, with a column for each
+        "attributes" if a row is all that a source says about an entity, with a column for each
         attribute; "sources" if there is a column for each source; "entities" if a row is all that
-        a source says, with a column for each entity. Found out where it is plain.
+        a source says, with a column for each entity. Recognised where it is plain.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.
@@ -110,17 +110,17 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         Whether rows of one source about one item are samples, as of a model that was asked several
         times: each value counts by its share.
     source_features
-        What is known of the sources beside their claims, in any form claims can have: a column with
-        their names, the others with numbers or text. Sources with few claims borrow from those like
-        them, and `Result.features` tells what each feature is worth.
+        What is known about the sources besides their claims, in any form that claims can have: a
+        column with their names, the others with numbers or text. Sources with few claims borrow
+        from similar ones, and `Result.features` shows what each feature is worth.
     item_features
-        What is known of the items: columns entity and, where it is needed, attribute, the others
+        What is known about the items: columns entity and, where it is needed, attribute, the others
         with numbers or text. Sources may be better on some kinds of items than on others.
     min_plausibility
-        Leave the value of an item empty where its plausibility stays below this. For "multiple",
+        Leave the value of an item empty if its plausibility is below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
     seed
-        The seed of what is drawn at random, in place of the algorithm's own.
+        The seed of random numbers, instead of the algorithm's own.
     engine
         Where the work is done; this machine, on all cores, unless said otherwise. The work on a
         Spark frame is done where it lives.
@@ -347,10 +347,10 @@ def _prepare_for(
     notes = prepared.notes
     if n_all > n_met:
         new = counted(n_all - n_met, "source was", "sources were")
-        like = "as the mean of those that were"
+        like = "as the mean of the known ones"
         if fitted.algorithm.source_features is not None:
             like = "as their features say"
-        notes = (*notes, f"{new} never met before, and counted {like}")
+        notes = (*notes, f"{new} not known before, and counted {like}")
     return replace(prepared, encoded=encoded, notes=notes)
 
 

@@ -271,9 +271,13 @@ def _row(
     if "value" in facts.columns:
         values = as_text(facts["value"].head(MOST_VALUES)).to_list()
     n_voices = int(block.n_voices_of_item[own])
-    reason = f"{n_voices} sources speak of it, and differ" if n_voices > 1 else "one source speaks"
+    reason = (
+        f"{n_voices} sources disagree about it"
+        if n_voices > 1
+        else "one source makes a claim about it"
+    )
     if decides:
-        reason = f"it tells which of two readings is right ({readings[0].name}); {reason}"
+        reason = f"it shows which of two readings is right ({readings[0].name}); {reason}"
     return {
         "values": values,
         "plausibility": float(facts["plausibility"][0]),

@@ -81,7 +81,7 @@ def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_spoken: int
     )
     thing = "facts" if kind == "binary" else "items"
     note_count(
-        notes, len(truths) - n_spoken, "truth is", "truths are", f"about {thing} nobody speaks of"
+        notes, len(truths) - n_spoken, "truth is", "truths are", f"about {thing} without any claim"
     )
     return notes
 

@@ -255,9 +255,9 @@ def read_claims(
         Whether values that mean the same are brought to one spelling; or what the values of some
         attributes are, e.g. ``{"departure": "time"}``, the others being found out.
     wide
-        "attributes" if a row is all that a source says of an entity, with a column for each
+        "attributes" if a row is all that a source says about an entity, with a column for each
         attribute; "sources" if there is a column for each source; "entities" if a row is all that
-        a source says, with a column for each entity. Found out where it is plain.
+        a source says, with a column for each entity. Recognised where it is plain.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.

@@ -16,7 +16,7 @@ __all__ = ["ask"]
 @number_option("--budget", click.IntRange(min=1), 10, "How many items can be looked up.")
 @json_option
 def ask(run: Path, budget: int, as_json: bool) -> None:
-    """Tell which items to look up next.
+    """List the items to look up next.
 
     RUN is the folder of a result. Those items come first whose true value would help most. Write
     the answers into a file of truths, and give it to discover as --known; then ask again.

@@ -164,7 +164,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 def compare(
     path: str, truth: str | None, figure: Path | None, as_json: bool, **options: Any  # noqa: ANN401
 ) -> None:  # fmt: skip
-    """Let several algorithms answer, and compare them.
+    """Run several algorithms on the same claims, and compare them.
 
     PATH is what discover takes. Without known truths it can only tell how far the algorithms agree.
     An algorithm that fails is shown as failed, with its reason.
@@ -203,7 +203,9 @@ def compare(
 @number_option("--values", click.IntRange(min=2), 4, "How many values an item may have.")
 @number_option("--accuracy", SHARE, 0.7, "How often a source is right, on average.")
 @number_option("--accuracy-variability", ABOVE_0, 10.0, "The larger, the more equal accuracies.")
-@number_option("--frequency", SHARE, 0.5, "Of what share of the items a source speaks, on average.")
+@number_option(
+    "--frequency", SHARE, 0.5, "Share of the items a source makes claims about, on average."
+)
 @number_option("--frequency-variability", ABOVE_0, 10.0, "The larger, the more equal shares.")
 @number_option("--copying", click.FloatRange(0.0, 1.0), 0.0, "How likely a source is to copy.")
 @number_option("--copy-frequency", SHARE, 0.5, "What share of its claims a copier copies.")
@@ -216,7 +218,7 @@ def compare(
 def generate(
     out: Path, force: bool, seed: int | None, is_random: bool, **given: Any  # noqa: ANN401
 ) -> None:  # fmt: skip
-    """Draw claims with known truth, to try things on.
+    """Draw random claims with known truth, to try things out.
 
     Writes claims, truth, sources (how each behaves) and copied (claims that were copied, and from
     whom), all as Parquet.
@@ -254,7 +256,7 @@ def generate(
 @folder_option
 @force_option
 def demo(out: Path | None, force: bool) -> None:
-    """Show it all on built-in data.
+    """Show everything on built-in data.
 
     Nine sites describe 200 flights; the demo finds out what is true, and compares it with a vote.
     """

@@ -23,7 +23,7 @@ __all__ = ["diff"]
 @click.option("--force", is_flag=True, help="Replace the file.")
 @json_option
 def diff(run: Path, other: Path, out: Path | None, force: bool, as_json: bool) -> None:
-    """Tell what has changed from one run to another, and why.
+    """Show what has changed from one run to another, and why.
 
     RUN and OTHER are folders of results, the earlier one first. Items changed because there are new
     claims, because a truth is known, or because sources rose or fell; items may be new or gone.

@@ -17,7 +17,7 @@ __all__ = ["explain"]
 @click.argument("attribute", required=False)
 @json_option
 def explain(run: Path, entity: str, attribute: str | None, as_json: bool) -> None:
-    """Tell why an item has its value.
+    """Explain why an item has its value.
 
     Who says what, how far they are believed, and what each claim weighs. RUN is the folder of a
     result. ENTITY is the entity, or the fact for --kind binary; without ATTRIBUTE, all attributes

@@ -37,7 +37,7 @@ __all__ = ["check", "profile"]
 @engine_options
 @json_option
 def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Tell what the claims are like, before anything is discovered.
+    """Show what the claims are like, before anything is discovered.
 
     PATH is what discover takes. How many claims, sources and items there are, how far they are in
     conflict, how accurate sources are where truth is known, and which sources look like copies.
@@ -72,7 +72,7 @@ def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None
 @engine_options
 @json_option
 def check(path: str, known: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Check whether the claims can tell who is right.
+    """Check whether the claims can show who is right.
 
     PATH is what discover takes. Each warning says what was seen, what it means and what would help;
     it also says how far the answer differs from a vote.

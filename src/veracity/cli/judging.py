@@ -84,7 +84,7 @@ def judge(run: Path, path: str, **options: Any) -> None:  # noqa: ANN401
 @click.command(epilog=example("veracity update run/ new.csv --out updated/"))
 @_options
 def update(run: Path, path: str, **options: Any) -> None:  # noqa: ANN401
-    """Go on learning from new claims.
+    """Judge new claims, and learn from them.
 
     RUN is the folder of a result, PATH what discover takes. Of the old claims what they added up to
     is kept; the new result tells of the new claims, and what it learned is of all.

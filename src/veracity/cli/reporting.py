@@ -25,7 +25,7 @@ __all__ = ["report"]
 )
 @click.option("--force", is_flag=True, help="Replace the file.")
 def report(run: Path, out: Path, truth: str | None, force: bool) -> None:
-    """Write what was found as one page that works offline.
+    """Write the result as one page that works offline.
 
     RUN is the folder of a result. The page tells in words what was found and what speaks against
     it, which items to check first and why they have their values, how far each source can be

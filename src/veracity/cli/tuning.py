@@ -55,7 +55,7 @@ __all__ = ["tune"]
 @spill_option
 @json_option
 def tune(path: str, grid: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Try settings of an algorithm, and tell which is best.
+    """Try settings of an algorithm, and find the best.
 
     PATH is what discover takes. With known truths, some of them are kept back in turn to measure
     on; without, some claims are hidden, and it is measured how well they are foreseen.

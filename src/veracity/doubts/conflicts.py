@@ -94,7 +94,7 @@ def flip_risk(held: Held, encoded: Encoded, sources: pl.DataFrame) -> list[DataW
     seen = f"two sources that share items agree on {agreement:.0%} of them; guessing would "
     seen += f"make them agree on {chance:.0%}"
     if is_upside_down:
-        seen += "; by the answer, sources support false facts more than true ones"
+        seen += "; according to the answer, sources support false facts more often than true ones"
     return [data_warning("flip-risk", seen, serious=True)]
 
 

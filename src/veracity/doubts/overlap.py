@@ -36,7 +36,7 @@ def overlap_warnings(held: Held, survey: Survey) -> list[DataWarning]:
     found += _part_warnings(parts) + _too_few_sources(parts, two, shared)
     n_items = survey.counted.items
     if single >= n_items / 2:
-        seen = f"of {count(single, n_items, 'items')} a single source speaks"
+        seen = f"{count(single, n_items, 'items')} have a single source"
         found.append(data_warning("single-source-items", seen, serious=single >= n_items * 0.8))
     return found + _few_claims(n_shared[~is_lone].astype(np.int64)) + _dominance(survey)
 
@@ -141,5 +141,5 @@ def _too_few_sources(parts: pl.DataFrame, n_two: int, n_shared: int) -> list[Dat
         return [data_warning("fewer-than-three", seen, serious=True)]
     if n_two <= n_shared * 2 / 3:
         return []
-    seen = f"of {count(n_two, n_shared, 'shared items')} only two sources speak"
+    seen = f"{count(n_two, n_shared, 'shared items')} have only two sources"
     return [data_warning("fewer-than-three", seen)]

@@ -132,7 +132,7 @@ def _why_not(
         return f"{other.verb('is', 'are')} {often}", praise
     if len(other.sources) < len(side.sources):
         return other.verb("is alone", "are fewer"), praise
-    return f"{other.verb('its', 'their')} word weighs less", praise
+    return other.verb("its claim weighs less", "their claims weigh less"), praise
 
 
 def _tenths(
@@ -177,7 +177,7 @@ def _how_often(tenths: int, about: str, only: str) -> str:
 def _unanimous(side: Side, item: Item) -> str:
     n_voices = len(np.unique(item.source_of_claim))
     if n_voices == 1:
-        return f"{side.who} says so; no other source speaks of it"
+        return f"{side.who} says so; no other source makes a claim about it"
     return f"{side.who} say so" if n_voices == 2 else f"all {n_voices:,} sources say so"
 
 
@@ -243,7 +243,7 @@ def _number(result: Result, item: Item, truths: pl.DataFrame) -> str:
     n_claims = len(item.source_of_claim)
     side = _side(result, item, np.ones(n_claims, dtype=np.bool_))
     if n_claims == 1:
-        return f"{truth['value']:.6g} because {side.who} says so; no other source speaks of it."
+        return f"{truth['value']:.6g} because {_unanimous(side, item)}."
     numbers = item.facts["value"].to_numpy()
     low, high = numbers.min(), numbers.max()
     spread = "" if truth["uncertainty"] is None else f" ± {truth['uncertainty']:.2g}"

@@ -171,8 +171,8 @@ def score_truths(
     )
     result = result.here(
         ItemsAmong(truths),
-        "no known truth can be compared with the result: nobody speaks of these items; are the "
-        "names the same?",
+        "no known truth can be compared with the result: there are no claims about these items; "
+        "are the names the same?",
     )
     matched = match_truths(result.tables.facts, truths, result.kind)
     if result.kind == "numeric":

@@ -284,14 +284,21 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
 
 
 def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
-    """A pandas frame; columns of mixed types are taken as text."""
+    """A pandas frame; columns of mixed types are taken as text.
+
+    An index that has a name is a column like others, as after ``set_index`` or ``pivot``.
+    """
     if not hasattr(data, "columns"):
         raise InputError(f"{name_of(data)} is a single column; give a frame")
     names = [str(name) for name in data.columns]
+    found = [column for _, column in data.items()]
+    levels = [name for name in data.index.names if name is not None and str(name) not in names]
+    names = [*map(str, levels), *names]
+    found = [*(data.index.get_level_values(name).to_series() for name in levels), *found]
     if len(set(names)) < len(names):
         raise InputError(f"{name_of(data)} has several columns of one name; rename them")
     try:
-        columns = [_from_pandas_column(column) for _, column in data.items()]
+        columns = [_from_pandas_column(column) for column in found]
     except ImportError as error:
         raise InputError(f"reading a pandas frame needs pyarrow: {how_to_get('pandas')}") from error
     return pl.DataFrame(dict(zip(names, columns, strict=True)))

@@ -103,7 +103,7 @@ class Result:
         return self._handed("truths")
 
     def records(self, *, plausibility: bool = False) -> Any:  # noqa: ANN401
-        """One row per entity, one column per attribute: the value that is told.
+        """One row per entity, one column per attribute: the value that was settled on.
 
         Columns have the names of the claims' own columns, so that it can be joined with the user's
         tables. Where several values of an item are true, they are a list. Claims that are on disk
@@ -112,8 +112,8 @@ class Result:
         Parameters
         ----------
         plausibility
-            Whether each column is followed by one that tells how plausible its value is, e.g.
-            ``gate_plausibility``; for numbers, how uncertain it is.
+            Whether each column is followed by one with the plausibility of its value, e.g.
+            ``gate_plausibility``; for numbers, with its uncertainty.
         """
         return hand_back(records_of(self, plausibility=plausibility), self.frame_kind)
 
@@ -136,9 +136,9 @@ class Result:
 
     @property
     def sources_by_attribute(self) -> Any:  # noqa: ANN401
-        """One row per source and attribute: how often it is right there, and on how many claims.
+        """One row per source and attribute: how often it is right there, and its claims there.
 
-        A claim is right as far as it is plausible. None where there are no attributes.
+        A claim counts as right by its plausibility. None if there are no attributes.
         """
         if self.encoded is None or self.rightness is None:
             return None
@@ -160,8 +160,8 @@ class Result:
     def confusions(self) -> Any:  # noqa: ANN401
         """One row per source, true label and label said: how likely that is, and how many claims.
 
-        Probabilities are those that the algorithm learned, if it learns confusions; else, and for
-        the claims, labels are true as far as they are plausible. For items that share labels.
+        Probabilities are those that the algorithm learned, if it learns confusions; otherwise, and
+        for the claims, labels count as true by their plausibility. For items that share labels.
         """
         return hand_back(confusions_of(self), self.frame_kind)
 
@@ -188,9 +188,9 @@ class Result:
 
     @property
     def readings(self) -> Any:  # noqa: ANN401
-        """One row per other way to read the claims, that which differs most first; mostly none.
+        """One row per other way to read the claims, the most different first; usually none.
 
-        How it is come by, on what share of the items it `differs`, which sources it believes more
+        What it assumes, on what share of the items it `differs`, which sources it trusts more
         and less, and examples. Known truths decide between readings: see `questions`.
         """
         table = importlib.import_module("veracity.result.readings").readings_table
@@ -198,7 +198,7 @@ class Result:
 
     @property
     def changes(self) -> Any:  # noqa: ANN401
-        """One row per value that normalising changed: before and after; None if nobody asked."""
+        """One row per value that normalising changed: before and after; None without it."""
         changes = self.tables.changes
         return None if changes is None else hand_back(changes, self.frame_kind)
 
@@ -214,7 +214,7 @@ class Result:
 
     @property
     def trace(self) -> Any:  # noqa: ANN401
-        """One row per round: how far it moved the sources' rates, and the seconds it took."""
+        """One row per round: how much it changed the sources' rates, and the seconds it took."""
         schema = {"round": pl.Int64, "change": pl.Float64, "seconds": pl.Float64}
         return hand_back(pl.DataFrame(self.run.trace, schema=schema), self.frame_kind)
 
@@ -278,7 +278,7 @@ class Result:
     def why(self, entity: object, attribute: object = None) -> Why:
         """Why an item has its value: who says what, how far they are believed, what that weighs.
 
-        For binary claims, name the fact. Without an attribute, all items of the entity are told.
+        For binary claims, name the fact. Without an attribute, it is about all items of the entity.
         """
         return explain(self, entity, attribute)
 

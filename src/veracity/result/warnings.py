@@ -150,8 +150,8 @@ def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
             notes.append("no source contradicts another: there is nothing to decide")
         if is_upside_down(rates, judged.met.counts[:, 3]):
             notes.append(
-                "on the whole the sources support false facts more than true ones: the answer may "
-                "be flipped; known good sources in the prior would tell"
+                "on the whole the sources support false facts more often than true ones: the "
+                "answer may be flipped; known truths, or good sources in the prior, would show it"
             )
     if learned.trace:
         notes += fitted.algorithm.notes(fitted.state)
@@ -182,7 +182,7 @@ def two_readings(readings: list[dict[str, Any]]) -> list[DataWarning]:
 
 
 def is_upside_down(rates: Rates, weight: FloatArray) -> bool:
-    """Whether, by the answer, sources support false facts more than true ones."""
+    """Whether, according to the answer, sources support false facts more often than true ones."""
     return bool(np.nansum((rates.tpr - rates.fpr) * weight) < 0.0)
 
 

@@ -132,7 +132,7 @@ def _names(alt: Any, order: list[str], step: int, angle: int) -> dict[str, Any]:
 def _note(result: Result, table: pl.DataFrame, shown: int) -> str:
     n_sources = len(result.tables.sources)
     parts = [f"The {shown} most active of {n_sources:,} sources."] if n_sources > shown else []
-    parts.append("Share of the items of which both speak; those that agree stand side by side.")
+    parts.append("Share of the common items; sources that agree are side by side.")
     if table["group"].count():
         parts.append("Outlined: groups that agree on 9 of 10 or more, near-copies or all right.")
     if (table["shared"] < FEW_SHARED).any():
