@@ -457,6 +457,12 @@ def test_files_are_read_by_spark(engine, tmp_path):
         veracity.discover(tmp_path / "nothing.parquet", engine=engine)
 
 
+def test_what_is_handed_over_has_to_fit_here_first(monkeypatch):
+    monkeypatch.setattr("veracity.engines.spark_encoding.COPIES_HERE", 10**15)
+    with pytest.raises(TooLarge, match=r"which executors cannot read themselves, need .* Parquet"):
+        veracity.discover(claims_of("categorical"), engine=veracity.Spark(object()))
+
+
 def test_what_spark_cannot_read_is_read_here_and_handed_over(engine, tmp_path):
     claims = claims_of("categorical")
     claims.write_ndjson(tmp_path / "claims.jsonl")

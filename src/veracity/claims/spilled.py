@@ -69,8 +69,8 @@ LEAST_TEXT = 1 << 26
 TIMES_WITH_MORE = 2
 """So many times as much memory claims need that have times or weights, or are samples."""
 
-BYTES_ON_DISK = 40
-"""What a claim takes on disk, at least: its row until all are encoded, and its share of a block."""
+BYTES_ON_DISK = 50
+"""What a claim takes on disk, usually: its row until all are encoded, and its share of a block."""
 
 FEWEST_ROWS = 1 << 8
 MOST_ROWS = 1 << 23

@@ -33,6 +33,7 @@ from veracity.engines.spark import MadeParts, Spark
 from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartsOnSpark, Rest, Told
 from veracity.errors import NoClaims
 from veracity.io.frames import spark_table
+from veracity.io.memory import require_room
 from veracity.progress import Progress
 
 __all__ = ["encode_on_spark"]
@@ -45,6 +46,11 @@ MOST_PARTS = 10_000
 MOST_BELIEVED = 1 << 34
 """Bytes up to which Spark's guess is believed: that of a join is a product. Beyond, rows are
 counted."""
+
+COPIES_HERE = 2
+VIEWS = 64
+"""How often rows of this machine are in its memory before executors have them, and what a row takes
+beside its text."""
 
 PART = "part of veracity"
 """The column that has the number of the part that a row belongs to."""
@@ -138,7 +144,10 @@ def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame
 
 
 def _handed_over(engine: Spark, table: ClaimsTable | ClaimsStream) -> SparkClaims:
-    """Rows of this machine as a Spark frame."""
+    """Rows of this machine as a Spark frame, if it can hold them all at once."""
+    what = f"{table.origin}: {table.n_rows:,} claims, which executors cannot read themselves,"
+    advice = "write them to Parquet files that the executors can read"
+    require_room(int(COPIES_HERE * (VIEWS + table.text.all) * table.n_rows), what, advice)
     rows = pl.concat(list(table.batches()))
     frame = engine.started().createDataFrame(spark_table(rows))
     return SparkClaims(frame, table.kind, table.origin, table.columns)
