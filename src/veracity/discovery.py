@@ -11,6 +11,7 @@ import numpy as np
 from veracity.algorithms import Algorithm, algorithm_named
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.source_features import SourceFeatures
+from veracity.algorithms.state import to_arrays
 from veracity.claims.block import FloatArray
 from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
@@ -236,6 +237,8 @@ def answer(
     with (engine or prepared.engine).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
         learned, judged, readings, some = answered(held, encoded, survey, algorithm, tell, kept)
+        if kept is not None:
+            _require_sound(judged, learned.state)
         clock.lap("learn")
         fitted = _fitted(prepared, algorithm, learned, survey)
         result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
@@ -262,6 +265,16 @@ def _fitted(
     )
 
 
+def _require_sound(judged: Judged, state: object) -> None:
+    """Refuse answers that are no numbers: what was learned before may come from a forged file."""
+    learned = [array for array in to_arrays(state).values() if array.dtype.kind == "f"]
+    if not judged.is_sound or any(np.isnan(array).any() for array in learned):
+        raise UnreadableFile(
+            "what was learned gives no probabilities: the run it comes from is damaged or was "
+            "edited; discover it again"
+        )
+
+
 def judge(
     fitted: Fitted,
     claims: object,
@@ -281,11 +294,7 @@ def judge(
         survey = survey_of(held, encoded.kind, names)
         tell("judging", 0, 1)
         judged = judge_all(held, algorithm, state, encoded.kind, names.n_sources)
-    if not judged.is_sound:
-        raise UnreadableFile(
-            "what was learned gives no probabilities: the run it comes from is damaged or was "
-            "edited; discover it again"
-        )
+    _require_sound(judged, state)
     clock.lap("learn")
     learned = Learned(survey=survey, prior=prior_rates(algorithm, survey), state=state)
     again = replace(fitted, state=state, names=names)

@@ -19,6 +19,9 @@ __all__ = ["check_state", "from_arrays", "grown", "to_arrays"]
 
 State = TypeVar("State")
 
+LARGEST = 1e200
+"""Nothing that is learned is larger: claims of numbers are refused far below."""
+
 
 def grown(state: State, n_sources: int) -> State:
     """The state with rows for as many sources."""
@@ -46,7 +49,7 @@ def check_state(state: object, at_start: object, n_sources: int) -> None:
         like = getattr(at_start, name) if type(at_start) is type(state) else None
         if isinstance(value, np.ndarray):
             _check_array(name, value, like)
-        elif isinstance(value, float) and np.isnan(value):
+        elif isinstance(value, float) and not abs(value) < LARGEST:
             raise ValueError(f"'{name}' of what was learned is no number")
         if marks and marks[0] == "source" and len(value) != n_sources:
             raise ValueError(f"what was learned is of {len(value):,} sources, not {n_sources:,}")
@@ -57,8 +60,8 @@ def check_state(state: object, at_start: object, n_sources: int) -> None:
 
 def _check_array(name: str, array: NDArray[Any], like: object) -> None:
     """Refuse an array of another sort than the one it came from, or with what is no number."""
-    if array.dtype.kind not in "fiub" or np.isnan(array).any():
-        raise ValueError(f"'{name}' of what was learned has what is no number")
+    if array.dtype.kind not in "fiub" or not (np.abs(array) < LARGEST).all():
+        raise ValueError(f"'{name}' of what was learned has what is no number, or too large")
     if not isinstance(like, np.ndarray) or not like.size:  # what was empty may have been filled
         return
     if (array.shape, array.dtype) != (like.shape, like.dtype):

@@ -57,11 +57,11 @@ class Judged:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all of it are numbers: what was learned may come from a file that is not."""
+        """Whether all of it are finite: what was learned may come from a file that was forged."""
         sums = self.met.counts if self.met is not None else np.zeros(0)
         if self.distances is not None:
             sums = self.distances.square
-        return not np.isnan(sums).any()
+        return bool(np.isfinite(sums).all())
 
 
 def judge_all(
