@@ -42,6 +42,7 @@ from veracity.io.parquet_file import DamagedParquet, check_parquet
 from veracity.printing import in_short
 
 __all__ = [
+    "ROW_GROUPS_AHEAD",
     "TABLE_SUFFIXES",
     "TEXT_SUFFIXES",
     "Part",
