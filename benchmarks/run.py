@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import polars as pl
 from data import PART
-from work import WARM
+from work import WARM, WARM_PAIRS
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))  # has the server of the tests
@@ -312,7 +312,7 @@ class Bench:
     def from_encoded(self) -> list[Row]:
         """Answers from encoded claims, against our own vote; rounds, against LTD-RBM's."""
         path = self.data()
-        self.data(WARM)
+        self.data(WARM_PAIRS)
         found = self.work("algorithms", path).found
         vote, ltd = found["majority-vote"]["cpu"], found["ltd-rbm"]
         told = f"{ltd['cpu']:.2f} CPU-s, {ltd['rounds']} rounds; vote {vote:.2f}"

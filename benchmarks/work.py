@@ -15,6 +15,9 @@ from pathlib import Path
 WARM = 60_000
 """Claims that are enough for the compiled kernels to be loaded."""
 
+WARM_PAIRS = 300_000
+"""Claims that are enough for the compiled kernels of pairs of sources, too."""
+
 VOTE = """
     copy (select entity, attribute, arg_max(value, n) as value from (
         select entity, attribute, value, {count} as n from {source} group by all
@@ -52,7 +55,7 @@ def algorithms(path: str) -> dict[str, dict[str, float]]:
     from veracity.preparing import prepare
 
     prepared = prepare(path)
-    small = prepare(str(Path(path).with_name(f"regular-{WARM}.parquet")))
+    small = prepare(str(Path(path).with_name(f"regular-{WARM_PAIRS}.parquet")))
     found = {}
     for name, entry in CATALOGUE.items():
         if "categorical" not in entry.make().kinds or name in SKIPPED:

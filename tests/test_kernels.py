@@ -87,6 +87,7 @@ def arguments_of(name, block, seed):
         "count_pairs": (block, some_items, slot, rng.random(block.n_facts)),
         "count_false_pairs": (block, some_items, slot, 3.0 * rng.random(n_slots)),
         "count_shared": (block, slot, int(rng.integers(2, 5))),
+        "find_joined": (*rng.integers(0, some, (2, some // 2)).astype(np.int32), some),
         "find_links": (block, slot, *some_pairs(n_slots, rng)),
         "count_once": (block, slot, rng.random((n_slots, n_slots))),
         "climb": (block, order, machine, pace, rng),

@@ -314,12 +314,5 @@ def first_of_joined(one: IntArray, other: IntArray, n: int) -> IntArray:
     >>> first_of_joined(np.array([4, 0]), np.array([1, 2]), 5).tolist()
     [0, 1, 0, 3, 1]
     """
-    head = np.arange(n)  # of each thing, one of its group that does not come after it
-    while len(one):
-        low, high = np.minimum(one, other), np.maximum(one, other)
-        np.minimum.at(head, high, low)
-        while not np.array_equal(head[head], head):
-            head = head[head]
-        one, other = head[one], head[other]
-        one, other = one[one != other], other[one != other]
-    return head
+    found: IntArray = kernels.find_joined(one.astype(np.int32), other.astype(np.int32), n)
+    return found

@@ -21,9 +21,6 @@ __all__ = ["FEW_SHARED", "overlap_warnings"]
 FEW_SHARED = 5
 """A source that shares fewer items with others can hardly be judged."""
 
-MOST_MARKS = 4_000_000
-"""Pairs of sources that are marked in a table; where there are more, they are sorted."""
-
 
 def overlap_warnings(held: Held, survey: Survey) -> list[DataWarning]:
     """What the overlap of the sources tells, whatever they say."""
@@ -102,15 +99,9 @@ class _Links(NamedTuple):
 
 def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
     """Who is joined with whom by the items of a block."""
-    first = block.source_of_voice[block.first_voice_of_item[:-1]].astype(np.int64)
-    pair = np.repeat(first, block.n_voices_of_item) * n_sources + block.source_of_voice
-    if n_sources**2 <= MOST_MARKS:
-        is_there = np.zeros(n_sources**2, dtype=np.bool_)
-        is_there[pair] = True
-        pair = np.flatnonzero(is_there)
-    else:
-        pair = np.unique(pair)
-    return _Links(first_of_joined(pair // n_sources, pair % n_sources, n_sources)), turn.memory
+    first = block.source_of_voice[block.first_voice_of_item[:-1]]
+    speaks_with = np.repeat(first, block.n_voices_of_item)
+    return _Links(first_of_joined(speaks_with, block.source_of_voice, n_sources)), turn.memory
 
 
 def _count_parts(block: Block, part_of_source: IntArray, turn: Turn) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from veracity.kernels.climbing import climb
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import find_voices, lay_out, number_names, part_claims
-from veracity.kernels.linking import count_shared, find_links
+from veracity.kernels.linking import count_shared, find_joined, find_links
 from veracity.kernels.sampling import gibbs
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "count_pairs",
     "count_shared",
     "count_votes",
+    "find_joined",
     "find_links",
     "find_voices",
     "gibbs",

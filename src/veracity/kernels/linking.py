@@ -11,7 +11,7 @@ from veracity.kernels.jit import kernel
 if TYPE_CHECKING:
     from veracity.claims.block import Block, IntArray
 
-__all__ = ["count_shared", "find_links"]
+__all__ = ["count_shared", "find_joined", "find_links"]
 
 
 @kernel
@@ -60,6 +60,28 @@ def find_links(
                     at[pair] += 1
     n_comparable = _count_comparable(block, slot_of_source, pair_of_slots, n_pairs)
     return first_link, support_of_source, support_of_other, n_comparable
+
+
+@kernel
+def find_joined(one: IntArray, other: IntArray, n: int) -> IntArray:
+    """See the reference."""
+    head = np.arange(n)
+    for pair in range(len(one)):
+        low, high = _head(head, one[pair]), _head(head, other[pair])
+        if low != high:
+            head[max(low, high)] = min(low, high)
+    for thing in range(n):  # heads come first, so theirs is found by then
+        head[thing] = head[head[thing]]
+    return head
+
+
+@kernel
+def _head(head: IntArray, thing: int) -> int:
+    """The first of the group so far; on the way to it, ways become half as long."""
+    while head[thing] != thing:
+        head[thing] = head[head[thing]]
+        thing = head[thing]
+    return thing
 
 
 @kernel

@@ -110,9 +110,10 @@ def beta_range(
     told = np.where(trials > 0.0, np.clip(of_share / variance - 1.0, 0.0, trials), 0.0)
     won, missed = told * rate, told * (1.0 - rate)
     tail = (1.0 - LEVEL) / 2.0
-    low = beta_quantile(won + 0.5, missed + 0.5, tail)
-    high = beta_quantile(won + 0.5, missed + 0.5, 1.0 - tail)
-    return Range(np.where(won < 0.5, 0.0, low), np.where(missed < 0.5, 1.0, high))
+    low, high = np.zeros_like(won), np.ones_like(won)
+    for end, is_inside, below in ((low, ~(won < 0.5), tail), (high, ~(missed < 0.5), 1.0 - tail)):
+        end[is_inside] = beta_quantile(won[is_inside] + 0.5, missed[is_inside] + 0.5, below)
+    return Range(low, high)
 
 
 def _rate(

@@ -15,6 +15,7 @@ from veracity.kernels.reference.linking import (
     count_once,
     count_pairs,
     count_shared,
+    find_joined,
     find_links,
 )
 from veracity.kernels.reference.sums import (
@@ -40,6 +41,7 @@ __all__ = [
     "count_pairs",
     "count_shared",
     "count_votes",
+    "find_joined",
     "find_links",
     "find_voices",
     "gibbs",

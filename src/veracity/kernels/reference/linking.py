@@ -12,7 +12,14 @@ from veracity.kernels.reference.sums import counted, sigmoid, sum_by
 if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["count_false_pairs", "count_once", "count_pairs", "count_shared", "find_links"]
+__all__ = [
+    "count_false_pairs",
+    "count_once",
+    "count_pairs",
+    "count_shared",
+    "find_joined",
+    "find_links",
+]
 
 
 def count_pairs(
@@ -146,6 +153,19 @@ def find_links(
         np.where(is_later, one, other).astype(np.int32),
         np.bincount(pair[pair >= 0], both, n_pairs).astype(np.int64),
     )
+
+
+def find_joined(one: IntArray, other: IntArray, n: int) -> IntArray:
+    """Of each of n things, find the first one of the group that pairs join it into."""
+    head = np.arange(n)  # of each thing, one of its group that does not come after it
+    while len(one):
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        np.minimum.at(head, high, low)
+        while not np.array_equal(head[head], head):
+            head = head[head]
+        one, other = head[one], head[other]
+        one, other = one[one != other], other[one != other]
+    return head
 
 
 def _low_and_high(slot: IntArray, one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
