@@ -135,7 +135,7 @@ def judges_of(module: str) -> Judges:
     if folder == "kernels":
         return Judges(OF_KERNELS)
     if folder == "claims":
-        return Judges(OF_ENCODING)
+        return Judges(OF_ENCODING, "not (stopped or killed or full)")  # programs of their own
     if name in SHARED:
         return Judges(OF_ALL_ALGORITHMS)
     if name.startswith("veracity/"):
