@@ -160,13 +160,15 @@ def test_every_round_that_counts_adds_one_probability_to_each_fact():
     sampler = LTM(rounds=20, burn_in=10, thinning=2)
     encoded = as_encoded(CLAIMS)
     (block,), state = encoded.blocks, started(sampler, encoded)
-    chain, memory, counted = sampler.split(state)[0], None, []
+    chain, memory, counted, n_true = sampler.split(state)[0], None, [], 0
     for number in range(1, 21):
         before = np.zeros(block.n_facts) if memory is None else memory.kept
         chain, memory = sampler.draw(block, chain._replace(n_drawn=0), Turn(number, 0, memory))
+        n_true += memory.truth.sum()
         if (memory.kept != before).any():
             counted.append(number)
     assert counted == [11, 14, 17, 20]
+    assert chain.n_true == n_true > 0
 
 
 def test_the_cut_into_blocks_does_not_change_what_is_drawn():
