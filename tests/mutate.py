@@ -58,9 +58,9 @@ SHARED = ("base", "catalogue", "checks", "distributions", "labels", "numbers", "
 """Modules that many algorithms use, each in a way of its own."""
 
 NAMES = {
-    "ltd_rbm": "test_ltd_rbm_paper or (test_ltd_rbm.py and not (vote or rounds or several or many "
-    "or shortened or throws or rest or decides or threads or flipping or supporter)) "
-    "or (test_flow.py and not astray) or bounds",
+    "ltd_rbm": "test_ltd_rbm_paper or (test_ltd_rbm.py and not (vote or learn_the_same "
+    "or few_rounds or shortened or very_many or throws or rest or decides or threads or flipping "
+    "or supporter)) or (test_flow.py and not astray) or bounds",
     "flow": "test_flow or flow",
     "gtm": "test_numbers or gtm",
     "catd": "test_numbers or catd",
@@ -135,7 +135,7 @@ def judges_of(module: str) -> Judges:
     if folder == "kernels":
         return Judges(OF_KERNELS)
     if folder == "claims":
-        return Judges(OF_ENCODING)
+        return Judges(OF_ENCODING, "not (stopped or killed or full)")  # programs of their own
     if name in SHARED:
         return Judges(OF_ALL_ALGORITHMS)
     if name.startswith("veracity/"):

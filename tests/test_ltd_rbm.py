@@ -455,6 +455,51 @@ def test_a_closing_count_is_of_the_facts_as_they_are_judged_and_known(monkeypatc
     assert step.learn == algorithm.close
 
 
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"facts_per_step": 0}, "LTDRBM: facts_per_step must be at least 1, got 0"),
+        (
+            {"min_rounds": 3, "max_rounds": 2},
+            r"max_rounds must be at least 3 \(min_rounds\), got 2",
+        ),
+        ({"min_rounds": 0, "max_rounds": 0}, "max_rounds must be at least 1"),
+        ({"negative_phase": "drawn"}, "LTDRBM: negative_phase must be one of exact, sampled"),
+        ({"learning": "sweeps"}, "LTDRBM: learning must be one of batches, flow"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(parameters, message):
+    with pytest.raises(veracity.errors.ParameterError, match=message):
+        LTDRBM(**parameters)
+    assert LTDRBM(facts_per_step=1, min_rounds=0, max_rounds=1).facts_per_step == 1
+
+
+def test_no_prevalence_drives_the_hidden_unit_beyond_its_limit(two_against_one):
+    for prevalence, bias in ((1e-300, -LIMIT), (1.0 - 1e-16, LIMIT)):
+        start = started(LTDRBM(prior=Prior(prevalence=prevalence)), as_encoded(two_against_one))
+        assert start.hidden_bias == bias
+
+
+def test_many_facts_make_a_step_no_longer_unless_the_limit_is_lifted():
+    rows = veracity.synthetic.Synthetic(sources=5, items=60).draw(seed=1).claims
+    (block,), start = as_encoded(rows).blocks, started(LTDRBM(), as_encoded(rows))
+
+    def reached(most):
+        algorithm = LTDRBM(batch_size=10_000, facts_per_step=most)
+        return np.abs(algorithm.climb(block, start, Turn(1))[0].weight - start.weight).max()
+
+    assert reached(10) < reached(20) < reached(None)
+    assert reached(None) == reached(10_000)
+
+
+def test_a_note_tells_of_steps_that_shrink_faster():
+    (note,) = LTDRBM(decay=0.3).notes(two_sources(decay=1.25))
+    assert "by a decay of 1.25 a round in the place of 0.3," in note
+    assert note.endswith("shorten=False learns by the full schedule")
+    assert LTDRBM(decay=0.3).notes(two_sources(decay=0.3)) == []
+    assert LTDRBM(decay=0.3, learning="flow").notes(two_sources(decay=1.25)) == []
+
+
 def test_of_a_flow_that_has_not_begun_all_is_left():
     flow = LTDRBM(learning="flow")
     (phase,) = flow.phases(two_sources())

@@ -63,6 +63,67 @@ def test_rates_are_posterior_means_given_the_plausibilities():
     assert result.sources["tpr"][0] == pytest.approx(tpr)
 
 
+def test_rates_and_prevalence_worked_out_by_hand():
+    # Of 4 true facts the first source supports 3, of 5 false ones 2; the second one 1 and 0.
+    prior = Prior(tpr=0.7, fpr=0.1)
+    sampler = LTM(prior=prior, tpr_strength=10.0, fpr_strength=20.0)
+    state = started(sampler, as_encoded(CLAIMS.filter(pl.col("source") != "c")))
+    rates = sampler.rates(state, np.array([[3.0, 5.0, 4.0, 9.0], [1.0, 1.0, 2.0, 3.0]]))
+    assert_allclose(rates.tpr, [(3 + 7) / (4 + 10), (1 + 7) / (2 + 10)])
+    assert_allclose(rates.fpr, [(2 + 2) / (5 + 20), (0 + 2) / (1 + 20)])
+    assert rates.prevalence == pytest.approx(6 / 12)
+
+
+def test_new_claims_are_weighed_by_the_mean_rates_of_all_rounds_that_count():
+    sampler = LTM(prior=Prior(prevalence=0.3), rounds=12, burn_in=10, chains=2)
+    start = started(sampler, as_encoded(CLAIMS))
+    kept = np.zeros_like(start.kept_counts)
+    kept[0, 0, 1], kept[0, 1, 1] = (2.0, 30.0), (0.0, 8.0)  # no and yes to true facts, per chain
+    state = start._replace(kept_counts=kept)
+    weights = sampler.weigh(as_encoded(CLAIMS).blocks[0], state)
+    tpr, fpr = (38 / 4 + 80) / (40 / 4 + 100), 0.2  # two rounds count, in two chains
+    assert_allclose(weights.support[0], np.log(tpr / fpr))
+    assert_allclose(weights.oppose[0], np.log((1 - tpr) / (1 - fpr)))
+    assert weights.prior == pytest.approx(np.log(0.3 / 0.7))
+    assert (weights.rule, weights.account) == ("sigmoid", "average")
+    single = sampler.weigh(as_encoded(CLAIMS).blocks[0], state._replace(single_truth=True))
+    assert single.rule == "softmax"
+
+
+def test_chains_start_with_nothing_drawn_and_their_true_facts_are_told():
+    sampler = LTM(rounds=12, burn_in=10, chains=2)
+    state = started(sampler, as_encoded(CLAIMS))
+    lanes = sampler.split(state)
+    assert [(lane.number, lane.n_true, lane.n_drawn) for lane in lanes] == [(0, 0, 0), (1, 0, 0)]
+    counts = [np.full_like(lane.counts, lane.number + 1.0) for lane in lanes]
+    lanes = tuple(
+        lane._replace(n_true=n, counts=own)
+        for lane, n, own in zip(lanes, (3, 1), counts, strict=True)
+    )
+    joined = sampler.join(state, lanes)
+    assert joined.n_true[0].tolist() == [3.0, 1.0]
+    assert joined.rounds == 1
+    # what was learned goes on as a prior, and all else begins anew
+    late = joined._replace(kept_counts=2.0 * joined.counts)
+    again = sampler.resume(late, survey_of(as_encoded(CLAIMS)), None)
+    assert_allclose(again.prior, state.prior + (1.0 + 2.0) / 2.0)
+    assert not again.counts.any()
+    assert not again.kept_counts.any()
+    assert not again.n_true.any()
+    assert again.rounds == 0
+
+
+def test_r_hat_worked_out_by_hand():
+    # Halves 0 2, 2 2, 1 3 and 5 5: variances 2, 0, 2, 0 within, means 1, 2, 2, 5 of variance 3.
+    draws = np.array([[0.0, 2.0], [2.0, 2.0], [1.0, 5.0], [3.0, 5.0]])
+    assert split_r_hat(draws) == pytest.approx(np.sqrt(1 / 2 + 3 / 1))
+    sampler = LTM(rounds=6, burn_in=2, chains=2)
+    after = started(sampler, as_encoded(CLAIMS))._replace(
+        n_true=np.concatenate([np.full((2, 2), 99.0), draws]), rounds=6
+    )
+    assert sampler.change(after, after) == pytest.approx(np.sqrt(3.5) - 1.0)
+
+
 def test_chains_that_disagree_have_not_converged():
     rounds = np.arange(40.0)
     apart = np.stack([np.sin(rounds), 10 + np.sin(rounds)], axis=1)
@@ -80,7 +141,9 @@ def test_chains_that_never_move_apart_agree():
 
 
 def test_rounds_must_leave_something_after_burn_in():
-    with pytest.raises(veracity.errors.ParameterError, match=r"rounds .* at least 11 .*got 10"):
+    with pytest.raises(
+        veracity.errors.ParameterError, match=r"rounds .* at least 11 \(burn_in \+ 1\), got 10"
+    ):
         LTM(rounds=10, burn_in=10)
 
 
@@ -97,13 +160,15 @@ def test_every_round_that_counts_adds_one_probability_to_each_fact():
     sampler = LTM(rounds=20, burn_in=10, thinning=2)
     encoded = as_encoded(CLAIMS)
     (block,), state = encoded.blocks, started(sampler, encoded)
-    chain, memory, counted = sampler.split(state)[0], None, []
+    chain, memory, counted, n_true = sampler.split(state)[0], None, [], 0
     for number in range(1, 21):
         before = np.zeros(block.n_facts) if memory is None else memory.kept
         chain, memory = sampler.draw(block, chain._replace(n_drawn=0), Turn(number, 0, memory))
+        n_true += memory.truth.sum()
         if (memory.kept != before).any():
             counted.append(number)
     assert counted == [11, 14, 17, 20]
+    assert chain.n_true == n_true > 0
 
 
 def test_the_cut_into_blocks_does_not_change_what_is_drawn():
