@@ -28,7 +28,6 @@ from veracity.errors import (
     UnreadableFile,
     VeracityError,
 )
-from veracity.io.files import ROW_GROUPS_AHEAD
 
 SOURCES, ENTITIES = ["a", "b", "c"], ["x", "x", "x"]
 
@@ -633,16 +632,6 @@ def test_a_damaged_row_group_names_its_file(tmp_path):
     for read in (veracity.read_claims, veracity.discover):
         with pytest.raises(UnreadableFile, match=r"claims\.parquet: damaged or cut off"):
             read(path)
-
-
-def test_reading_leaves_the_settings_of_polars_as_they_were(tmp_path, flights, monkeypatch):
-    flights.claims.write_parquet(tmp_path / "claims.parquet", row_group_size=1000)
-    monkeypatch.delenv(ROW_GROUPS_AHEAD, raising=False)
-    read_claims(tmp_path / "claims.parquet")
-    assert ROW_GROUPS_AHEAD not in os.environ
-    monkeypatch.setenv(ROW_GROUPS_AHEAD, "3")
-    read_claims(tmp_path / "claims.parquet")
-    assert os.environ[ROW_GROUPS_AHEAD] == "3"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -43,7 +43,6 @@ from veracity.io.parquet_file import DamagedParquet, check_parquet
 from veracity.printing import in_short
 
 __all__ = [
-    "ROW_GROUPS_AHEAD",
     "TABLE_SUFFIXES",
     "TEXT_SUFFIXES",
     "Part",
@@ -58,9 +57,6 @@ __all__ = [
     "reading_frame",
     "reading_part",
 ]
-
-ROW_GROUPS_AHEAD = "POLARS_ROW_GROUP_PREFETCH_SIZE"
-"""What tells Polars how far to read ahead in a Parquet file."""
 
 BYTES_PER_ROW = 200
 """About what a row takes that another engine hands over."""
@@ -333,29 +329,11 @@ def batches_of(part: Part) -> Iterator[pl.DataFrame]:
             yield from part.rows.collect().iter_slices(ROWS_PER_BATCH)
             return
         n_batches = 0
-        with _reading_little_ahead():
-            for batch in part.rows.collect_batches(maintain_order=True):
-                n_batches += 1
-                yield batch
+        for batch in part.rows.collect_batches(maintain_order=True):
+            n_batches += 1
+            yield batch
         if not n_batches:
             yield part.rows.head(0).collect()
-
-
-@contextlib.contextmanager
-def _reading_little_ahead() -> Iterator[None]:
-    """Let Polars read one row group ahead, unless the user has said how many.
-
-    By itself it reads eight, which take 15 bytes for each of ten million claims, and make nothing
-    faster.
-    """
-    if ROW_GROUPS_AHEAD in os.environ:
-        yield
-        return
-    os.environ[ROW_GROUPS_AHEAD] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop(ROW_GROUPS_AHEAD, None)
 
 
 def n_rows_of(part: Part) -> int:
