@@ -10,9 +10,14 @@ import sys
 
 __all__ = ["main"]
 
+FRESH = 200_000
+"""Objects that may be new before memory is looked through: libraries that are being loaded make
+some hundred thousand, none of which is to go."""
+
 
 def main() -> None:
     """Load the command and run it; while it is loading, Ctrl-C is no error to explain."""
+    gc.set_threshold(FRESH)
     try:
         from veracity.cli import main as run
     except KeyboardInterrupt:
