@@ -167,26 +167,22 @@ def large(folder, **environment):
 def test_numba_is_loaded_once_and_what_it_compiled_is_found_again(tmp_path):
     loads_numba, answer = large(tmp_path)
     assert loads_numba
-    assert large(tmp_path) == (False, answer)
+    assert large(tmp_path, NUMBA_NUM_THREADS="1") == (False, answer)
     assert large(tmp_path, NUMBA_CPU_NAME="generic") == (True, answer)  # which is kept beside it
     assert large(tmp_path) == (False, answer)
     assert len(list(tmp_path.glob("*.kernel"))) == 2
     assert large(tmp_path, NUMBA_DISABLE_JIT="1")[0]
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "of another version"])
-def test_damaged_code_is_never_run_but_compiled_again(tmp_path, damage):
+def test_damaged_code_is_never_run_but_compiled_again(tmp_path):
     _, answer = large(tmp_path)
     (file,) = tmp_path.glob("*.kernel")
     sound = file.read_bytes()
     head, _, code = sound.partition(b"\n")
-    file.write_bytes({
-        "cut": sound[:-100],
-        "changed": head + b"\n" + code[:-100] + bytes(100),
-        "empty": b"",
-        "of another version": head.replace(b'"sources": "', b'"sources": "0') + b"\n" + code,
-    }[damage])  # fmt: skip
-    assert large(tmp_path) == (True, answer)
+    of_another_version = head.replace(b'"sources": "', b'"sources": "0') + b"\n" + code
+    for damaged in (b"", sound[:-100], sound[:-100] + bytes(100), of_another_version):
+        file.write_bytes(damaged)
+        assert large(tmp_path) == (True, answer)
     assert large(tmp_path) == (False, answer)
 
 

@@ -43,6 +43,10 @@ NEEDED = ("MemInfo_alloc_aligned", "MemInfo_alloc", "MemInfo_call_dtor", "MemInf
 """What kernels need of Numba's runtime: memory, and to give it back."""
 
 
+NOT_OF_CODE = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
+"""What Numba is told that makes no other code."""
+
+
 class Compiled:
     """Every compiled kernel by its name."""
 
@@ -333,8 +337,8 @@ def _extension(numba: Path, name: str) -> Any:  # noqa: ANN401 - a module
 
 def _processor(llvm: Any) -> tuple[Any, ...]:  # noqa: ANN401
     """What the code is for: the processor, and what else Numba is told of by the environment."""
-    told = sorted((n, v) for n, v in os.environ.items() if n.startswith("NUMBA_"))
-    told = [(name, value) for name, value in told if name != "NUMBA_CACHE_DIR"]
+    names = sorted(name for name in os.environ if name.startswith("NUMBA_"))
+    told = [(name, os.environ[name]) for name in names if name not in NOT_OF_CODE]
     features = llvm.get_host_cpu_features().flatten()
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), features, told
 

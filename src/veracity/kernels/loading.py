@@ -12,8 +12,8 @@ from veracity.kernels.cache import find_cache
 __all__ = ["FEW", "kernels", "kernels_for"]
 
 FEW = 50_000
-"""Claims up to which loading Numba and what it compiled before takes longer than the work itself
-in NumPy, whatever the claims are like; compiling on the first run takes ten times as long."""
+"""Claims up to which the work takes a moment in NumPy, whatever they are like: compiling on the
+first run takes ten times as long."""
 
 ALWAYS_COMPILED = ("climb", "gibbs")
 """Their reference goes from fact to fact, round after round: too slow even for few claims."""
