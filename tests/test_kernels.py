@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from claims import as_block, binary_rows, value_rows
-from veracity.kernels import Machine, Numbers, Pace, compiled, loading, reference
+from veracity.kernels import Machine, Numbers, Pace, cache, kept, loading, reference
+from veracity.kernels import compiled as numbas
+from veracity.kernels.kept import compiled
 from veracity.kernels.loading import kernels
 
 some_blocks = st.one_of(value_rows(), binary_rows()).map(as_block)
@@ -90,7 +92,7 @@ def arguments_of(name, block, seed):
         "find_joined": (*rng.integers(0, some, (2, some // 2)).astype(np.int32), some),
         "find_links": (block, slot, *some_pairs(n_slots, rng)),
         "count_once": (block, slot, rng.random((n_slots, n_slots))),
-        "climb": (block, order, machine, pace, rng),
+        "climb": (block, order, machine, pace, rng if pace.gibbs_steps else None),
         "gibbs": (block, truth, counts, prior, float(rng.normal()), rng),
     }[name]
 
@@ -142,12 +144,87 @@ def test_compiled_kernel_equals_reference(name, block, seed):
         assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
+LARGE = """
+import sys, numpy as np
+from veracity.kernels.loading import kernels
+n = 60_001
+score, first = np.linspace(-3, 3, n), np.arange(n + 1)
+found = kernels.normalise_log(score[::-1], first, np.zeros(n))
+print('numba' in sys.modules, found.sum().hex(), found.flags.writeable)
+"""
+
+
+def large(folder, **environment):
+    usual = {"NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": str(folder)}
+    told = os.environ | usual | environment
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE], env=told, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    loads_numba, *answer = done.stdout.split()
+    return loads_numba == "True", answer
+
+
+def test_numba_is_loaded_once_and_what_it_compiled_is_found_again(tmp_path):
+    loads_numba, answer = large(tmp_path)
+    assert loads_numba
+    assert large(tmp_path, NUMBA_NUM_THREADS="1") == (False, answer)
+    assert large(tmp_path, NUMBA_CPU_NAME="generic") == (True, answer)  # which is kept beside it
+    assert large(tmp_path) == (False, answer)
+    assert len(list(tmp_path.glob("*.kernel"))) == 2
+    assert large(tmp_path, NUMBA_DISABLE_JIT="1")[0]
+
+
+def test_damaged_code_is_never_run_but_compiled_again(tmp_path):
+    _, answer = large(tmp_path)
+    (file,) = tmp_path.glob("*.kernel")
+    sound = file.read_bytes()
+    head, _, code = sound.partition(b"\n")
+    of_another_version = head.replace(b'"sources": "', b'"sources": "0') + b"\n" + code
+    for damaged in (b"", sound[:-100], sound[:-100] + bytes(100), of_another_version):
+        file.write_bytes(damaged)
+        assert large(tmp_path) == (True, answer)
+    assert large(tmp_path) == (False, answer)
+
+
+def test_code_is_made_each_time_where_it_cannot_be_kept(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    assert large(tmp_path / "file")[0]  # in which nothing can be kept
+
+
+@pytest.mark.skipif(kept.load_linker() is None, reason="nothing is compiled")
+def test_memory_of_an_answer_stays_as_long_as_a_view_of_it_and_goes_then(monkeypatch):
+    given_back = []
+    monkeypatch.setattr(kept._Owner, "__del__", lambda own: given_back.append(own._handle))
+    found = compiled.normalise_log(np.zeros(3), np.array([0, 3]), np.array([-np.inf]))
+    view = found[1:]
+    del found
+    assert (view.tolist(), given_back) == ([1 / 3, 1 / 3], [])
+    del view
+    assert len(given_back) == 1
+
+
+def test_arrays_of_any_layout_are_read(tmp_path):
+    wide = np.arange(12.0).reshape(3, 4)
+    for score in (wide[:, 1], wide.T[1], np.asfortranarray(wide)[1], wide[::-1, 2]):
+        first, nobody = np.array([0, len(score)]), np.array([-np.inf])
+        assert_allclose(
+            compiled.normalise_log(score, first, nobody),
+            reference.normalise_log(score, first, nobody),
+        )
+
+
+def test_what_a_kernel_was_given_and_gives_back_is_the_same_array():
+    slots, hashes = np.zeros((4, 2), np.uint64), np.array([7], dtype=np.uint64)
+    assert compiled.number_names(slots, 0, hashes, hashes)[0] is slots
+
+
 def as_tuple(answer):
     return answer if isinstance(answer, tuple) else (answer,)
 
 
 def test_both_modules_offer_the_same_kernels():
-    assert compiled.__all__ == reference.__all__
+    assert numbas.__all__ == reference.__all__
 
 
 @given(block=some_blocks, seed=seeds)
@@ -210,16 +287,18 @@ def test_kernels_load_no_linear_algebra_but_those_of_others_have_it():
     ("n_facts", "runs"), [(loading.FEW, reference), (loading.FEW + 2, compiled)]
 )
 def test_the_size_of_the_claims_decides_which_twin_runs(monkeypatch, n_facts, runs):
-    monkeypatch.setattr(runs, "normalise_log", lambda score, first, unclaimed: "this one")
+    monkeypatch.setattr(
+        runs, "normalise_log", lambda score, first, unclaimed: "this one", raising=False
+    )
     arguments = np.zeros(n_facts), np.array([0, n_facts]), np.array([-np.inf])
     assert kernels.normalise_log(*arguments) == "this one"
 
 
 def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monkeypatch, tmp_path):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(loading.os, "access", lambda place, mode: False)
-    monkeypatch.setattr(loading.tempfile, "gettempdir", lambda: str(tmp_path))
-    loading._find_cache()
+    monkeypatch.setattr(cache.os, "access", lambda place, mode: False)
+    monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    cache.find_cache()
     place = Path(os.environ["NUMBA_CACHE_DIR"])
     assert place.parent == tmp_path
     assert place.stat().st_mode & 0o077 == 0  # nobody else puts there what we will run
@@ -232,15 +311,15 @@ def test_a_user_without_a_home_or_an_entry_has_kernels_in_a_folder_of_its_own(
     for name in ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME", "USER", "LOGNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
-    monkeypatch.setattr(loading.os, "access", lambda place, mode: False)
-    monkeypatch.setattr(loading.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(cache.os, "access", lambda place, mode: False)
+    monkeypatch.setattr(cache.tempfile, "tempdir", str(tmp_path))
     usual = tmp_path / f"veracity-{os.getuid()}"
     if taken == "open to all":
         usual.mkdir()
         usual.chmod(0o777)
     elif taken == "a link":
         usual.symlink_to(tmp_path)
-    loading._find_cache()
+    cache.find_cache()
     place = Path(os.environ["NUMBA_CACHE_DIR"])
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     assert place.parent == tmp_path

@@ -19,6 +19,10 @@ from veracity.guard import (
 
 __all__ = ["main"]
 
+FRESH = 200_000
+"""Objects that may be new before memory is looked through: libraries that are being loaded make
+some hundred thousand, none of which is to go."""
+
 
 def main() -> None:
     """Run the command, under watch where the system limits what it may use."""
@@ -33,6 +37,7 @@ def main() -> None:
 
 def _run() -> None:
     """Load the command and run it; while it is loading, Ctrl-C is no error to explain."""
+    gc.set_threshold(FRESH)
     try:
         heed_the_end()
         from veracity.cli import main as run

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from math import exp
-from typing import Any
+from typing import Any, TypeVar
 
 from numba import njit
 
-__all__ = ["kernel", "sigmoid"]
+from veracity.kernels import reference
+
+__all__ = ["BARE", "HOW", "kernel", "sigmoid"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _spare_linear_algebra() -> None:
@@ -31,8 +36,18 @@ def _spare_linear_algebra() -> None:
 
 _spare_linear_algebra()
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-"""How kernels are compiled: kept for the next time, beside other threads, x / 0 as in NumPy."""
+HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+"""How kernels are compiled: to run beside other threads, with x / 0 as in NumPy."""
+
+BARE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Nothing but the function itself, for others that are compiled: neither Python nor C calls it."""
+
+
+def kernel(function: Function) -> Function:
+    """A kernel, which is kept for the next time; or what kernels share, which is kept with them."""
+    is_called = function.__name__ in reference.__all__
+    compiled: Function = njit(**HOW, **({"cache": True} if is_called else BARE))(function)
+    return compiled
 
 
 @kernel
