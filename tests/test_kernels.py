@@ -175,6 +175,11 @@ def test_numba_is_loaded_once_and_what_it_compiled_is_found_again(tmp_path):
     assert large(tmp_path, NUMBA_DISABLE_JIT="1")[0]
 
 
+def test_code_is_kept_only_with_versions_of_numba_that_were_tried(monkeypatch):
+    monkeypatch.setattr(kept, "version", lambda name: "0.99.1")
+    assert kept._only_linker.__wrapped__() is None
+
+
 def test_damaged_code_is_never_run_but_compiled_again(tmp_path):
     _, answer = large(tmp_path)
     (file,) = tmp_path.glob("*.kernel")

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from numba import njit
 
-from veracity.kernels import reference
-
 __all__ = ["BARE", "HOW", "kernel", "sigmoid"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,13 +38,12 @@ HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 """How kernels are compiled: to run beside other threads, with x / 0 as in NumPy."""
 
 BARE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Nothing but the function itself, for others that are compiled: neither Python nor C calls it."""
+"""Nothing but the function itself, for others that are compiled: Python must never call it."""
 
 
 def kernel(function: Function) -> Function:
-    """A kernel, which is kept for the next time; or what kernels share, which is kept with them."""
-    is_called = function.__name__ in reference.__all__
-    compiled: Function = njit(**HOW, **({"cache": True} if is_called else BARE))(function)
+    """A kernel that is compiled when it is first called, and kept for the next time."""
+    compiled: Function = njit(cache=True, **HOW)(function)
     return compiled
 
 

@@ -22,6 +22,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,10 @@ PLAIN = "biuf"
 """The kinds of numbers whose arrays can be told by an address and a shape."""
 
 ENDING = ".kernel"
+
+TRIED = ("0.68",)
+"""Versions of Numba with which this was tried: how functions are called, and what its runtime is
+called, is its own affair and may change. With any other version all goes by Numba itself."""
 
 NEEDED = ("MemInfo_alloc_aligned", "MemInfo_alloc", "MemInfo_call_dtor", "MemInfo_release")
 """What kernels need of Numba's runtime: memory, and to give it back."""
@@ -315,7 +320,8 @@ _loading = threading.Lock()
 
 @functools.cache
 def _only_linker() -> _Linker | None:
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+    is_tried = version("numba").rpartition(".")[0] in TRIED
+    if not is_tried or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return None
     try:
         return _Linker(importlib.import_module("llvmlite.binding"))
