@@ -47,12 +47,15 @@ def test_two_estimates_trust_whoever_does_not_err_and_values_share_an_item():
     state = start._replace(error=np.array([0.1, 0.4, 0.3]))
     assert_allclose(algorithm.trust(state), [0.9, 0.6, 0.7])
     assert_allclose(algorithm.judge(block, state), [0.6, 0.4])
+    assert algorithm.weigh(block, state).rule == "share"
     several = state._replace(single_truth=False)
     assert_allclose(algorithm.judge(block, several), [1.8 / 3, 1.2 / 3])
     assert start[1:] == (0.0, 1.0, 0, True)
 
 
-@pytest.mark.parametrize(("wrong", "is_turned"), [([0.2, 0.8], False), ([0.3, 0.8], True)])
+@pytest.mark.parametrize(
+    ("wrong", "is_turned"), [([0.2, 0.8], False), ([0.2, 0.8 + 1e-11], False), ([0.3, 0.8], True)]
+)
 def test_two_estimates_are_turned_around_only_where_claims_err_more_often_than_not(
     wrong, is_turned
 ):
