@@ -30,7 +30,8 @@ def battery():
         yield Battery(workshop, Findings(), time.monotonic() + 3_600.0)
 
 
-N_CASES = {"files": 40, "frames": 40, "runs": 25, "parameters": 40, "shapes": 5, "databases": 30}
+N_CASES = {"files": 40, "frames": 40, "runs": 25, "parameters": 40, "shapes": 5, "databases": 30,
+           "forms": 20, "extras": 10}  # fmt: skip
 
 
 @pytest.mark.parametrize("part", N_CASES)
@@ -87,6 +88,22 @@ def test_any_pandas_frame_is_read_or_refused(frame, kind):
             told = repr(result)
             assert isinstance(result.truths, pd.DataFrame)
     assert 0 < len(told) < 2_000
+
+
+def test_types_that_only_pandas_knows_are_read_as_text():
+    frame = pd.DataFrame({"source": ["a", "b"], "entity": ["x", "x"]})
+    frame["value"] = pd.interval_range(0, 2)
+    found = veracity.discover(frame, "majority-vote").facts
+    assert list(found["value"]) == ["(0, 1]", "(1, 2]"]
+    with pytest.raises(VeracityError, match="is no number"):
+        veracity.discover(frame, "crh", kind="numeric")
+
+
+def test_integers_that_no_decimal_can_hold_are_read_as_text():
+    duckdb = pytest.importorskip("duckdb")
+    large = 2**127 - 1
+    rows = duckdb.sql(f"select 'a' source, 'x' entity, {large}::hugeint as value")
+    assert veracity.discover(rows, "majority-vote").truths["value"].to_list() == [str(large)]
 
 
 def outcome(code=0, stdout=b"", stderr=b"", command=("check", "claims.csv"), **files):

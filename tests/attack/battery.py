@@ -13,6 +13,7 @@ from attack import cases
 from attack.case import Case
 from attack.databases import databases
 from attack.findings import Findings
+from attack.forms import extras, forms
 from attack.verdict import wrongs
 from attack.workshop import Workshop
 
@@ -46,6 +47,8 @@ class Battery:
             "parameters": cases.parameters(self.runs),
             "shapes": cases.shapes(),
             "databases": databases(cases.damaged),
+            "forms": forms(),
+            "extras": extras(),
         }
 
     def _sound_runs(self) -> Iterator[tuple[str, dict[str, bytes]]]:

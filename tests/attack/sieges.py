@@ -7,6 +7,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -33,6 +34,22 @@ WRITERS = (
     ("report", "run", "--out", "page.html", "--force"),
     ("plot", "run", "plausibility", "--out", "figure.svg"),
     ("generate", "--items", "20000", "--out", "generated"),
+    ("update", "run", "claims.csv", "--out", "run", "--force"),
+    ("export", "run", "table.xlsx", "--table", "facts", "--force"),
+    ("discover", "claims.csv", "--algorithm", "majority-vote", "--to", "sqlite:///made.db"),
+    (*DISCOVER[:-1], "truths.csv", "--records", "records.csv", "--force"),
+    (*DISCOVER, "--csv", "--force", "--memory", "50KB"),
+)
+SIGNALS = (
+    *(signal.SIGKILL, signal.SIGTERM, signal.SIGINT) * 4,
+    *(
+        signal.SIGHUP,
+        signal.SIGQUIT,
+        signal.SIGUSR1,
+        signal.SIGALRM,
+        signal.SIGXCPU,
+        signal.SIGABRT,
+    ),
 )
 
 
@@ -41,12 +58,14 @@ def kills(battery: Battery, rng: random.Random) -> None:
     workshop = battery.workshop
     command = rng.choice(WRITERS[:1] * 4 + WRITERS)
     case = Case({"claims.csv": _claims(rng)}, (DISCOVER, command))
-    number = rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+    number = rng.choice(SIGNALS)
     with workshop.folder_of(case) as folder:
         if workshop.run_alone(DISCOVER, folder) != 0:
             raise RuntimeError("claims that nothing is wrong with were refused")
         before = names_in(folder)
         process = workshop.start(command, folder)
+        if number != signal.SIGKILL:
+            _wait_until_heeded(process, number)
         _wait_for_writing(folder, process.poll, rng)
         process.send_signal(number)
         code = process.wait(60)
@@ -73,7 +92,18 @@ def _of_a_stop(outcome: Outcome, folder: Path) -> Iterator[str]:
 
 
 def _once_more(command: tuple[str, ...]) -> tuple[str, ...]:
-    return () if "--force" in command or command[0] == "plot" else ("--force",)
+    is_able = command[0] not in ("plot", "export")
+    return ("--force",) if is_able and "--force" not in command else ()
+
+
+def _wait_until_heeded(process: subprocess.Popen[bytes], number: int) -> None:
+    """Until Python has begun, and the command has said that it wants to hear of a signal."""
+    while process.poll() is None:
+        told = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+        caught = int(told.partition("SigCgt:")[2].split()[0], 16)
+        if caught & 1 << (number - 1) and caught & 1 << (signal.SIGTERM - 1):
+            return
+        time.sleep(0.005)
 
 
 def _wait_for_writing(folder: Path, ended: Callable[[], int | None], rng: random.Random) -> None:
@@ -186,10 +216,71 @@ def read_only(battery: Battery, rng: random.Random) -> None:
         (folder / "closed").chmod(0o755)
 
 
+SURROUNDINGS: tuple[dict[str, str | None], ...] = (
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    {"PYTHONIOENCODING": "ascii"},
+    {"PYTHONIOENCODING": "cp437"},
+    {"PYTHONIOENCODING": "latin-1:strict"},
+    {"COLUMNS": "1", "TERM": "dumb", "NO_COLOR": "1"},
+    {"COLUMNS": "x", "LINES": "-1", "FORCE_COLOR": "1"},
+    {"TZ": "nowhere/at all"},
+    {"TZ": ":/etc/passwd", "LANG": "xx_YY.zz"},
+    {"HOME": None, "XDG_CACHE_HOME": "/proc/none", "USER": None, "LOGNAME": None},
+    {"HOME": "/proc/none", "TMPDIR": "/proc/none"},
+    {"TMPDIR": ""},
+    {"POLARS_MAX_THREADS": "1", "NUMBA_DISABLE_JIT": "1"},
+    {"PYTHONWARNINGS": "always", "PYTHONDEVMODE": "1"},
+    {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "x"},
+    {"POLARS_FMT_MAX_ROWS": "-1", "POLARS_FMT_TABLE_FORMATTING": "ASCII_FULL"},
+)
+STREAMS = ("", "0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-", ">/dev/full", "2>/dev/full", "| head -c 1")
+ANY_COMMAND = (
+    *(WRITERS[0], WRITERS[2], WRITERS[3], WRITERS[5], WRITERS[6], WRITERS[8]),
+    *(("explain", "run", "e1"), ("ask", "run"), ("check", "claims.csv"), ("profile", "claims.csv")),
+    *(
+        ("--help",),
+        ("discover", "--help"),
+        ("evaluate", "run", "claims.csv"),
+        ("diff", "run", "run"),
+    ),
+    *(("discover", "-"), ("discover", "pipe"), ("check", "/dev/null"), ("ask", "/dev/null")),
+)
+
+
+def surroundings(battery: Battery, rng: random.Random) -> None:
+    """Odd variables, closed streams and full ones, pipes in the place of files."""
+    workshop = battery.workshop
+    names = (
+        "source,entity,value\na,\u00e9\u4e2d,\u202e1\nb,\u00e9\u4e2d,2\na,e1,\U0001f600\nb,e1,x\n"
+    )
+    case = Case({"claims.csv": names.encode()}, (DISCOVER,))
+    with workshop.folder_of(case) as folder:
+        if workshop.run_alone(DISCOVER, folder) != 0:
+            raise RuntimeError("claims that nothing is wrong with were refused")
+        os.mkfifo(folder / "pipe")
+        for command in rng.sample(ANY_COMMAND, 3):
+            variables, streams = rng.choice(SURROUNDINGS), rng.choice(STREAMS)
+            before = names_in(folder)
+            code = workshop.run_in(command, folder, variables, streams)
+            outcome = workshop.outcome(command, code, folder, before)
+            found = [w for w in wrongs(outcome, folder) if not _is_due_to(streams, w)]
+            told = Case(case.files, (DISCOVER, command, ("#", str(variables), streams)))
+            _keep(battery, "surroundings", told, outcome, [f"surroundings: {w}" for w in found])
+
+
+def _is_due_to(streams: str, wrong: str) -> bool:
+    """What nobody can do anything about: no word where there is no stream, the work being done."""
+    is_silent = wrong.startswith("fails without a word") and streams != ""
+    return is_silent or (wrong.startswith("half-written") and streams != "")
+
+
 def _keep(battery: Battery, part: str, case: Case, outcome: Outcome, found: list[str]) -> None:
     battery.n_cases += 1
     for wrong in found:
         battery.findings.add(wrong, part, case, outcome)
 
 
-SIEGES: tuple[Siege, ...] = (kills, kills, kills, two_writers, no_room, no_memory, read_only)
+SIEGES: tuple[Siege, ...] = (
+    *(kills, kills, kills, surroundings, surroundings),
+    *(two_writers, no_room, no_memory, read_only),
+)

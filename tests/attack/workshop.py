@@ -6,11 +6,13 @@ import contextlib
 import json
 import os
 import select
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from attack.case import Case, Outcome
@@ -119,6 +121,34 @@ class Workshop:
             return process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait()
+            return None
+
+    def run_in(
+        self,
+        command: tuple[str, ...],
+        folder: Path,
+        variables: Mapping[str, str | None],
+        streams: str,
+    ) -> int | None:
+        """Run a command with these variables (None: without), and what a shell makes of streams."""
+        out, err = self._streams
+        for path in (out, err):
+            Path(path).write_bytes(b"")
+        own = {**environment(folder), **variables}
+        started = shlex.join([sys.executable, "-m", "veracity", *command])
+        feed = "(sleep 0.2; cat claims.csv > pipe) & " if "pipe" in command else ""
+        script = f"{feed}{started} <claims.csv >{out} 2>{err} {streams}; exit ${{PIPESTATUS[0]}}"
+        process = subprocess.Popen(
+            ["bash", "-c", script],
+            cwd=folder,
+            env={name: value for name, value in own.items() if value is not None},
+            start_new_session=True,
+        )
+        try:
+            return process.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return None
 

@@ -18,6 +18,7 @@ from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.batched import BatchedRows
 from veracity.io.databases import Selection, StreamedRows, column_names, is_address, selection_of
 from veracity.io.files import (
+    OF_OTHERS,
     Part,
     as_polars,
     batches_of,
@@ -227,7 +228,7 @@ def _at_hand(part: Part, rows: pl.LazyFrame | BatchedRows) -> Part:
 
 def _check_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None:
     """Refuse columns that hold no plain values."""
-    if dtype.is_nested() or dtype == pl.Object:
+    if dtype.is_nested() or dtype == pl.Object or isinstance(dtype, OF_OTHERS):
         raise BadValue(
             f"{origin}: column '{name}' ({part}) holds {dtype}, not plain values; "
             "turn it into text or numbers first"

@@ -7,6 +7,7 @@ import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ from veracity.io.parquet_file import DamagedParquet, check_parquet
 from veracity.printing import in_short
 
 __all__ = [
+    "OF_OTHERS",
     "TABLE_SUFFIXES",
     "TEXT_SUFFIXES",
     "Part",
@@ -265,7 +267,16 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
     library = type(data).__module__.split(".")[0]
     if library == "pandas":
         return _from_pandas(data).lazy(), "pandas"
-    return pl.DataFrame(data).lazy(), "pyarrow" if library == "pyarrow" else "polars"
+    rows = _with_decimals_that_fit(pl.DataFrame(data))
+    return rows.lazy(), "pyarrow" if library == "pyarrow" else "polars"
+
+
+def _with_decimals_that_fit(rows: pl.DataFrame) -> pl.DataFrame:
+    """Integers of 128 bits come as decimals of more digits than those can have: then as text."""
+    names = [name for name, dtype in rows.schema.items() if isinstance(dtype, pl.Decimal)]
+    ends = [(name, end) for name in names for end in (rows[name].min(), rows[name].max())]
+    large = {name for name, end in ends if isinstance(end, Decimal) and abs(end) >= TOO_LARGE}
+    return rows.with_columns(pl.col(sorted(large)).cast(pl.String)) if large else rows
 
 
 def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mapping
@@ -304,13 +315,23 @@ def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
     return pl.DataFrame(dict(zip(names, columns, strict=True)))
 
 
+TOO_LARGE = Decimal(10) ** 38
+"""A decimal of Polars is below."""
+
+OF_OTHERS: Any = getattr(pl, "BaseExtension", ())
+"""Types that another library made up, such as intervals; earlier versions of Polars have none."""
+
+
 def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
     try:
-        return pl.Series(column)
+        read = pl.Series(column)
+        if not isinstance(read.dtype, OF_OTHERS):
+            return read
     except (ArithmeticError, TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
-        is_missing = column.isna()
-        texts = [None if gone else str(cell) for cell, gone in zip(column, is_missing, strict=True)]
-        return pl.Series(texts, dtype=pl.String)
+        pass  # what is of no type is taken as text, as are types that only pandas knows
+    is_missing = column.isna()
+    texts = [None if gone else str(cell) for cell, gone in zip(column, is_missing, strict=True)]
+    return pl.Series(texts, dtype=pl.String)
 
 
 def name_of(data: object) -> str:
