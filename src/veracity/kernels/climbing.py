@@ -10,6 +10,7 @@ import numpy as np
 from veracity.kernels import BEND
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import longest
+from veracity.kernels.room import STATE, room_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,67 +18,36 @@ if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
-__all__ = ["climb"]
+__all__ = ["climb", "climb_in"]
 
 
 SMALL = 1.0 / 16.0
 """Moves of log-odds up to which a short series is exact."""
 
 
-STATE = np.dtype(
-    [
-        ("a", np.float64),
-        ("high", np.float64),
-        ("tpr", np.float64),
-        ("fpr", np.float64),
-        ("bias", np.float64),
-        ("plausible", np.float64),
-        ("true", np.float64),
-        ("supports", np.int32),
-        ("facts", np.int32),
-    ]
-)
-"""What is asked of a source at every claim, as long as one line of the cache, and on one.
-
-Its log-odds a and a + w of claiming what is false and what is true, these as rates, and its part
-b_s of the hidden bias; then, over the batch: the plausibility of what it supports, how many of the
-facts it speaks on the model expects true, how many it supports, and on how many it speaks.
-"""
-
-LINE = STATE.itemsize
-
-
 def climb(
     block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator | None
 ) -> tuple[FloatArray, FloatArray, float]:
     """See the reference."""
-    return _climb(block, order, machine, pace, rng, _room(len(machine.weight)))
-
-
-def _room(n_sources: int) -> NDArray[np.void]:
-    """Room for the state of sources, each on a line of the cache.
-
-    NumPy asks for large pages where it is much room; the compiler's own does not.
-    """
-    room = np.empty((n_sources + 1) * LINE, dtype=np.uint8)
-    first = -room.ctypes.data % LINE
-    return room[first : first + n_sources * LINE].view(STATE)
+    return climb_in(block, order, machine, pace, rng, room_for(len(machine.weight)))
 
 
 @kernel
-def _climb(
+def climb_in(
     block: Block,
     order: IntArray,
     machine: Machine,
     pace: Pace,
     rng: np.random.Generator | None,
-    state: NDArray[np.void],
+    room: NDArray[np.uint8],
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Here the items are first brought into the order in which they are met.
+    """Climb, in the room that is given for the state of sources: see `room_for`.
+
+    Here the items are first brought into the order in which they are met.
 
     Without randomness, what samples is not even compiled: that would be most of the time it takes.
     """
-    met = _reordered(block, order)
+    met, state = _reordered(block, order), room.view(STATE)
     b = machine.hidden_bias
     notes = _begin(machine, state, len(order))
     plausible = np.empty(longest(met.first_fact_of_item))

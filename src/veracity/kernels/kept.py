@@ -25,13 +25,18 @@ from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veracity.kernels import reference
 from veracity.kernels.cache import places
+from veracity.kernels.room import room_for
+
+if TYPE_CHECKING:
+    from veracity.claims.block import Block, FloatArray, IntArray
+    from veracity.kernels import Machine, Pace
 
 __all__ = ["Arguments", "Compiled", "Given", "MachineCode", "compiled", "load_linker"]
 
@@ -60,6 +65,21 @@ class Compiled:
             raise AttributeError(name)
         self.__dict__[name] = kernel = functools.partial(_run, name)
         return kernel
+
+    def climb(
+        self,
+        block: Block,
+        order: IntArray,
+        machine: Machine,
+        pace: Pace,
+        rng: np.random.Generator | None,
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """As the kernel's own: only NumPy can make its room."""
+        room = room_for(len(machine.weight))
+        found: tuple[FloatArray, FloatArray, float] = _run(
+            "climb_in", block, order, machine, pace, rng, room
+        )
+        return found
 
 
 compiled = Compiled()
