@@ -145,6 +145,14 @@ def one_size(folder: Path, n_claims: int, memory: str) -> None:
 def growth(folder: Path, sizes: list[int], memory: str) -> None:
     found = []
     for size in sizes:
+        drawing = [
+            str(Path(__file__).with_name("data.py")),
+            str(folder),
+            str(size),
+            "few labels",
+            "-",
+        ]
+        subprocess.run([sys.executable, *drawing], check=True)  # not in the driver's memory
         command = [sys.executable, __file__, "--one", str(size), "--folder", str(folder)]
         told = subprocess.run(
             [*command, "--memory", memory], capture_output=True, text=True, check=True
