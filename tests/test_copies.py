@@ -202,7 +202,7 @@ def test_what_is_shared_and_true_is_hardly_evidence_what_is_false_is():
     found = found._replace(copied=np.where(np.eye(3) == 0, 0.8, 0.0), accuracy=np.full(3, 0.9))
     true, false = np.zeros((3, 3)), np.full((3, 3), 50.0)
     assert not confirmed(found, true, sites=False).copied[0, 2]
-    assert confirmed(found, false, sites=False).copied[0, 1] == 0.8
+    assert confirmed(found, false, sites=False).copied[0, 1] >= 0.8
 
 
 def overlapping(excess, agreement):
@@ -244,3 +244,22 @@ def test_a_family_is_whoever_is_linked_over_others():
     for one, other in ((0, 4), (4, 2), (1, 5)):
         is_linked[one, other] = is_linked[other, one] = True
     assert families(is_linked).tolist() == [0, 1, 0, 3, 0, 1]
+
+
+def test_who_shares_nearly_all_mistakes_copies_though_agreement_shows_nothing():
+    """Of 3,000 items two sources right on 95 % agree on 2,940, and a third with them on 2,640.
+
+    By chance 0.05² / 5 of the items have a false label that both name: one or two. If 294 have, one
+    copies c of its claims: d/dc of the log-likelihood is about 294 / c + 130 - 60 / (1 - c), which
+    is zero at c = 0.87. With 238 false ones, and 360 on which they differ, it is so below a half.
+    """
+    both = np.full((3, 3), 3000.0)
+    same = np.array([[0.0, 2940, 2640], [2940, 0, 2640], [2640, 2640, 0]])
+    false = np.array([[0.0, 294, 238], [294, 0, 238], [238, 238, 0]])
+    nobody = Dependence.unseen(slots_of(np.full(3, 3000.0)), (0.0, 1))
+    seen = nobody._replace(both=both, same=same, accuracy=np.full(3, 0.95), n_values=6.0)
+    found = confirmed(seen, false, sites=False)
+    assert found.copied[0, 1] == pytest.approx(0.85, abs=0.051)
+    assert not found.copied[[0, 1], 2].any()
+    of_two_labels = confirmed(seen._replace(n_values=2.0), false, sites=False)
+    assert not of_two_labels.is_any

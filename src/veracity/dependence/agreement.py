@@ -61,6 +61,10 @@ ENOUGH = 0.8
 """How much of what agreement says is copied coverage must be able to explain: both are counts of
 few items, with errors of their own."""
 
+NEARLY = 0.85
+"""The share from which one copies nearly everything, by the mistakes that both share. Workers who
+find the same items hard share fewer: of independent and of real ones hardly a pair has as many."""
+
 SUSPECT = 1.5
 """Standard errors beyond which a pair no longer tells of the accuracies."""
 
@@ -159,7 +163,8 @@ class Dependence(NamedTuple):
             return np.zeros(0)
         agreement = np.where(self.both > 0.0, self.same / np.maximum(self.both, 1.0), 1.0)
         is_copied = np.clip(self.copied / np.maximum(agreement, 1e-9), 0.0, 1.0)
-        run = np.where((self.taken > 0.0) | sites, RUN_BY_COVERAGE, RUN_OF_LABELS)
+        is_plain = (self.taken > 0.0) | (self.copied >= NEARLY) | sites
+        run = np.where(is_plain, RUN_BY_COVERAGE, RUN_OF_LABELS)
         return np.asarray(kernels.count_once(block, self.slots, is_copied**run))
 
     def pairs_within(self, block: Block) -> tuple[IntArray, IntArray]:
@@ -278,20 +283,40 @@ def confirmed(dependence: Dependence, false: FloatArray, *, sites: bool) -> Depe
     if sites and overlap.tells:
         is_copy = (overlap.likelier > enough) & (overlap.excess >= ENOUGH * dependence.copied)
     else:
-        is_copy = _by_mistakes(dependence, false) > enough
+        is_copy = _by_mistakes(dependence, dependence.copied, false) > enough
     is_copy |= dependence.taken > 0.0
-    return dependence._replace(copied=np.where(is_copy, dependence.copied, 0.0))
+    copied = np.where(is_copy, dependence.copied, 0.0)
+    if not sites and dependence.n_values > 2.0:
+        copied = np.maximum(copied, _near_copies(dependence, false))
+    return dependence._replace(copied=copied)
 
 
-def _by_mistakes(dependence: Dependence, false: FloatArray) -> FloatArray:
-    """How much likelier, in logs, pairs say what they say if one copies as much as it seems to.
+def _near_copies(dependence: Dependence, false: FloatArray) -> FloatArray:
+    """The share that one has from the other, of pairs that share nearly all of their mistakes.
+
+    Where most sources belong to few families, agreement shows nothing: a family looks like accurate
+    sources that agree. But who agrees with others on what is false by all the rest, as nobody does
+    by chance, has it from them. Not of two labels: there all who err on an item say the same.
+    """
+    shares = np.arange(0.05, 1.0, 0.05)
+    evidence = np.stack([_by_mistakes(dependence, share, false) for share in shares])
+    likeliest = np.round(shares[evidence.argmax(axis=0)], SAME)
+    is_near = (likeliest >= NEARLY) & (evidence.max(axis=0) > doubt(len(dependence.both)))
+    is_near &= (dependence.both >= FEWEST) & ~np.eye(len(is_near), dtype=np.bool_)
+    return np.where(is_near, likeliest, 0.0)
+
+
+def _by_mistakes(
+    dependence: Dependence, copied: FloatArray | float, false: FloatArray
+) -> FloatArray:
+    """How much likelier, in logs, pairs say what they say if one copies such a share.
 
     Dong et al. (2009): with kt, kf and kd shared true, shared false and different values, sources
     of accuracies A1 and A2 that do not copy meet with probabilities Pt = A1 A2,
     Pf = (1 - A1)(1 - A2) / (values - 1), and differ otherwise. One that copies a share c takes the
     other's word, right or wrong as it is: A2 c + Pt (1 - c), (1 - A2) c + Pf (1 - c), Pd (1 - c).
     """
-    c = np.clip(dependence.copied, 0.05, 0.95)
+    c = np.clip(copied, 0.05, 0.95)
     accuracy = dependence.accuracy
     both_true = np.outer(accuracy, accuracy)
     both_false = np.outer(1.0 - accuracy, 1.0 - accuracy) / max(dependence.n_values - 1.0, 1.0)

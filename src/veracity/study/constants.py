@@ -47,6 +47,7 @@ CONSTANTS: dict[str, Constant] = {
     "BORNE_OUT": Constant("veracity.dependence.coverage", (0.6, 1.0)),
     "REFUTED": Constant("veracity.dependence.coverage", (1.0, 3.0)),
     "CLEAR": Constant("veracity.dependence.agreement", (2.0, 4.0)),
+    "NEARLY": Constant("veracity.dependence.agreement", (0.7, 0.95)),
     "SLACK": Constant("veracity.dependence.agreement", (0.0, 0.015, 0.06)),
     "ENOUGH": Constant("veracity.dependence.agreement", (0.6, 0.9)),
 }

@@ -267,9 +267,10 @@ class Veracity(Algorithm[Belief]):
     def tally_mistakes(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """What pairs that agree too well share, and seems false to all others."""
         assert state.dependence is not None
-        if not state.dependence.is_any:
+        is_open = isinstance(state.model, OneCoin)
+        if is_open and not state.dependence.is_any:
             return (np.zeros_like(state.dependence.both),)
-        return (mistakes(block, state.dependence, contested=isinstance(state.model, OneCoin)),)
+        return (mistakes(block, state.dependence, contested=is_open),)
 
     def learn_mistakes(self, state: Belief, total: Tally) -> Belief:
         """Who copies."""
