@@ -147,6 +147,11 @@ class Dependence(NamedTuple):
         return bool(self.copied.any())
 
     @property
+    def shows_mistakes(self) -> bool:
+        """Whether shared mistakes alone can show copies: of two labels all who err say the same."""
+        return self.n_values > 2.0
+
+    @property
     def weight_of_slot(self) -> FloatArray:
         """What a source's word weighs in log-odds, by its accuracy."""
         odds = self.accuracy / (1.0 - self.accuracy)
@@ -170,18 +175,18 @@ class Dependence(NamedTuple):
     def pairs_within(self, block: Block) -> tuple[IntArray, IntArray]:
         """Supports of the same item, two by two, of sources that depend on each other.
 
-        Of one source that names several values, too.
+        Where sources name many values of an item, not all of them are found.
         """
         slot = self.slots[block.source_of_support]
         looked_at = np.flatnonzero(slot >= 0)
         slot, item = slot[looked_at], block.item_of_fact[block.fact_of_support[looked_at]]
-        depends = (self.copied > 0.0) | np.eye(len(self.copied), dtype=np.bool_)
-        found, apart = [np.zeros((2, 0), dtype=np.int64)], 1
-        while (is_same := item[apart:] == item[:-apart]).any():
-            is_pair = is_same & depends[slot[apart:], slot[:-apart]]
-            one = np.flatnonzero(is_pair)
+        depends, found = self.copied > 0.0, [np.zeros((2, 0), dtype=np.int64)]
+        for apart in range(1, 2 * MOST_SLOTS if self.is_any else 1):
+            is_same = item[apart:] == item[:-apart]
+            if not is_same.any():
+                break
+            one = np.flatnonzero(is_same & depends[slot[apart:], slot[:-apart]])
             found.append(np.stack([looked_at[one], looked_at[one + apart]]))
-            apart += 1
         one, other = np.concatenate(found, axis=1)
         return one, other
 
@@ -286,7 +291,7 @@ def confirmed(dependence: Dependence, false: FloatArray, *, sites: bool) -> Depe
         is_copy = _by_mistakes(dependence, dependence.copied, false) > enough
     is_copy |= dependence.taken > 0.0
     copied = np.where(is_copy, dependence.copied, 0.0)
-    if not sites and dependence.n_values > 2.0:
+    if not sites and dependence.shows_mistakes:
         copied = np.maximum(copied, _near_copies(dependence, false))
     return dependence._replace(copied=copied)
 
@@ -296,7 +301,7 @@ def _near_copies(dependence: Dependence, false: FloatArray) -> FloatArray:
 
     Where most sources belong to few families, agreement shows nothing: a family looks like accurate
     sources that agree. But who agrees with others on what is false by all the rest, as nobody does
-    by chance, has it from them. Not of two labels: there all who err on an item say the same.
+    by chance, has it from them.
     """
     shares = np.arange(0.05, 1.0, 0.05)
     evidence = np.stack([_by_mistakes(dependence, share, false) for share in shares])

@@ -267,10 +267,10 @@ class Veracity(Algorithm[Belief]):
     def tally_mistakes(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """What pairs that agree too well share, and seems false to all others."""
         assert state.dependence is not None
-        is_open = isinstance(state.model, OneCoin)
-        if is_open and not state.dependence.is_any:
-            return (np.zeros_like(state.dependence.both),)
-        return (mistakes(block, state.dependence, contested=is_open),)
+        is_open, dependence = isinstance(state.model, OneCoin), state.dependence
+        if not dependence.is_any and (is_open or not dependence.shows_mistakes):
+            return (np.zeros_like(dependence.both),)
+        return (mistakes(block, dependence, contested=is_open),)
 
     def learn_mistakes(self, state: Belief, total: Tally) -> Belief:
         """Who copies."""

@@ -22,6 +22,9 @@ ENOUGH_CLAIMS = 100_000
 FEWEST_VOICES = 5
 """Voices from which an item tells: with fewer, what is taken for true is what most of them say."""
 
+MOST_NAMED = 2
+"""Values that voices of an item may name on average, if it is to tell."""
+
 USUAL, SPREAD = 0.05, 0.8
 """The correlation of being right on one item, in real data: its median, and the standard deviation
 of its logarithm. Of twelve sets with truths it was .015 to .17 on all but one."""
@@ -82,8 +85,12 @@ class Scatter(NamedTuple):
 
 
 def telling_items(block: Block, n_claims: float) -> Block:
-    """Those of a block's items that are looked at: always the same, wherever they lie."""
+    """Those of a block's items that are looked at: always the same, wherever they lie.
+
+    Where voices name many values each, whether they are right says little.
+    """
     tells = (block.n_voices_of_item >= FEWEST_VOICES) & ~block.is_known
+    tells &= block.n_supports_of_item <= MOST_NAMED * block.n_voices_of_item
     return block.select(tells & block.drawn(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
 
 
