@@ -544,7 +544,7 @@ def test_the_file_of_a_database_is_recognised(name, request, two_against_one, tm
     file = Path(database.address.partition(":///")[2])
     file = file.rename(tmp_path / "claims.csv")  # whatever its name says
     with pytest.raises(
-        InputError, match=r"this is a database; name a table with --table.* claims$"
+        InputError, match=r"this is a database; name a table with --table.* 'claims'$"
     ):
         veracity.discover(file)
     assert veracity_command("discover", file, "--table", "claims").exit_code == 0

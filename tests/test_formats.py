@@ -123,7 +123,7 @@ def workbook(path):
 
 def test_each_sheet_is_a_source_and_what_is_above_the_header_is_passed_over(tmp_path):
     result = same_answer(vote(workbook(tmp_path / "book.xlsx"), source_from="sheet"))
-    assert result.notes[0].endswith("sheet a: lines above the header skipped")
+    assert result.notes[0] == "book.xlsx, sheet a and 2 more: lines above the header skipped"
     assert "each sheet is a source: 'a', 'b', 'c'" in result.notes
 
 

@@ -207,4 +207,4 @@ def test_the_command_line_says_the_same(tmp_path):
     run = CliRunner().invoke(main, [*arguments, "--columns", "time=time"])
     assert '"claims": 2' in run.stdout
     run = CliRunner().invoke(main, [*arguments, "--samples"])
-    assert "what it says of one counts by shares" in run.stdout
+    assert "its values count by shares" in run.stdout
