@@ -56,9 +56,8 @@ def _end_in_peace() -> None:
     Nor is what is left in memory looked through once more before it goes: that takes up to a
     quarter of a short run. DuckDB would call what is not looked through a leak, on standard error.
     """
-    exec(
-        ""
-    )  # else Python ends by a signal if Ctrl-C once came within an exec, though it was caught
+    # Else Python ends by a signal if Ctrl-C once came within an exec, though it was caught.
+    exec("")
     if "duckdb" not in sys.modules:
         gc.freeze()
     for number in stopping_signals():

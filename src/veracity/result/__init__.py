@@ -51,7 +51,11 @@ DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
 FILE_TABLES = ["truths", "facts", "sources", "records"]
 """The tables that `Result.write` writes, and that a folder has as CSV files on request."""
 
-FURTHER_TABLES = ["confusions", "probabilities", "difficulty", "copies", "changes"]
+OF_CROWDS = {
+    "confusions": confusions_of, "probabilities": probabilities_of, "difficulty": difficulty_of,
+}  # fmt: skip
+
+FURTHER_TABLES = [*OF_CROWDS, "copies", "changes"]
 """Those that are written only where they are asked for."""
 
 
@@ -371,9 +375,8 @@ class Result:
             raise ParameterError(f"write: no table {table!r}; there are {known}")
         if table == "records":
             rows: Any = records_of(self, plausibility=plausibility)
-        elif table in ("confusions", "probabilities", "difficulty"):
-            make = {"confusions": confusions_of, "probabilities": probabilities_of}
-            rows = make.get(table, difficulty_of)(self)
+        elif table in OF_CROWDS:
+            rows = OF_CROWDS[table](self)
         else:
             rows = vars(self.tables)[table]
         if rows is None:

@@ -462,7 +462,7 @@ class Veracity(Algorithm[Belief]):
             of_sites = isinstance(state.rival.model, OneCoin)
             copies = state.rival.dependence is not None
             rival = replace(self, confusions=not of_sites, dependence=copies)
-            super(Veracity, rival).check(state.rival, survey, prior)
+            rival.check(state.rival, survey, prior)
 
     def trust(self, state: Belief) -> FloatArray:
         """The accuracy."""

@@ -42,11 +42,10 @@ def moderated(block: Block, weights: Weights, other: FloatArray) -> Weights:
     n_best = item_sums(is_best.astype(np.float64), block)
     wanted = _mixed(*(item_sums(p * is_best, block) / n_best for p in (own, other)))
     if weights.confusion is not None:
-        score = label_scores(block, weights)
-        first = np.arange(block.n_items) * score.shape[1]
-        divisor = _divisor(
-            _behind(block, score.ravel(), first, scores(block, weights)), first, wanted
-        )
+        label = label_scores(block, weights)
+        first = np.arange(block.n_items) * label.shape[1]
+        of_fact = label[block.item_of_fact, block.label_of_fact]
+        divisor = _divisor(_behind(block, label.ravel(), first, of_fact), first, wanted)
         before = 1.0 if weights.shrink_of_item is None else weights.shrink_of_item
         return weights._replace(shrink_of_item=before * divisor)
     assert weights.of_claim is not None
