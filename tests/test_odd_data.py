@@ -8,10 +8,16 @@ from itertools import permutations
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
 
 import veracity
 from veracity.algorithms.rules import label_probabilities, label_scores, plausibilities
-from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
+from veracity.algorithms.veracity.coincidence import (
+    EVEN,
+    beyond_even_errors,
+    log_likelihoods,
+    n_false_values,
+)
 from veracity.algorithms.veracity.dispersion import Dispersion, err_alike
 from veracity.preparing import prepare
 
@@ -35,6 +41,32 @@ def quiz(rng: np.random.Generator) -> tuple[Rows, Truth]:
             others = [decoy] * 3 + [value for value in range(4) if value != true]
             is_right = rng.random() < 0.15 + 0.85 * sigmoid(1.5 * (good - hard))
             rows.append((f"s{s}", f"q{q}", "", str(true if is_right else rng.choice(others))))
+    return rows, truth
+
+
+def crowded_quiz(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """As above with eight answers, all of which hundreds give: most are wrong on hard questions."""
+    ability, difficulty = rng.normal(0.0, 1.2, 800), rng.normal(0.3, 1.2, 16)
+    rows, truth = [], {}
+    for q, hard in enumerate(difficulty):
+        true = int(rng.integers(8))
+        decoy = int((true + 1 + rng.integers(7)) % 8)
+        truth[f"q{q}", ""] = str(true)
+        others = [decoy] * 4 + [value for value in range(8) if value != true]
+        is_right = rng.random(800) < 1 / 8 + 7 / 8 * sigmoid(1.5 * (ability - hard))
+        said = np.where(is_right, true, rng.choice(others, 800))
+        rows += [(f"s{s}", f"q{q}", "", str(value)) for s, value in enumerate(said)]
+    return rows, truth
+
+
+def even_crowd(rng: np.random.Generator) -> tuple[Rows, Truth]:
+    """Hundreds who mostly err, each by itself: what most of them say is true all the same."""
+    rows, truth = [], {}
+    for i in range(20):
+        true = int(rng.integers(25))
+        truth[f"e{i}", ""] = str(true)
+        said = np.where(rng.random(300) < 0.15, true, rng.integers(0, 25, 300))
+        rows += [(f"s{s}", f"e{i}", "", str(value)) for s, value in enumerate(said)]
     return rows, truth
 
 
@@ -120,6 +152,8 @@ def bad_majority(rng: np.random.Generator) -> tuple[Rows, Truth]:
 
 FAMILIES: list[Callable[[np.random.Generator], tuple[Rows, Truth]]] = [
     quiz,
+    crowded_quiz,
+    even_crowd,
     rare_label,
     one_claim_per_source,
     below_chance,
@@ -248,6 +282,39 @@ def test_copies_do_not_make_the_others_look_as_if_they_erred_alike():
     assert result.fitted.state.dependence.is_any
     assert result.fitted.state.model.alike < 0.5
     assert veracity.evaluate(result, drawn.truth).calibration_error < 0.1
+
+
+def test_what_tempts_many_proves_little():
+    """The able are right on what most get wrong, and the claims of hundreds show who is able."""
+    gained = []
+    for seed in range(6):
+        claims, truth = frames(*crowded_quiz(np.random.default_rng(seed)))
+        vote, found = (
+            veracity.evaluate(veracity.discover(claims, name), truth).accuracy
+            for name in ("majority-vote", "veracity")
+        )
+        gained.append(found - vote)
+    assert np.mean(gained) > 0.08
+
+
+def test_uneven_errors_are_an_urn_drawn_ball_by_ball():
+    """Of 40 claims on three values, as the docstring has it; few claims are left alone."""
+    said = ["a"] * 25 + ["b"] * 12 + ["c"] * 3
+    rows = [(f"s{s}", "many", value) for s, value in enumerate(said)]
+    rows += [(f"s{s}", "few", value) for s, value in enumerate("aab")]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    (block,) = prepare(claims).encoded.blocks
+    n_values = block.n_facts_of_item.astype(np.float64)
+    gain = beyond_even_errors(block, np.zeros(0), n_values)
+    assert_allclose(beyond_even_errors(block, np.full(43, 1.0), n_values), gain, atol=1e-12)
+    n_of_support = np.repeat(block.n_supports_of_fact, block.n_supports_of_fact)
+    for n in (25, 12, 3):
+        j = np.arange(n)
+        each = np.mean(np.log(3 * EVEN + 39 - j) - np.log(EVEN + j)) - np.log(3.0)
+        assert_allclose(gain[n_of_support == n], each, atol=1e-9)
+    few = np.repeat(n_values == 2, block.n_supports_of_item)
+    assert few.sum() == 3
+    assert not gain[few].any()
 
 
 def test_false_claims_that_never_coincide_have_many_values():

@@ -9,10 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from numpy.testing import assert_allclose
 
 import veracity
 from claims import saved_by_an_older_version
 from test_explain import check_plausibilities
+from veracity.algorithms.veracity import algorithm
+from veracity.algorithms.veracity.mixing import off_by
 from veracity.cli import main
 from veracity.errors import ParameterError
 
@@ -198,6 +201,22 @@ def test_no_answer_changes_because_of_another_reading(result, believed):
     block, own, _ = believed
     (mixed,) = result.plausibility_by_block
     assert (best_of_items(block, mixed) == best_of_items(block, own)).all()
+
+
+def test_both_readings_are_off_whichever_is_right():
+    own, other = np.array([1.0, 0.7, 0.2]), np.array([0.0, 0.7, 0.6])
+    deviation = np.sqrt(0.8 * (own - other) ** 2 * 0.2)
+    assert_allclose(np.abs(off_by(0.8 * own + 0.2 * other, other)), deviation, atol=1e-12)
+
+
+def test_that_either_reading_may_be_right_makes_intervals_wider(divided, result, monkeypatch):
+    monkeypatch.setattr(algorithm, "off_by", lambda mixed, other: np.zeros_like(mixed))
+    narrower = veracity.discover(divided[0])
+    now, then = (
+        one.sources.sort("source").select(pl.col("accuracy_high") - pl.col("accuracy_low"))
+        for one in (result, narrower)
+    )
+    assert (now > then).to_series().all()
 
 
 def test_both_readings_are_kept_with_the_run_and_judge_new_claims(divided, result, tmp_path):

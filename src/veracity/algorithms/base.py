@@ -222,6 +222,14 @@ class Algorithm(ABC, Generic[State]):
             raise NotImplementedError(f"{self.name} does not judge by weights")
         return plausibilities(block, weights)
 
+    def doubt(self, block: Block, state: State, plausibility: FloatArray) -> FloatArray | None:
+        """By how much all that is judged may be off together, where claims have another reading.
+
+        Of each fact a standard error, with a sign: all facts are off in this way, or all in the
+        other.
+        """
+        return None
+
     def estimate(self, block: Block, state: State) -> tuple[FloatArray, FloatArray]:
         """For numeric claims: the number each item is estimated at, and its standard error."""
         raise NotImplementedError(f"{self.name} is not for numbers")

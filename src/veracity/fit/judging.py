@@ -24,7 +24,8 @@ class Met(NamedTuple):
     `counts` is `count_votes` of the plausibilities. The others are of facts on which others speak,
     too, or that are known: sums of plausibilities p, of uncertainties p(1 - p) and of ones, over
     the facts a source supports and over all it speaks on. `swing` is by how much the supports of
-    true facts would change, were all answers surer or less sure: Σ p(1 - p) logit p.
+    true facts would change, were all answers surer or less sure: Σ p(1 - p) logit p; `doubt` by how
+    much they may be off because claims have another reading.
     """
 
     counts: FloatArray
@@ -37,6 +38,7 @@ class Met(NamedTuple):
     supports: FloatArray
     facts: FloatArray
     swing: FloatArray
+    doubt: FloatArray
     of_kind: FloatArray
     """[kind of items, 2]: by how much the number of right claims on its items may vary, a variance,
     and how many claims there are; empty where there are no kinds."""
@@ -88,9 +90,10 @@ class _Judging:
     def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
         judged = self.algorithm.judge(block, state, turn.memory)
         plausibility = clamp_known(judged, block)
+        doubt = self.algorithm.doubt(block, state, plausibility)
         features = self.algorithm.item_features
         n_kinds = 0 if features is None else features.n_kinds
-        met = _met(block, plausibility, self.n_sources, self.kind, n_kinds)
+        met = _met(block, (plausibility, doubt), self.n_sources, self.kind, n_kinds)
         return (plausibility, met), turn.memory
 
 
@@ -106,18 +109,31 @@ class _Estimating:
         return (estimate, found), turn.memory
 
 
-def _met(block: Block, plausibility: FloatArray, n_sources: int, kind: str, n_kinds: int) -> Met:
+def _met(
+    block: Block,
+    judged: tuple[FloatArray, FloatArray | None],
+    n_sources: int,
+    kind: str,
+    n_kinds: int,
+) -> Met:
+    plausibility, doubt = judged
     tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
     counts = kernels.count_votes(block, plausibility, n_sources)
     sums: list[FloatArray] = []
     unsure = plausibility * (1.0 - plausibility) * tells
     for number in (plausibility * tells, unsure, tells):
-        of_source = kernels.count_votes(block, number, n_sources)
-        sums += [of_source[:, 0], of_source[:, 2]]
-    everywhere = np.zeros(block.n_items, dtype=np.int32)
-    swing = kernels.sum_by_source(block, unsure * logit(plausibility), everywhere, n_sources, 1)
+        votes = kernels.count_votes(block, number, n_sources)
+        sums += [votes[:, 0], votes[:, 2]]
+
+    def of_source(number: FloatArray) -> FloatArray:
+        everywhere = np.zeros(block.n_items, dtype=np.int32)
+        return np.asarray(kernels.sum_by_source(block, number, everywhere, n_sources, 1)[:, 0])
+
+    swing = of_source(unsure * logit(plausibility))
+    is_open = tells * (block.known_of_fact == UNKNOWN)
+    off = np.zeros(n_sources) if doubt is None else of_source(doubt * is_open)
     of_kind = _right_of_kind(block, plausibility, n_kinds) if n_kinds else np.zeros((0, 2))
-    return Met(counts, _claims(block, counts, kind), *sums, swing[:, 0], of_kind)  # type: ignore[call-arg]
+    return Met(counts, _claims(block, counts, kind), *sums, swing, off, of_kind)  # type: ignore[call-arg]
 
 
 def _right_of_kind(block: Block, plausibility: FloatArray, n_kinds: int) -> FloatArray:

@@ -3,8 +3,9 @@
 A rate is a share of trials of which it is not quite known how they went: a source's claim was right
 as far as it is plausible. So its variance has four parts: that of a share of n trials; that of the
 trials' own outcomes, Σ p(1 - p) / n²; that all answers may be surer, or less sure, than they should
-be, which moves all of a source's trials alike; and that the whole answer may lean towards some
-sources, which no number of claims can show. Known truths that a source met take away the last two.
+be, or another reading of the claims be right, which moves all of a source's trials alike; and that
+the whole answer may lean towards some sources, which no number of claims can show. Known truths
+that a source met take away the last two.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LEVEL = 0.9
 SURER = 0.5
 """By which factor, about, the log-odds of all answers may be wrong together (a standard error)."""
 
-LEANING = 0.05
+LEANING = 0.07
 """The standard error of a rate about one half that stays however much a source claims: what sources
 of real data sets with known truths are off by, beyond all that their claims explain. It shrinks
 towards zero and one as the deviation of a share does."""
@@ -66,14 +67,15 @@ def ranges_of(
     """
     met = Met(
         *(
-            part if name == "swing" else np.maximum(part, 0.0)
+            part if name in ("swing", "doubt") else np.maximum(part, 0.0)
             for name, part in zip(Met._fields, met, strict=True)
         )
     )
     single_truth = kind == "categorical"
     false_supports, false = met.supports - met.true_supports, met.facts - met.true
     lean = LEANING * np.sqrt(UNLEARNED / (UNLEARNED + n_known))
-    swing = SURER * met.swing * np.sqrt(UNLEARNED / (UNLEARNED + n_known))
+    swing = np.hypot(SURER * met.swing, met.doubt)
+    swing = swing * np.sqrt(UNLEARNED / (UNLEARNED + n_known))
     tpr = _reach(_rate(met.true_supports, met.true, (met, swing, lean), single_truth), rates.tpr)
     fpr = _reach(_rate(false_supports, false, (met, swing, lean), single_truth), rates.fpr)
     if kind == "binary":

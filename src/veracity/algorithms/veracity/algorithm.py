@@ -40,7 +40,7 @@ from veracity.algorithms.veracity.dispersion import (
     err_alike,
     telling_items,
 )
-from veracity.algorithms.veracity.mixing import moderated
+from veracity.algorithms.veracity.mixing import moderated, off_by
 from veracity.algorithms.veracity.one_coin import OneCoin
 from veracity.algorithms.veracity.shrinkage import (
     MOST_CORRELATED,
@@ -419,6 +419,12 @@ class Veracity(Algorithm[Belief]):
         if state.rival is None:
             return weights
         return moderated(block, weights, plausibilities(block, self._weights(block, state.rival)))
+
+    def doubt(self, block: Block, state: Belief, plausibility: FloatArray) -> FloatArray | None:
+        """As far as the rival, if there is one, judges otherwise."""
+        if state.rival is None:
+            return None
+        return off_by(plausibility, plausibilities(block, self._weights(block, state.rival)))
 
     def _weights(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
         model = state.model

@@ -1,9 +1,12 @@
-"""How many false values an item has to choose from, going by how seldom false claims coincide.
+"""How often false claims coincide: how many values they choose from, and how evenly.
 
 A source that errs may name anything. Where false claims hardly ever coincide, two sources that say
 the same are almost surely right, however few they are. Real claims mostly coincide when they are
 false, for many reasons: old values, wrong units, copies. So only claims that clearly do not are
 taken to have more false values than are claimed.
+
+Which of an item's false values is the tempting one, its own claims tell, if they are many. Hundreds
+who fall for it are then no more of a proof than one of them.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 from veracity.algorithms.distributions import log_gamma
 from veracity.claims.block import Block, FloatArray
 
-__all__ = ["log_likelihoods", "n_false_values"]
+__all__ = ["MANY_VOICES", "beyond_even_errors", "log_likelihoods", "n_false_values"]
 
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 CONCENTRATIONS = tuple(2.0**n for n in range(9))
@@ -26,6 +29,42 @@ CLEARLY = 3.0
 
 SELDOM = 16.0
 """Concentration from which coincidences are seldom: below, it is the claimed values that count."""
+
+EVEN = 32.0
+"""Pseudo-claims on each value of an item that say errors fall on all of them alike. What the claims
+show of it counts from about as many on: fewer show nothing."""
+
+MANY_VOICES = 32
+"""Items with so many voices or fewer are left alone."""
+
+
+def beyond_even_errors(
+    block: Block, weight_of_support: FloatArray, n_values_of_item: FloatArray
+) -> FloatArray:
+    """What each support gains or loses because errors fall on some values more than on others.
+
+    That an error falls on one of K values is worth log K to all who name another. But with which
+    probabilities it falls on them is an item's own (Dirichlet, `EVEN` for each value): so n claims
+    of N on one value are, were they false, as likely as the nth draws of an urn that gets another
+    ball like each that is drawn (Pólya), and each of them is worth the mean of
+
+        log (K EVEN + N - 1 - j) - log (EVEN + j), j = 0 .. n - 1.
+
+    With few claims that is log K.
+    """
+    is_many = block.n_voices_of_item > MANY_VOICES
+    gain = np.zeros(block.n_facts)
+    weight = weight_of_support if len(weight_of_support) else np.ones(len(block.source_of_support))
+    n = np.add.reduceat(weight, block.first_support_of_fact[:-1])
+    n_all = np.add.reduceat(n, block.first_fact_of_item[:-1])
+    facts = np.flatnonzero(np.repeat(is_many, block.n_facts_of_item))
+    item = block.item_of_fact[facts]
+    n, n_all, n_values = np.maximum(n[facts], 1e-3), n_all[item], n_values_of_item[item]
+    n_all, even = np.maximum(n_all, n), EVEN * n_values
+    surprise = log_gamma(even + n_all) - log_gamma(even + n_all - n)
+    surprise -= log_gamma(EVEN + n) - log_gamma(np.array(EVEN))
+    gain[facts] = surprise / n - np.log(n_values)
+    return np.asarray(weight * np.repeat(gain, block.n_supports_of_fact))
 
 
 def log_likelihoods(block: Block, n_claims: float) -> FloatArray:

@@ -14,7 +14,7 @@ from veracity.algorithms.rules import (
 )
 from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["moderated"]
+__all__ = ["moderated", "off_by"]
 
 BELIEVED = 0.8
 """How far the algorithm's own reading is believed against the other one. On sets with two readings,
@@ -58,6 +58,15 @@ def moderated(block: Block, weights: Weights, other: FloatArray) -> Weights:
         of_claim=weights.of_claim / np.repeat(divisor, block.n_supports_of_item),
         unclaimed=claimed + np.log(none / (1.0 - none)),
     )
+
+
+def off_by(mixed: FloatArray, other: FloatArray) -> FloatArray:
+    """By how much plausibilities that mix both readings are off, whichever is right.
+
+    With w for how far the own reading o is believed, that is a standard error of √w(1 - w) (o - r),
+    and of what is mixed and the other reading r the difference is w (o - r).
+    """
+    return np.asarray(np.sqrt((1.0 - BELIEVED) / BELIEVED) * (mixed - other))
 
 
 def _mixed(own: FloatArray, other: FloatArray) -> FloatArray:

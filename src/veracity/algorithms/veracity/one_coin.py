@@ -10,10 +10,12 @@ from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
+from veracity.algorithms.veracity.coincidence import MANY_VOICES, beyond_even_errors
 from veracity.algorithms.veracity.dispersion import Pairs, Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
+    counted,
     design_effect,
     likeliest_strength,
     says_most,
@@ -352,6 +354,11 @@ class OneCoin(NamedTuple):
         shrink = design_effect(block, found, correlation) if correlation > 0.0 else nothing
         n_values = np.maximum(block.n_facts_of_item, self.n_false)
         of_claim = kernels.weigh_claims(block, log_odds, column, n_values, *found, shrink)
+        if block.n_voices_of_item.max(initial=0) > MANY_VOICES:
+            unevenly = beyond_even_errors(block, counted(block, found), n_values)
+            if len(shrink):
+                unevenly /= np.repeat(shrink, block.n_supports_of_item)
+            of_claim = of_claim + unevenly
         support = logit(self.disputed)
         return Weights("softmax", support, of_claim=of_claim, unclaimed=0.0 if told else None)
 
