@@ -286,15 +286,17 @@ def test_copies_do_not_make_the_others_look_as_if_they_erred_alike():
 
 def test_what_tempts_many_proves_little():
     """The able are right on what most get wrong, and the claims of hundreds show who is able."""
-    gained = []
+    gained, errors = [], []
     for seed in range(6):
         claims, truth = frames(*crowded_quiz(np.random.default_rng(seed)))
         vote, found = (
-            veracity.evaluate(veracity.discover(claims, name), truth).accuracy
+            veracity.evaluate(veracity.discover(claims, name), truth)
             for name in ("majority-vote", "veracity")
         )
-        gained.append(found - vote)
+        gained.append(found.accuracy - vote.accuracy)
+        errors.append(found.calibration_error)
     assert np.mean(gained) > 0.08
+    assert np.mean(errors) < 0.12
 
 
 def test_uneven_errors_are_an_urn_drawn_ball_by_ball():

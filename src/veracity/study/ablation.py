@@ -48,6 +48,7 @@ INGREDIENTS: dict[str, Variant] = {
     "voices always err alike": Variant(constants={"RARELY": 0.0}),
     "without the other reading": Variant(constants={"BELIEVED": 1.0}),
     "only claimed values are false": Variant(constants={"SELDOM": math.inf}),
+    "errors are even": Variant(constants={"EVEN": math.inf}),
     "no source dominates": Variant(constants={"DOMINANT": math.inf}),
 }
 """The default, with one ingredient after the other left out."""

@@ -40,6 +40,7 @@ CONSTANTS: dict[str, Constant] = {
     "USUAL": Constant(f"{DEFAULT}.dispersion", (0.025, 0.1)),
     "BELIEVED": Constant(f"{DEFAULT}.mixing", (0.6, 0.7, 0.9, 1.0)),
     "SELDOM": Constant(f"{DEFAULT}.coincidence", (4.0, 64.0)),
+    "EVEN": Constant(f"{DEFAULT}.coincidence", (4.0, 256.0)),
     "DOMINANT": Constant(f"{DEFAULT}.one_coin", (0.15, 0.5)),
     "RUN_BY_COVERAGE": Constant("veracity.dependence.agreement", (1.0, 4.0)),
     "RUN_OF_LABELS": Constant("veracity.dependence.agreement", (2.0, 4.0, 16.0)),

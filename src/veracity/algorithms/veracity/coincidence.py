@@ -16,7 +16,7 @@ import numpy as np
 from veracity.algorithms.distributions import log_gamma
 from veracity.claims.block import Block, FloatArray
 
-__all__ = ["MANY_VOICES", "beyond_even_errors", "log_likelihoods", "n_false_values"]
+__all__ = ["EVEN", "beyond_even_errors", "log_likelihoods", "n_false_values"]
 
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 CONCENTRATIONS = tuple(2.0**n for n in range(9))
@@ -31,11 +31,8 @@ SELDOM = 16.0
 """Concentration from which coincidences are seldom: below, it is the claimed values that count."""
 
 EVEN = 32.0
-"""Pseudo-claims on each value of an item that say errors fall on all of them alike. What the claims
-show of it counts from about as many on: fewer show nothing."""
-
-MANY_VOICES = 32
-"""Items with so many voices or fewer are left alone."""
+"""Pseudo-claims on each value of an item that say errors fall on all of them alike. Fewer voices
+show hardly anything, so items with no more of them are left alone."""
 
 
 def beyond_even_errors(
@@ -52,7 +49,7 @@ def beyond_even_errors(
 
     With few claims that is log K.
     """
-    is_many = block.n_voices_of_item > MANY_VOICES
+    is_many = block.n_voices_of_item > EVEN
     gain = np.zeros(block.n_facts)
     weight = weight_of_support if len(weight_of_support) else np.ones(len(block.source_of_support))
     n = np.add.reduceat(weight, block.first_support_of_fact[:-1])

@@ -10,8 +10,8 @@ from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
 from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
-from veracity.algorithms.veracity.coincidence import MANY_VOICES, beyond_even_errors
-from veracity.algorithms.veracity.dispersion import Pairs, Scatter
+from veracity.algorithms.veracity.coincidence import EVEN, beyond_even_errors
+from veracity.algorithms.veracity.dispersion import USUAL, Pairs, Scatter
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
@@ -33,6 +33,10 @@ ATTRIBUTE_STRENGTHS = tuple(2.0**n for n in range(14))
 
 USUAL_CORRELATION = 0.2
 """How alike the voices on an item err, where any value may be named."""
+
+BEYOND_VALUES = USUAL / USUAL_CORRELATION
+"""How much of that is left where it is known which false values of an item tempt: that they are
+right, or wrong, on the same items."""
 
 DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
 """Items by what they tell: several values, one value of several sources, one claim."""
@@ -350,11 +354,12 @@ class OneCoin(NamedTuple):
         them may be, which has a score of 0.
         """
         log_odds, column = self._log_odds(block, told=told)
-        nothing = np.zeros(0)
-        shrink = design_effect(block, found, correlation) if correlation > 0.0 else nothing
+        shrink = np.zeros(0)
+        if correlation > 0.0:
+            shrink = design_effect(block, found, correlation * _still_alike(block))
         n_values = np.maximum(block.n_facts_of_item, self.n_false)
         of_claim = kernels.weigh_claims(block, log_odds, column, n_values, *found, shrink)
-        if block.n_voices_of_item.max(initial=0) > MANY_VOICES:
+        if block.n_voices_of_item.max(initial=0) > EVEN:
             unevenly = beyond_even_errors(block, counted(block, found), n_values)
             if len(shrink):
                 unevenly /= np.repeat(shrink, block.n_supports_of_item)
@@ -370,6 +375,16 @@ class OneCoin(NamedTuple):
         if told:
             column = np.where(block.n_facts_of_item == 1, np.int32(accuracy.shape[1]), column)
         return log_odds, column
+
+
+def _still_alike(block: Block) -> FloatArray:
+    """How much of the usual correlation is left of each item: the less, the more voices it has.
+
+    As they err towards some values more than towards others (`beyond_even_errors`), the claims of
+    an item show the part of it that is no more than naming the same false value.
+    """
+    share_unseen = np.minimum(1.0, EVEN / np.maximum(block.n_voices_of_item, 1))
+    return np.asarray(BEYOND_VALUES + (1.0 - BEYOND_VALUES) * share_unseen)
 
 
 def _side_of_item(block: Block) -> IntArray:

@@ -124,7 +124,7 @@ def counted(block: Block, found: Derived) -> FloatArray:
     return weight if len(weight) else share
 
 
-def design_effect(block: Block, found: Derived, correlation: float) -> FloatArray:
+def design_effect(block: Block, found: Derived, correlation: FloatArray | float) -> FloatArray:
     """By how much the scores of an item shrink because its voices err alike: 1 + (n - 1) r.
 
     n voices then tell no more than n / (1 + (n - 1) r) would that err each by itself (Kish): a
