@@ -1,11 +1,11 @@
 """How sure the sources' rates are: intervals that many telling claims make narrow.
 
 A rate is a share of trials of which it is not quite known how they went: a source's claim was right
-as far as it is plausible. So its variance has four parts: that of a share of n trials; that of the
+as far as it is plausible. So its variance has five parts: that of a share of n trials; that of the
 trials' own outcomes, Σ p(1 - p) / n²; that all answers may be surer, or less sure, than they should
-be, or another reading of the claims be right, which moves all of a source's trials alike; and that
-the whole answer may lean towards some sources, which no number of claims can show. Known truths
-that a source met take away the last two.
+be, which moves all of a source's trials alike; that another reading of the claims may be right,
+which does, too; and that the whole answer may lean towards some sources, which no number of claims
+can show. Known truths that a source met take away the last three.
 """
 
 from __future__ import annotations
