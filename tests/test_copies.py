@@ -15,6 +15,8 @@ from veracity.dependence.coverage import (
     is_borne_out,
     taken_over,
 )
+from veracity.dependence.deciding import decided_by_copies
+from veracity.preparing import prepare
 
 ITEMS = 300
 VALUES = 6
@@ -263,3 +265,63 @@ def test_who_shares_nearly_all_mistakes_copies_though_agreement_shows_nothing():
     assert not found.copied[[0, 1], 2].any()
     of_two_labels = confirmed(seen._replace(n_values=2.0), false, sites=False)
     assert not of_two_labels.is_any
+
+
+# --- whether anything is left to decide by --------------------------------------------------------
+
+
+def register(seed):
+    """Four lists are one register; two others know zones better, and measure heights otherwise."""
+    rng = np.random.default_rng(seed)
+    rows, truth = [], []
+    for i in range(300):
+        for attribute, n_values, by_register, alone in (
+            ("zone", 6, 0.85, 0.98),
+            ("height", 10_000, 0.9, 0.1),
+        ):
+            true, *wrong = rng.integers(n_values, size=4).astype(str)
+            truth.append((f"e{i}", attribute, true))
+            listed = true if rng.random() < by_register else wrong[0]
+            rows += [(f"list{n}", f"e{i}", attribute, listed) for n in range(4)]
+            for n in range(2):
+                said = true if rng.random() < alone else wrong[n + 1]
+                rows.append((f"alone{n}", f"e{i}", attribute, said))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    return claims, pl.DataFrame(truth, schema=["entity", "attribute", "value"], orient="row")
+
+
+def test_copies_count_where_counting_them_once_leaves_nothing_to_decide_by():
+    claims, truth = register(0)
+    vote, told, once = (
+        veracity.evaluate(veracity.discover(claims, algorithm), truth).accuracy
+        for algorithm in ("majority-vote", "veracity", veracity.Veracity(most_undecided=1.0))
+    )
+    assert told > vote - 0.01
+    assert once < vote - 0.1
+    result = veracity.discover(claims)
+    assert len(result.copies) == 6
+    assert any("two readings: if copies count once" in note for note in result.notes)
+
+
+def test_known_truths_decide_whether_copies_count_once():
+    claims, _ = register(1)
+    told, once = (
+        veracity.discover(claims, algorithm).truths.select("entity", "attribute", "value")
+        for algorithm in ("veracity", veracity.Veracity(most_undecided=1.0))
+    )
+    known = once.join(told, on=["entity", "attribute", "value"], how="anti")
+    result = veracity.discover(claims, known=known.sort("entity", "attribute").head(20))
+    assert result.fitted.algorithm.most_undecided == 1.0
+
+
+def test_items_that_copies_decide_are_counted_by_hand():
+    """Copies are c, d and e: they win a and b. On a nobody is left ahead; on x nobody copies."""
+    rows = [(source, "a", "1") for source in "cde"] + [("f", "a", "2"), ("g", "a", "3")]
+    rows += [(source, "b", "1") for source in "cde"] + [("f", "b", "2"), ("g", "b", "2")]
+    rows += [("f", "x", "1"), ("g", "x", "2")]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    encoded = prepare(claims).encoded
+    (block,) = encoded.blocks
+    copies = np.isin(np.array(list(encoded.names.sources)), list("cde"))
+    weight = np.where(copies[block.source_of_support], 1 / 3, 1.0)
+    assert decided_by_copies(block, weight, 12.0) == (2.0, 1.0)

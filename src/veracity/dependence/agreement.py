@@ -114,6 +114,8 @@ class Dependence(NamedTuple):
     """The share of claims that pairs have from each other, where coverage proves it; else zero."""
     n_values: float
     """How many values an item may have."""
+    once: bool = True
+    """Whether copies count once: not where that leaves hardly anything to decide by."""
 
     @classmethod
     def unseen(cls, slot_of_source: IntArray, work: tuple[float, int]) -> Dependence:
@@ -158,13 +160,13 @@ class Dependence(NamedTuple):
         return np.maximum(np.log(odds * (self.n_values - 1.0)), 0.0)
 
     def weight_of_support(self, block: Block, *, sites: bool) -> FloatArray:
-        """How much each support weighs when dependent ones count once; empty if none depends.
+        """How much each support weighs when dependent ones count once; empty if all count in full.
 
         Two that say the same, of which one copies a share c and which would agree on a share P
         anyway, have it from each other with a probability of c / (c + (1 - c) P). Likeness has
         other reasons than copying, too, so it is that of a whole run of claims that counts.
         """
-        if not self.is_any:
+        if not self.is_any or not self.once:
             return np.zeros(0)
         agreement = np.where(self.both > 0.0, self.same / np.maximum(self.both, 1.0), 1.0)
         is_copied = np.clip(self.copied / np.maximum(agreement, 1e-9), 0.0, 1.0)

@@ -38,6 +38,7 @@ class Variant(NamedTuple):
 INGREDIENTS: dict[str, Variant] = {
     WHOLE: Variant(),
     "without copies": Variant(Veracity(dependence=False)),
+    "copies always count once": Variant(Veracity(most_undecided=1.0)),
     "without confusions": Variant(Veracity(confusions=False)),
     "without the crowd's errors": Variant(
         constants={"LABEL_STRENGTH": 1e12, "ERROR_STRENGTH": 1e12}

@@ -26,7 +26,7 @@ from veracity.algorithms.base import (
     Turn,
     clamp_known,
 )
-from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.checks import require_at_least, require_positive, require_share
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.prior import NO_PRIOR, BySource, Prior, PriorRates
 from veracity.algorithms.regression import Fit, Shifts
@@ -63,6 +63,7 @@ from veracity.dependence.agreement import (
     slots_of,
     with_excess,
 )
+from veracity.dependence.deciding import decided_by_copies
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
 
@@ -111,6 +112,9 @@ class Veracity(Algorithm[Belief]):
         Where they do not share labels, learn on which attributes a source is better than on others.
     dependence
         Look for sources that copy from each other, and count their word once.
+    most_undecided
+        Copies of values count once unless that leaves more than this share of the items that they
+        decide with no value ahead.
     temper
         Temper the plausibilities: voices on one item err alike, so many are no proof.
     max_rounds, tolerance
@@ -128,6 +132,7 @@ class Veracity(Algorithm[Belief]):
     confusions: bool = True
     attributes: bool = True
     dependence: bool = True
+    most_undecided: float = 0.5
     temper: bool = True
     max_rounds: int = 100
     tolerance: float = 1e-3
@@ -135,6 +140,7 @@ class Veracity(Algorithm[Belief]):
     def __post_init__(self) -> None:
         require_positive(self, strength=self.strength, tolerance=self.tolerance)
         require_at_least(self, 1, max_rounds=self.max_rounds)
+        require_share(self, most_undecided=self.most_undecided)
 
     def start(self, survey: Survey, prior: PriorRates) -> Belief:
         """Choose the error model that fits the claims."""
@@ -196,7 +202,8 @@ class Veracity(Algorithm[Belief]):
         if state.dependence is not None and len(state.dependence.both) > 2:
             agreement = Step(self.tally_dependence, self.learn_dependence)
             proof = Step(self.tally_mistakes, self.learn_mistakes)
-            phases.append(Phase("dependence", (agreement, proof)))
+            use = Step(self.tally_undecided, self.learn_undecided)
+            phases.append(Phase("dependence", (agreement, proof, use)))
         phases += [vote, rounds]
         if isinstance(state.model, OneCoin) and state.model.n_attributes > 1:
             attributes = self._step(self.tally_by_attribute, self.learn_by_attribute)
@@ -278,6 +285,21 @@ class Veracity(Algorithm[Belief]):
         sites = isinstance(state.model, OneCoin)
         return state._replace(dependence=confirmed(state.dependence, total[0], sites=sites))
 
+    def tally_undecided(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """On how many items copies decide, and on how many nobody wins once they count once."""
+        assert state.dependence is not None
+        if not isinstance(state.model, OneCoin) or not state.dependence.is_any:
+            return 0.0, 0.0
+        weight = state.dependence.weight_of_support(block, sites=True)
+        return decided_by_copies(block, weight, float(state.claims.sum()))
+
+    def learn_undecided(self, state: Belief, total: Tally) -> Belief:
+        """Whether copies count once."""
+        assert state.dependence is not None
+        by_copies, undecided = total
+        once = undecided <= self.most_undecided * by_copies
+        return state._replace(dependence=state.dependence._replace(once=once))
+
     # --- vote -------------------------------------------------------------------------------------
 
     def tally_vote(self, block: Block, state: Belief, turn: Turn) -> Tally:
@@ -295,9 +317,10 @@ class Veracity(Algorithm[Belief]):
         return state.model.tally_vote(block, vote), self._same_true(block, state, weight)
 
     def _same_true(self, block: Block, state: Belief, weight: FloatArray) -> FloatArray | None:
-        """How much of what pairs share wins a vote in which copies count once."""
-        if state.dependence is None or not len(weight):
+        """How much of what pairs share wins the vote."""
+        if state.dependence is None or not state.dependence.is_any:
             return None
+        weight = weight if len(weight) else np.ones(len(block.source_of_support))
         vote = share_of_item(kernels.sum_claims(block, weight), block)
         contested = isinstance(state.model, OneCoin)
         return agreements(block, state.dependence, vote, contested=contested).same
@@ -444,7 +467,10 @@ class Veracity(Algorithm[Belief]):
                 self, confusions=False
             )
         if state.dependence is not None and state.dependence.is_any:
-            rivals["if no source copies another"] = replace(self, dependence=False)
+            if state.dependence.once:
+                rivals["if no source copies another"] = replace(self, dependence=False)
+            else:
+                rivals["if copies count once"] = replace(self, most_undecided=1.0)
         return rivals
 
     def doubted(self, state: Belief, rival: Algorithm[Any], other: Belief) -> Belief:
