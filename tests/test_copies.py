@@ -271,18 +271,20 @@ def test_who_shares_nearly_all_mistakes_copies_though_agreement_shows_nothing():
 
 
 def register(seed):
-    """Four lists are one register; two others know zones better, and measure heights otherwise."""
+    """Four lists from one register; two others know zones better, and measure heights otherwise."""
     rng = np.random.default_rng(seed)
     rows, truth = [], []
     for i in range(300):
         for attribute, n_values, by_register, alone in (
             ("zone", 6, 0.85, 0.98),
-            ("height", 10_000, 0.9, 0.1),
+            ("height", 10_000, 0.9, 0.05),
         ):
             true, *wrong = rng.integers(n_values, size=4).astype(str)
             truth.append((f"e{i}", attribute, true))
             listed = true if rng.random() < by_register else wrong[0]
-            rows += [(f"list{n}", f"e{i}", attribute, listed) for n in range(4)]
+            copies = [n for n in range(1, 4) if rng.random() < 0.9]
+            if rng.random() < 0.9:
+                rows += [(f"list{n}", f"e{i}", attribute, listed) for n in (0, *copies)]
             for n in range(2):
                 said = true if rng.random() < alone else wrong[n + 1]
                 rows.append((f"alone{n}", f"e{i}", attribute, said))
