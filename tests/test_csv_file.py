@@ -5,13 +5,17 @@ import gzip
 import io
 import os
 
+import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
+import veracity
 from veracity.errors import ParameterError, RaggedRows, TooLarge, UnreadableFile, WrongEncoding
 from veracity.io import files
-from veracity.io.csv_file import DELIMITERS, is_longer, read_csv
+from veracity.io.batched import BatchedRows
+from veracity.io.csv_file import DELIMITERS, is_longer, plain_text, read_csv
 
 HEADER = "source,entity,value\n"
 ROWS = [("a", "x", "1"), ("b", "x", "2")]
@@ -23,14 +27,15 @@ def packed(content):
     return gzip.compress(content, mtime=0)
 
 
-@pytest.fixture
-def read(tmp_path):
-    """Write a text or bytes to a file, and read it as CSV."""
+@pytest.fixture(params=["at once", "in portions"])
+def read(request, tmp_path):
+    """Write a text or bytes to a file, and read it as CSV; in portions where that is possible."""
 
     def write_and_read(content, encoding="utf-8"):
         path = tmp_path / "claims.csv"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return read_csv(path, encoding)
+        rows = None if request.param == "at once" else plain_text(path, encoding)
+        return read_csv(path, encoding) if rows is None else pl.concat(list(rows.batches()))
 
     return write_and_read
 
@@ -213,6 +218,28 @@ def test_a_small_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, monk
     monkeypatch.setattr(files, "free_memory", lambda: 10**6)
     with pytest.raises(TooLarge, match=r"its rows need more than the 0.0 GB of memory"):
         files.open_file(path, "utf-8")
+
+
+def test_long_text_is_read_while_it_is_encoded_and_gives_the_same(tmp_path, flights, monkeypatch):
+    path = tmp_path / "claims.csv"
+    flights.claims.with_columns(pl.col("value") + " é").write_csv(path)
+    at_once = veracity.discover(path)
+    monkeypatch.setattr(files, "LONG_TEXT", 0)
+    assert isinstance(files.open_file(path, "utf-8"), BatchedRows)
+    assert len(plain_text(path, "utf-8").first_rows(10)) == 10
+    in_portions = veracity.discover(path)
+    assert_frame_equal(in_portions.facts, at_once.facts)
+    assert in_portions.run.input == at_once.run.input
+    assert in_portions.notes == at_once.notes
+
+
+@pytest.mark.parametrize("line", ["a,x", "a,x,1,2"])
+def test_a_row_that_is_wrong_is_named_also_far_down_in_long_text(tmp_path, monkeypatch, line):
+    path = tmp_path / "claims.csv"
+    path.write_text(HEADER + "a,x,1\n" * 200_000 + f"{line}\n" + "b,x,2\n" * 99)
+    monkeypatch.setattr(files, "LONG_TEXT", 0)
+    with pytest.raises(RaggedRows, match="line 200002 has"):
+        veracity.discover(path, "majority-vote")
 
 
 def test_text_in_utf_16_without_a_mark_is_told_by_which_name_it_can_be_read(read):

@@ -84,6 +84,7 @@ def arguments_of(name, block, seed):
         "sum_by_source": (block, rng.random(block.n_facts), column, n, 3),
         "normalise_log": (rng.normal(0, 50, block.n_facts), block.first_fact_of_item, unclaimed),
         "count_votes": (block, rng.random(block.n_facts), n),
+        "sum_met": (block, rng.random((block.n_facts, 5)), int(rng.integers(1, 6)), n),
         "count_confusions": (block, rng.random((block.n_items, 3)), n),
         "sum_confusions": (block, rng.normal(size=(n, 3, 3)), weight_of_support),
         "count_pairs": (block, some_items, slot, rng.random(block.n_facts)),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import veracity
 from claims import value_rows
+from veracity.io.pieces import PieceTable
 
 
 def vote(rows, columns=("source", "entity", "value"), **options):
@@ -231,3 +233,22 @@ def test_without_attributes_nothing_is_told_of_them(kind):
     if kind != "binary":
         claims = {"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]}
     assert veracity.discover(pl.DataFrame(claims), kind=kind).sources_by_attribute is None
+
+
+def test_tables_of_several_blocks_are_made_when_asked_for_and_then_kept(flights, tmp_path):
+    whole = veracity.discover(flights.claims)
+    result = veracity.discover(flights.claims, engine=veracity.Local(claims_per_block=300))
+    assert len(result.encoded.blocks) > 1
+    before = pickle.loads(pickle.dumps(result.tables))
+    result.save(tmp_path / "before")
+    assert all(isinstance(vars(result.tables)[name], PieceTable) for name in ("truths", "facts"))
+    assert result.tables.facts is result.tables.facts
+    assert_frame_equal(before.facts, result.tables.facts)
+    assert_frame_equal(result.tables.truths, whole.tables.truths)
+    assert_frame_equal(result.tables.facts, whole.tables.facts)
+    result.save(tmp_path / "after")
+    for name in ("truths", "facts", "claims", "layout", "sources"):
+        once, again = (
+            pl.read_parquet(tmp_path / at / f"{name}.parquet") for at in ("before", "after")
+        )
+        assert_frame_equal(once, again)

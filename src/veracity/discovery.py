@@ -12,7 +12,6 @@ from veracity.algorithms import Algorithm, algorithm_named
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.algorithms.state import to_arrays
-from veracity.claims.block import FloatArray
 from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
@@ -385,14 +384,8 @@ def _told(
     run = replace(run, min_plausibility=min_plausibility, seconds=seconds)
     return Result(
         tables, run, table.frame_kind, fitted=fitted, encoded=encoded,
-        plausibility=_elsewhere(judged),
+        plausibility=judged.plausibility if len(judged.plausibility) else None,
     )  # fmt: skip
-
-
-def _elsewhere(judged: Judged) -> Sequence[FloatArray] | None:
-    """The plausibilities of each block, if not in memory; there the table of facts has them."""
-    is_elsewhere = len(judged.plausibility) and not isinstance(judged.plausibility, tuple)
-    return judged.plausibility if is_elsewhere else None
 
 
 def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned) -> Run:

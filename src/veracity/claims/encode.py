@@ -27,6 +27,7 @@ from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_shares
 from veracity.errors import NoClaims
+from veracity.io.memory import give_back
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels, kernels_for
 from veracity.printing import counted
@@ -71,6 +72,8 @@ def encode(
     told = notes_of(found.names, found.n_self_contradicting)
     notes = (*settled.notes, *found.weighed.notes, *told)
     check_some(found.parts, found.n_self_contradicting, table.origin)
+    if table.n_rows > FEW:
+        give_back()
     return Encoded(table.kind, found.names.names, PartsInMemory(found.parts), notes)
 
 

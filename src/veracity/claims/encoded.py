@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
 from veracity.claims.schema import Kind, numbers_in
 from veracity.io.memory import claims_within_reach
+from veracity.io.pieces import PieceTable
 
 __all__ = ["Draw", "Encoded", "Make", "Part", "Parts", "PartsInMemory"]
 
@@ -75,8 +76,8 @@ class Draw:
         return is_drawn
 
 
-Make = Callable[[Part, Any], tuple[pl.DataFrame, ...]]
-"""Makes tables from a part and what was found in it."""
+Make = Callable[[Part, Any, str], pl.DataFrame]
+"""Makes the table of a name from a part and what was found in it."""
 
 
 class Parts(Protocol):
@@ -123,13 +124,31 @@ class PartsInMemory(tuple[Part, ...]):
         """The same parts, with other numbers for what is numbered across blocks."""
         return self.with_blocks(block.renumbered(*places) for block in self.blocks)
 
-    def tables(
-        self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
-    ) -> list[pl.DataFrame]:
-        """The tables that are made of all parts."""
+    def tables(self, make: Make, answers: Sequence[Any], names: Mapping[str, int]) -> list[Any]:
+        """The tables that are made of all parts, when they are asked for; of one part, at once."""
+        if len(self) == 1:
+            return [make(self[0], answers[0], name) for name in names]
+        return [TableInMemory(name, make, self, answers, n) for name, n in names.items()]
+
+
+class TableInMemory(PieceTable):
+    """A table of parts in memory: written piece by piece, and kept once it was asked for as one."""
+
+    is_kept = True
+
+    def __init__(
+        self, name: str, make: Make, parts: PartsInMemory, answers: Sequence[Any], n_rows: int
+    ) -> None:
+        super().__init__(name, self._piece, len(parts), n_rows)
+        self._table, self._parts, self._answers = make, parts, answers
+
+    def _piece(self, number: int) -> pl.DataFrame:
+        return self._table(self._parts[number], self._answers[number], self.name)
+
+    def collect(self) -> pl.DataFrame:
+        """All rows, the pieces made side by side."""
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-            made = list(pool.map(make, self, answers))
-        return [pl.concat([tables[place] for tables in made]) for place in range(len(names))]
+            return pl.concat(list(pool.map(self._piece, range(self.n_pieces))))
 
 
 @dataclass(frozen=True)

@@ -363,13 +363,10 @@ class SpilledParts(Sequence[Part]):
     ) -> list[PieceTable]:
         """The tables that are made of all parts, each part's when it is asked for."""
 
-        def piece(place: int, number: int) -> pl.DataFrame:
-            return make(self[number], answers[number])[place]
+        def piece(name: str, number: int) -> pl.DataFrame:
+            return make(self[number], answers[number], name)
 
-        return [
-            PieceTable(name, partial(piece, place), len(self), n)
-            for place, (name, n) in enumerate(names.items())
-        ]
+        return [PieceTable(name, partial(piece, name), len(self), n) for name, n in names.items()]
 
     def with_blocks(self, blocks: Iterable[Block]) -> SpilledParts:
         """The same parts, with what is known of their facts as these blocks say."""

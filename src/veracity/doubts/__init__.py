@@ -86,8 +86,9 @@ def find_doubts(
     if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
         some, plausibility = encoded.drawn_with(answers, effort.claims_compared)
         make = TablesOfPart(encoded.kind)
-        facts = [make(part, own)[1] for part, own in zip(some.parts, plausibility, strict=True)]
-        against = against_vote(some, pl.concat(facts))
+        pairs = zip(some.parts, plausibility, strict=True)
+        facts = pl.concat([make(part, own, "facts") for part, own in pairs])
+        against = against_vote(some, facts)
         told = _in_values(some, result, against, effort)
         if some.n_items < encoded.n_items:
             seen_in = f" (as {some.n_items:,} of {encoded.n_items:,} items show)"

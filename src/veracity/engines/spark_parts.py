@@ -175,14 +175,14 @@ class PartsOnSpark:
         else:
             given = dict(zip(self.made.parts, answers, strict=True))
         tables: list[PieceTable] = []
-        for place, (name, n_rows) in enumerate(names.items()):
-            sent = self.made.send(_OneTable(make, place, given))
-            schema = self._schema(make, place, has_answer=work is not None)
+        for name, n_rows in names.items():
+            sent = self.made.send(_OneTable(make, name, given))
+            schema = self._schema(make, name, has_answer=work is not None)
             tabling = Tabling(held, sent, work, schema)
             tables.append(TableOnSpark(name, self.made, tabling, n_rows, answers))
         return tables
 
-    def _schema(self, make: Make, place: int, *, has_answer: bool) -> Any:  # noqa: ANN401
+    def _schema(self, make: Make, name: str, *, has_answer: bool) -> Any:  # noqa: ANN401
         """The columns of a table, as Spark has them: those of one item's."""
         part = self.example
         answer: Any = 0
@@ -190,7 +190,7 @@ class PartsOnSpark:
             answer = (np.zeros(part.block.n_items), np.zeros(part.block.n_items))
         elif has_answer:
             answer = np.zeros(part.block.n_facts)
-        return spark_table(make(part, answer)[place]).schema
+        return spark_table(make(part, answer, name)).schema
 
     def here(
         self, choose: Choose | None = None, answers: AnswersOnSpark | None = None
@@ -259,13 +259,12 @@ class _OneTable:
     """Makes one of several tables, from a part and the answer to it."""
 
     make: Make
-    place: int
+    name: str
     given: Mapping[int, Any] | None
 
     def __call__(self, number: int, block: Block, rest: Rest, found: Any) -> pl.DataFrame:  # noqa: ANN401
         answer = found if self.given is None else self.given[number]
-        tables: tuple[pl.DataFrame, ...] = self.make(Part(block, rest.items, rest.values), answer)
-        return tables[self.place]
+        return self.make(Part(block, rest.items, rest.values), answer, self.name)
 
 
 @dataclass(frozen=True)

@@ -118,20 +118,16 @@ def _met(
 ) -> Met:
     plausibility, doubt = judged
     tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
-    counts = kernels.count_votes(block, plausibility, n_sources)
-    sums: list[FloatArray] = []
     unsure = plausibility * (1.0 - plausibility) * tells
-    for number in (plausibility * tells, unsure, tells):
-        votes = kernels.count_votes(block, number, n_sources)
-        sums += [votes[:, 0], votes[:, 2]]
-
-    def of_source(number: FloatArray) -> FloatArray:
-        everywhere = np.zeros(block.n_items, dtype=np.int32)
-        return np.asarray(kernels.sum_by_source(block, number, everywhere, n_sources, 1)[:, 0])
-
-    swing = of_source(unsure * logit(plausibility))
-    is_open = tells * (block.known_of_fact == UNKNOWN)
-    off = np.zeros(n_sources) if doubt is None else of_source(doubt * is_open)
+    spoken = (plausibility, np.ones(block.n_facts), plausibility * tells, unsure, tells)
+    numbers = [*spoken, unsure * logit(plausibility)]
+    if doubt is not None:
+        numbers.append(doubt * tells * (block.known_of_fact == UNKNOWN))
+    found = kernels.sum_met(block, np.column_stack(numbers), len(spoken), n_sources).T
+    supported, spoken_on = found[: len(numbers)], found[len(numbers) :]
+    counts = np.stack([*supported[:2], *spoken_on[:2]], axis=1)
+    sums = [of_source for k in (2, 3, 4) for of_source in (supported[k], spoken_on[k])]
+    swing, off = supported[5], np.zeros(n_sources) if doubt is None else supported[6]
     of_kind = _right_of_kind(block, plausibility, n_kinds) if n_kinds else np.zeros((0, 2))
     return Met(counts, _claims(block, counts, kind), *sums, swing, off, of_kind)  # type: ignore[call-arg]
 

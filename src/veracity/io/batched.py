@@ -31,6 +31,15 @@ class BatchedRows(ABC):
     def count(self) -> int:
         """How many rows there are; no fewer than that."""
 
+    def first_rows(self, n_rows: int) -> pl.DataFrame:
+        """The first rows: about so many, if there are."""
+        found: list[pl.DataFrame] = []
+        for batch in self.batches():
+            found.append(batch)
+            if sum(map(len, found)) >= n_rows:
+                break
+        return pl.concat(found)
+
     def select(self, expressions: Iterable[pl.Expr]) -> Self:
         """As `LazyFrame.select` does, for expressions that look at one row."""
         return replace(self, steps=(*self.steps, ("select", tuple(expressions))))

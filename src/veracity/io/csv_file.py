@@ -29,10 +29,11 @@ from veracity.errors import (
     WrongEncoding,
     first_line,
 )
+from veracity.io.batched import BatchedRows
 from veracity.io.noting import FileNote, Notes
 from veracity.printing import in_short
 
-__all__ = ["distinct", "header_at", "is_longer", "read_csv", "scan_csv"]
+__all__ = ["distinct", "header_at", "is_longer", "plain_text", "read_csv", "scan_csv"]
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -110,17 +111,20 @@ def _read(file: CsvFile, notes: Notes) -> pl.DataFrame:
     path = file.path
     if file.preamble:
         notes.append(_preamble_note(file))
-    with contextlib.closing(_rows(file)) as rows:
-        names = [name.strip() for name in next(rows)]
+    names = _header(file)
     frame = None if file.line_end == "\r" else _read_fast(file)
     if frame is None or frame.width != len(names) or _has_lone_return(frame, path):
         frame = _read_slowly(file)
     elif _is_doubtful(frame, path):
-        for _ in _rows(file):  # raises where a row is wrong
-            pass
+        _check_rows(file)
     frame.columns = distinct(names)
+    return _with_text(frame)
+
+
+def _with_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are not empty."""
     if all(column.null_count() for column in frame):  # else no row is without text
-        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+        return frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return frame
 
 
@@ -143,19 +147,106 @@ def scan_csv(
         is_packed = start.read(2) == GZIP
     if is_packed or file.line_end == "\r" or not file.codec.startswith("utf-8"):
         return None
-    with contextlib.closing(_rows(file)) as rows:
-        names = distinct([name.strip() for name in next(rows)])
+    names = distinct(_header(file))
     if file.preamble and notes is not None:
         notes.append(_preamble_note(file))
-    frame = pl.scan_csv(
-        path, separator=file.delimiter, infer_schema=False, glob=False,
-        skip_lines=len(file.preamble),
-    )  # fmt: skip
+    frame = _scanned(file)
     found = frame.collect_schema().names()
     if len(found) != len(names):
         return None
     frame = frame.select(pl.col(old).alias(new) for old, new in zip(found, names, strict=True))
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def _header(file: CsvFile) -> list[str]:
+    """The names of the columns, as they are written."""
+    with contextlib.closing(_rows(file)) as rows:
+        return [name.strip() for name in next(rows)]
+
+
+def _scanned(file: CsvFile) -> pl.LazyFrame:
+    return pl.scan_csv(
+        file.path, separator=file.delimiter, infer_schema=False, glob=False,
+        skip_lines=len(file.preamble),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PlainText(BatchedRows):
+    """A file in which nothing is quoted, read in portions: each line is a row.
+
+    What is wrong with a row is told when it is met, as by `read_csv`.
+    """
+
+    file: CsvFile
+    names: tuple[str, ...]
+
+    def as_they_come(self) -> Iterator[pl.DataFrame]:
+        """The rows that have any text."""
+        is_checked, n_batches = False, 0
+        try:
+            for batch in _scanned(self.file).collect_batches(maintain_order=True):
+                if not is_checked and batch[:, -1].null_count():  # rows may have been cut short
+                    _check_rows(self.file)
+                    is_checked = True
+                n_batches += 1
+                yield self._named(batch)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            _check_rows(self.file)
+            raise _damaged(self.file.path, error) from error
+        if not n_batches:
+            yield self.nothing()
+
+    def _named(self, batch: pl.DataFrame) -> pl.DataFrame:
+        batch.columns = list(self.names)
+        return _with_text(batch)
+
+    def nothing(self) -> pl.DataFrame:
+        """No row."""
+        return pl.DataFrame(schema=dict.fromkeys(self.names, pl.String))
+
+    def count(self) -> int:
+        """How many lines there are."""
+        return int(_scanned(self.file).select(pl.len()).collect().item())
+
+    def first_rows(self, n_rows: int) -> pl.DataFrame:
+        """The first rows, without reading further."""
+        return self._shaped(self._named(_scanned(self.file).head(n_rows).collect()))
+
+
+def plain_text(path: Path, encoding: str, notes: Notes | None = None) -> PlainText | None:
+    """The same as `read_csv`, read in portions; None if the file has to be read at once.
+
+    That is so if anything is quoted, if lines end otherwise than in UNIX, or if it is not UTF-8.
+    """
+    codec = _codec(path, encoding)
+    if not codec.startswith("utf-8") or not _is_plain(path):
+        return None
+    file = _recognise(path, codec)
+    names = distinct(_header(file))
+    if len(_scanned(file).collect_schema()) != len(names):
+        return None
+    if file.preamble and notes is not None:
+        notes.append(_preamble_note(file))
+    return PlainText(file, tuple(names))
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a file is UTF-8 with neither quotes nor carriage returns."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    is_whole = True  # no letter is cut in two
+    with path.open("rb", buffering=0) as file:
+        while piece := file.read(1 << 20):
+            if b'"' in piece or b"\r" in piece:
+                return False
+            if is_whole and piece.isascii():
+                continue
+            try:
+                decoder.decode(piece)
+            except UnicodeDecodeError:
+                return False
+            is_whole = not decoder.getstate()[0]
+    return is_whole
 
 
 def is_longer(path: Path, most: int) -> bool:
@@ -299,6 +390,12 @@ def _read_slowly(file: CsvFile) -> pl.DataFrame:
     cells = [[cell or None for cell in row] for row in rows]
     schema = [(f"{number}", pl.String) for number in range(len(names))]
     return pl.DataFrame(cells, schema=schema, orient="row")
+
+
+def _check_rows(file: CsvFile) -> None:
+    """Raise where a row is too long or too short, or cannot be read at all."""
+    for _ in _rows(file):
+        pass
 
 
 def _rows(file: CsvFile) -> Generator[list[str]]:

@@ -24,7 +24,7 @@ from veracity.errors import (
 )
 from veracity.extras import how_to_get
 from veracity.io.batched import BatchedRows
-from veracity.io.csv_file import is_longer, read_csv, scan_csv
+from veracity.io.csv_file import is_longer, plain_text, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
 from veracity.io.formats import (
     JSON_SUFFIXES,
@@ -74,8 +74,11 @@ COPIES_OF_TEXT = 4
 """How often the text of a file may be in memory while it is read at once: unpacked, in a buffer
 that grows to twice its size, and as a table."""
 
+LONG_TEXT = 50_000_000
+"""From so many bytes on, text in which nothing is quoted is read while it is encoded."""
+
 LARGE_TEXT = 2_000_000_000
-"""From so many bytes on, text is read in portions, where it is plain enough for that."""
+"""From so many bytes on, other text is read in portions, too, where that is possible at all."""
 
 
 class Part(NamedTuple):
@@ -213,7 +216,7 @@ def _without_endings(name: str) -> str:
     return name[: len(name) - len(ending)] or name
 
 
-def open_file(path: Path, encoding: str, notes: Notes | None = None) -> pl.LazyFrame:
+def open_file(path: Path, encoding: str, notes: Notes | None = None) -> pl.LazyFrame | BatchedRows:
     """The rows of a file, lazily where that is possible; what had to be found out is noted."""
     with path.open("rb") as file:
         head = file.read(4)
@@ -231,7 +234,16 @@ def open_file(path: Path, encoding: str, notes: Notes | None = None) -> pl.LazyF
         return other
     if path.name.lower().endswith(PARQUET_SUFFIXES):
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
+    return _open_text(path, encoding, notes)
+
+
+def _open_text(path: Path, encoding: str, notes: Notes | None) -> pl.LazyFrame | BatchedRows:
+    """The rows of a CSV file: in portions if they are many, at once if that is the only way."""
     size = path.stat().st_size
+    if size > LONG_TEXT and path.name != SPOOLED_NAME:
+        plain = plain_text(path, encoding, notes)
+        if plain is not None:
+            return plain
     if size > min(LARGE_TEXT, (free_memory() or LARGE_TEXT) // 4):
         portions = scan_csv(path, encoding, notes)
         if portions is not None:
@@ -367,7 +379,7 @@ def n_rows_of(part: Part) -> int:
 def first_rows_of(part: Part) -> pl.DataFrame:
     """Some of the first rows of a part."""
     if isinstance(part.rows, BatchedRows):
-        return next(batches_of(part))
+        return part.rows.first_rows(FIRST_ROWS)
     return _first_batch(part, part.rows.head(FIRST_ROWS))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import re
 import sys
@@ -19,6 +20,7 @@ __all__ = [
     "claims_within_reach",
     "fits",
     "free_memory",
+    "give_back",
     "require_room",
 ]
 
@@ -63,6 +65,16 @@ def as_bytes(memory: str | int) -> int:
     if n_bytes < LEAST:
         raise ParameterError(f"memory must be at least 1KB, got {memory!r}; give it a unit: '8GB'")
     return n_bytes
+
+
+def give_back() -> None:
+    """Give what was freed back to the system, which the C library of Linux does not do by itself.
+
+    It keeps what was freed in small portions for whoever asks next, and in other threads nobody
+    does.
+    """
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def require_room(

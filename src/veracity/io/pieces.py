@@ -32,6 +32,9 @@ class PieceTable:
     frame: Any = None
     """The table as a frame of the engine that makes it, not yet made; None if it has none."""
 
+    is_kept: bool = False
+    """Whether what was collected stays: there is room for it, as for what it is made of."""
+
     def __init__(
         self,
         name: str,
@@ -111,14 +114,15 @@ class PieceTable:
         metadata: dict[str, str] | None = None,
     ) -> None:
         """Write the rows to one file, piece by piece; it is told how many pieces are made."""
+        ahead = [self._make(0)]  # to know the columns by; it is written, and not made again
 
         def make(number: int) -> pl.DataFrame:
             if tell is not None:
                 tell(number)
-            return self._make(number)
+            return ahead.pop() if number == 0 and ahead else self._make(number)
 
         table = PieceTable(self.name, make, self.n_pieces, self._n_rows)
-        table._first = self._first
+        table._first = ahead[0].head(1), 0
         table.scan().sink_parquet(
             path, compression_level=compression_level, maintain_order=True, engine="streaming",
             metadata=metadata,

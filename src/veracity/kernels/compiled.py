@@ -37,6 +37,7 @@ __all__ = [
     "sum_by_source",
     "sum_claims",
     "sum_confusions",
+    "sum_met",
     "sum_votes",
     "weigh_claims",
 ]
@@ -167,6 +168,30 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
             counts[source, 2] += true * share
             counts[source, 3] += (last - first) * share
     return counts
+
+
+@kernel
+def sum_met(block: Block, number_of_fact: FloatArray, n_spoken: int, n_sources: int) -> FloatArray:
+    """See the reference."""
+    n_numbers = number_of_fact.shape[1]
+    sums = np.zeros((n_sources, n_numbers + n_spoken))
+    of_item = np.empty(n_spoken)
+    for item in range(len(block.first_fact_of_item) - 1):
+        of_item[:] = 0.0
+        for fact in range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1]):
+            for k in range(n_spoken):
+                of_item[k] += number_of_fact[fact, k]
+            for i in range(
+                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
+            ):
+                source, share = block.source_of_support[i], _at(block.share_of_support, i)
+                for k in range(n_numbers):
+                    sums[source, k] += number_of_fact[fact, k] * share
+        for voice in range(block.first_voice_of_item[item], block.first_voice_of_item[item + 1]):
+            source, share = block.source_of_voice[voice], _at(block.share_of_voice, voice)
+            for k in range(n_spoken):
+                sums[source, n_numbers + k] += of_item[k] * share
+    return sums
 
 
 @kernel

@@ -6,7 +6,8 @@ import importlib
 import json
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -29,6 +30,7 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.io.pieces import PieceTable
 from veracity.io.table_file import write_table
 from veracity.printing import counted, printable
+from veracity.progress import Progress, say_nothing
 from veracity.result.crowds import confusions_of, difficulty_of, probabilities_of
 from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.records import in_own_names, records_of
@@ -311,23 +313,10 @@ class Result:
         of how many.
         """
         target = Path(folder)
-        tables = {name: table for name, table in self.frames().items() if table is not None}
         run_id = uuid.uuid4().hex
         mark = {RUN_MARK: run_id}
-        n_written, n_rows = 0, sum(map(len, tables.values()))
         with finished_folder(target, force=force, marker=RUN_FILE) as unfinished:
-            for name, table in tables.items():
-                target_file = unfinished / f"{name}.parquet"
-                if progress is not None:
-                    progress("writing", n_written, n_rows)
-                if isinstance(table, PieceTable):
-                    tell = _told(table, progress)
-                    table.write_parquet(target_file, compression_level=1, tell=tell, metadata=mark)
-                else:
-                    table.write_parquet(target_file, compression_level=1, metadata=mark)
-                n_written += len(table)
-            if progress is not None:
-                progress("writing", n_rows, n_rows)
+            _write_tables(self.frames(), unfinished, mark, progress or say_nothing)
             if self.fitted is not None:
                 with (unfinished / FITTED_FILE).open("wb") as file:
                     np.savez(file, **self.fitted.to_arrays(), **mark)  # type: ignore[arg-type]
@@ -484,13 +473,41 @@ class Result:
         return importlib.import_module("veracity.show.plot").Plots(self)
 
 
-def _told(
-    table: PieceTable, progress: Callable[[str, int, int], None] | None
-) -> Callable[[int], None] | None:
-    """Who tells how many pieces of a table are written."""
-    if progress is None:
-        return None
-    return lambda number: progress(f"writing {table.name}", number, table.n_pieces)
+def _write_tables(
+    frames: Mapping[str, pl.DataFrame | PieceTable | None],
+    folder: Path,
+    mark: dict[str, str],
+    tell: Progress,
+) -> None:
+    """Write tables as Parquet files, two at a time: one is made while the other is packed.
+
+    Those on executors are written one after the other, since they keep all of these busy.
+    """
+    tables = {name: table for name, table in frames.items() if table is not None}
+    n_written, n_rows = 0, sum(map(len, tables.values()))
+    is_elsewhere = any(isinstance(one, PieceTable) and not one.is_kept for one in tables.values())
+
+    def write(name: str) -> int:
+        table, file = tables[name], folder / f"{name}.parquet"
+        if isinstance(table, PieceTable):
+            table.write_parquet(
+                file, compression_level=1, metadata=mark,
+                tell=None if table.is_kept else partial(_tell_piece, table, tell),
+            )  # fmt: skip
+        else:
+            table.write_parquet(file, compression_level=1, metadata=mark)
+        return len(table)
+
+    with ThreadPoolExecutor(1 if is_elsewhere else 2) as pool:
+        tell("writing", 0, n_rows)
+        for done in [pool.submit(write, name) for name in tables]:
+            n_written += done.result()
+            tell("writing", n_written, n_rows)
+
+
+def _tell_piece(table: PieceTable, tell: Progress, number: int) -> None:
+    """Tell how many pieces of a table are written."""
+    tell(f"writing {table.name}", number, table.n_pieces)
 
 
 def load(folder: str | os.PathLike[str]) -> Result:

@@ -34,13 +34,15 @@ def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class SavedOfPart:
-    """Makes the claims and the layout of a part, of which it is told the row of the first fact."""
+    """Makes the claims or the layout of a part, of which it is told the row of the first fact."""
 
     kind: Kind
 
-    def __call__(self, part: Part, first_fact: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The claims and the layout of a part."""
-        return claims_of_block(part.block, first_fact, self.kind), layout_of_block(part.block)
+    def __call__(self, part: Part, first_fact: int, name: str) -> pl.DataFrame:
+        """The claims of a part, or its layout."""
+        if name == "layout":
+            return layout_of_block(part.block)
+        return claims_of_block(part.block, first_fact, self.kind)
 
 
 def claims_of_block(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:

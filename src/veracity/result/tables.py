@@ -48,7 +48,12 @@ class _Table:
         if tables is None:
             raise AttributeError(self._name)  # so the field has no default
         table = vars(tables)[self._name]
-        return table.collect() if isinstance(table, PieceTable) else table
+        if not isinstance(table, PieceTable):
+            return table  # type: ignore[no-any-return]
+        collected = table.collect()
+        if table.is_kept:
+            vars(tables)[self._name] = collected
+        return collected
 
     def __set__(self, tables: Any, table: pl.DataFrame | PieceTable) -> None:  # noqa: ANN401
         vars(tables)[self._name] = table
@@ -142,7 +147,7 @@ def tabulate(
 
 @dataclass(frozen=True)
 class TablesOfPart:
-    """Makes the truths and the facts of a part from the answer to it, wherever the part is.
+    """Makes the truths or the facts of a part from the answer to it, wherever the part is.
 
     The answer has plausibilities of facts; or, for numbers, estimates of items and their errors.
     """
@@ -150,16 +155,17 @@ class TablesOfPart:
     kind: Kind
     min_plausibility: float | None = None
 
-    def __call__(self, part: Part, answer: Any) -> tuple[pl.DataFrame, pl.DataFrame]:  # noqa: ANN401
-        """The truths and the facts of a part."""
+    def __call__(self, part: Part, answer: Any, name: str) -> pl.DataFrame:  # noqa: ANN401
+        """The truths of a part, or its facts."""
         if self.kind == "numeric":
-            return _number_tables_of(part, *answer)
-        facts = _facts_table(part, answer)
+            return (_number_facts if name == "facts" else _number_truths)(part, *answer)
+        if name == "facts":
+            return _facts_table(part, answer)
         if self.kind == "categorical":
-            return _single_truths(part, facts, self.min_plausibility), facts
+            return _single_truths(part, answer, self.min_plausibility)
         if self.kind == "multiple":
-            return _multiple_truths(part, facts, self.min_plausibility), facts
-        return _binary_truths(facts, self.min_plausibility), facts
+            return _multiple_truths(part, _facts_table(part, answer), self.min_plausibility)
+        return _binary_truths(_facts_table(part, answer), self.min_plausibility)
 
 
 def _facts_table(part: Part, plausibility: FloatArray) -> pl.DataFrame:
@@ -171,21 +177,23 @@ def _facts_table(part: Part, plausibility: FloatArray) -> pl.DataFrame:
     )
 
 
-def _single_truths(part: Part, facts: pl.DataFrame, min_plausibility: float | None) -> pl.DataFrame:
-    block, n_values = part.block, part.block.n_facts_of_item
+def _single_truths(
+    part: Part, plausibility: FloatArray, min_plausibility: float | None
+) -> pl.DataFrame:
+    block, n_values, value = part.block, part.block.n_facts_of_item, part.values
+    assert value is not None  # binary facts have none
     has_second = n_values > 1
-    plausibility = facts["plausibility"].to_numpy()
     # A rule for ties that does not depend on the order of the claims: more supporters, then the
     # first in sorted order.
     best, second = kernels.best_two(
-        block.first_fact_of_item, np.round(plausibility, SAME), facts["supporters"].to_numpy()
+        block.first_fact_of_item, np.round(plausibility, SAME), block.n_supports_of_fact
     )
     margin = np.where(has_second, plausibility[best] - plausibility[second], plausibility[best])
     refuted = _refuted(block)
     truths = part.items.with_columns(
-        value=facts["value"].gather(best),
+        value=value.gather(best),
         plausibility=plausibility[best],
-        runner_up=facts["value"].gather(second),
+        runner_up=value.gather(second),
         margin=np.maximum(margin, 0.0),
         values=n_values,
         claims=block.n_supports_of_item,
@@ -388,20 +396,21 @@ def _number_sources(
     )
 
 
-def _number_tables_of(
-    part: Part, value: FloatArray, uncertainty: FloatArray
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _number_truths(part: Part, value: FloatArray, uncertainty: FloatArray) -> pl.DataFrame:
     block = part.block
-    truths = part.items.with_columns(
+    return part.items.with_columns(
         value=value,
         uncertainty=uncertainty,
         values=block.n_facts_of_item,
         claims=block.n_supports_of_item,
         contested=block.n_facts_of_item > 1,
     ).with_columns(pl.col("uncertainty").fill_nan(None))
-    facts = part.items[block.item_of_fact].with_columns(
+
+
+def _number_facts(part: Part, value: FloatArray, uncertainty: FloatArray) -> pl.DataFrame:
+    block = part.block
+    return part.items[block.item_of_fact].with_columns(
         value=block.number_of_fact,
         supporters=block.n_supports_of_fact,
         distance=difference(block.number_of_fact, value[block.item_of_fact]),
     )
-    return truths, facts

@@ -27,6 +27,7 @@ from veracity.kernels.reference.sums import (
     sum_by_source,
     sum_claims,
     sum_confusions,
+    sum_met,
     sum_votes,
     weigh_claims,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "sum_by_source",
     "sum_claims",
     "sum_confusions",
+    "sum_met",
     "sum_votes",
     "weigh_claims",
 ]

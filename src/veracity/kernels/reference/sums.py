@@ -21,6 +21,7 @@ __all__ = [
     "sum_by_source",
     "sum_claims",
     "sum_confusions",
+    "sum_met",
     "sum_votes",
     "weigh_claims",
 ]
@@ -125,6 +126,28 @@ def count_votes(block: Block, plausibility_of_fact: FloatArray, n_sources: int) 
     ] + [
         np.bincount(block.source_of_voice, counted(number, voice), n_sources)
         for number in (true_of_voice, facts_of_voice)
+    ]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def sum_met(block: Block, number_of_fact: FloatArray, n_spoken: int, n_sources: int) -> FloatArray:
+    """Sum several numbers of facts by source: over those it supports, and those it speaks on.
+
+    ``number_of_fact[fact, k]`` has them side by side, so that claims are gone through once. The
+    second sums, which stand behind the first, are of the first `n_spoken` numbers only.
+    """
+    n_supports, n_voices = np.diff(block.first_support_of_fact), np.diff(block.first_voice_of_item)
+    supported = (np.repeat(number, n_supports) for number in number_of_fact.T)
+    spoken = (
+        np.repeat(sum_by(number, block.first_fact_of_item), n_voices)
+        for number in number_of_fact.T[:n_spoken]
+    )
+    columns = [
+        np.bincount(block.source_of_support, counted(number, block.share_of_support), n_sources)
+        for number in supported
+    ] + [
+        np.bincount(block.source_of_voice, counted(number, block.share_of_voice), n_sources)
+        for number in spoken
     ]
     return np.stack(columns, axis=1).astype(np.float64)
 
