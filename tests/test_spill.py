@@ -22,14 +22,16 @@ from veracity import Local, errors
 from veracity.algorithms.base import Turn
 from veracity.claims import parting, spilled
 from veracity.claims.encode import encode_part
-from veracity.claims.parting import AllNames, part_of_row, places_among
+from veracity.claims.parting import AllNames, NumberedForAll, part_of_row, places_among
 from veracity.claims.schema import ClaimsTable
 from veracity.engines.beside import Beside
 from veracity.io.databases import write_tables
 from veracity.io.memory import as_bytes
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import PREFIX, Shelf, Spill, spilling
+from veracity.preparing import prepare
 from veracity.progress import say_nothing
+from veracity.result.layout import claims_of_block, claims_of_part
 
 CLAIMS = veracity.synthetic.Synthetic(sources=9, items=300, accuracy=0.75).draw(seed=2).claims
 
@@ -363,7 +365,8 @@ def test_values_that_are_very_many_and_long_stay_in_their_part(monkeypatch):
 
 
 def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(spilled, "AllNames", lambda numbers, **_: AllNames(numbers, 1000))
+    for_all = NumberedForAll
+    monkeypatch.setattr(spilled, "NumberedForAll", lambda n_rows, **_: for_all(n_rows, 1000))
     rng = np.random.default_rng(1)
     claims = pl.DataFrame(
         {
@@ -373,7 +376,10 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
                       enumerate(rng.integers(3, size=9000) * (rng.random(9000) < 0.4))],
         }
     )  # fmt: skip
-    found = veracity.discover(claims, engine=on_disk(tmp_path))
+    for number in range(9):  # of which the first do not yet have too many
+        claims[1000 * number :][:1000].write_parquet(tmp_path / f"{number}.parquet")
+    place = on_disk(tmp_path / "spill")
+    found = veracity.discover(tmp_path / "*.parquet", engine=place)
     names = found.encoded.names
     assert (len(names.labels), names.n_open) == (0, 1000)
     expected = veracity.discover(claims).facts.sort("entity", "value")
@@ -382,11 +388,64 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
     )
     for name in ("one-coin", "truth-finder", "accu-sim", "dawid-skene"):
         with pytest.raises(errors.VeracityError, match=r"different|distinct"):
-            veracity.discover(claims, name, engine=on_disk(tmp_path))
-    again = found.fitted.judge(claims, engine=on_disk(tmp_path)).facts.sort("entity", "value")
+            veracity.discover(claims, name, engine=place)
+    again = found.fitted.judge(claims, engine=place).facts.sort("entity", "value")
     assert_allclose(again["plausibility"], expected["plausibility"], atol=1e-9)
     with pytest.raises(errors.TooLarge, match="hand them over in portions"):
-        veracity.discover(CLAIMS).fitted.judge(claims, engine=on_disk(tmp_path))
+        veracity.discover(CLAIMS).fitted.judge(claims, engine=place)
+
+
+SAID_AGAIN = {
+    "the same": {},
+    "newer": {"time": [1, 2]},
+    "weighed": {"weight": [1.0, 3.0]},
+    "newer and weighed": {"time": [1, 2], "weight": [1.0, 3.0]},
+}
+
+
+@pytest.mark.parametrize("more", SAID_AGAIN)
+@pytest.mark.parametrize("kind", ["categorical", "numeric", "binary"])
+def test_parts_on_disk_are_numbered_as_if_all_had_been_one(tmp_path, kind, more):
+    number = np.arange(4000)
+    value = (number // 40 + number % 3) % 50  # in each of four files others are new
+    rows = {
+        "source": number % 7 * 3,  # names need be no text
+        "entity": [f"e{item}" for item in number // 40],
+        "attribute": np.where(number % 2, "big", "small"),
+        "value": [f"{v}.0" if v % 3 else f"{v}" for v in value],
+    }
+    if kind == "binary":
+        rows = {"source": rows["source"], "fact": rows["entity"], "claim": number % 11 > 1}
+    rows |= {name: np.resize(own, 4000) for name, own in SAID_AGAIN[more].items()}
+    for file, own in enumerate(pl.DataFrame(rows).iter_slices(1000)):
+        own.write_parquet(tmp_path / f"{file}.parquet")
+    options = {"kind": kind, "columns": {name: name for name in rows}}
+    found, expected = (
+        prepare(tmp_path / "*.parquet", engine=engine, **options).encoded
+        for engine in (on_disk(tmp_path / "spill"), None)
+    )
+    assert len(found.blocks) > 1
+    assert left_in(tmp_path / "spill") != []
+    for one, other in zip(found.names[:3], expected.names[:3], strict=True):
+        assert one.to_list() == other.to_list()
+    assert claims_with_names(found).equals(claims_with_names(expected))
+
+
+def claims_with_names(encoded):
+    """All claims with the names that their numbers mean, in order."""
+    tables = []
+    for part in encoded.parts:
+        named = claims_of_part(part, encoded.names.sources, encoded.kind)
+        fact = claims_of_block(part.block, 0, encoded.kind)["fact"]
+        label = part.block.label_of_fact[fact]
+        if len(encoded.names.labels):
+            named = named.with_columns(label=encoded.names.labels.gather(label))
+        attributes = part.block.attribute_of_item[part.block.item_of_fact[fact]]
+        if len(encoded.names.attributes):
+            named = named.with_columns(column=encoded.names.attributes.gather(attributes))
+        tables.append(named)
+    together = pl.concat(tables)
+    return together.sort(together.columns)
 
 
 def test_work_is_told_of_as_it_goes_on(tmp_path):

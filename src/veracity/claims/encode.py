@@ -8,10 +8,11 @@ were spread over files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, IntArray
 from veracity.claims.encoded import Encoded, Part, PartsInMemory
-from veracity.claims.numbering import Numbered, marks_of, places
+from veracity.claims.numbering import Numbered, Spelt, marks_of
 from veracity.claims.one_word import settled_batches
-from veracity.claims.parting import LocalNames, values_of
+from veracity.claims.parting import LocalNames
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_shares
@@ -134,6 +135,7 @@ def encode_part(
     claims_per_block: int = CLAIMS_PER_BLOCK,
     *,
     are_numbers: bool | None = None,
+    before: Mapping[str, Spelt] = MappingProxyType({}),
     threads: int | None = None,
 ) -> PartOfRows:
     """Encode rows by themselves: all that is said of their items has to be among them.
@@ -153,6 +155,9 @@ def encode_part(
     are_numbers
         Whether all values are plain numbers, those of other parts among them: then spellings of
         one number are one value. Found out if None, which is right if there are no other parts.
+    before
+        Columns of names that were numbered before, for all parts, by name: rows have these numbers,
+        and the names of the part are those of all.
     threads
         How many threads work; all cores unless given.
     """
@@ -161,7 +166,7 @@ def encode_part(
         batches = [pl.concat(whole)] if whole else []
     with ThreadPoolExecutor(threads or pl.thread_pool_size()) as pool:
         pool.submit(kernels_for, n_rows)  # they are loaded while the first rows are read
-        numbered = Numbered(n_rows)
+        numbered = Numbered(n_rows, before)
         for rows in batches:
             if len(rows):
                 numbered.add(rows, pool)
@@ -182,11 +187,7 @@ def _encode_values(
 ) -> PartOfRows:
     sources, source_place = numbered.sources.sorted()
     items = numbered.items_sorted()
-    spellings, spelling_place = numbered.values.sorted()
-    value_of_spelling = values_of(spellings, are_numbers)
-    by_value = np.argsort(value_of_spelling, kind="stable")  # spellings of a value side by side
-    spellings, value_of_spelling = spellings.gather(by_value), value_of_spelling[by_value]
-    spelling_place = places(by_value)[spelling_place]
+    spellings, value_of_spelling, spelling_place = numbered.values.spelt(are_numbers)
     claims = items.number, numbered.values.numbers, numbered.sources.numbers
     place = items.place, spelling_place, source_place
     placed = zip(place, claims, strict=True) if numbered.weights else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -10,10 +11,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.claims.block import IntArray
-from veracity.claims.schema import keys_of
+from veracity.claims.schema import keys_of, numbers_in
 from veracity.kernels.loading import kernels_for
 
-__all__ = ["Hashes", "Items", "Numbered", "Numbering", "first_hashes", "marks_of", "places"]
+__all__ = [
+    "Hashes",
+    "Items",
+    "Numbered",
+    "NumberedBefore",
+    "Numbering",
+    "Spelt",
+    "first_hashes",
+    "marks_of",
+    "places",
+]
 
 
 PAIRS_PER_CLAIM = 2
@@ -48,27 +59,85 @@ class Numbering:
         self._n_claims = n_claims
         self._names: list[pl.Series] = []
         self._slots: IntArray = np.zeros((1 << 10, 2), dtype=np.uint64)
-        self._n_names = 0
+        self.n_names = 0
 
     def number(self, hashes: Hashes) -> IntArray:
         """Number a batch; return the rows that brought new names."""
         kernels = kernels_for(self._n_claims)
-        self._slots, number, new_row = kernels.number_names(self._slots, self._n_names, *hashes)
-        self._n_names += len(new_row)
+        self._slots, number, new_row = kernels.number_names(self._slots, self.n_names, *hashes)
+        self.n_names += len(new_row)
         self.numbers.append(number)
         return np.asarray(new_row)
 
-    def add(self, column: pl.Series) -> None:
-        """Number a batch of names, and keep the new ones."""
-        new_row = self.number(Hashes.of(column))
-        if len(new_row):
-            self._names.append(column.gather(new_row))
+    def add(self, column: pl.Series) -> pl.Series:
+        """Number a batch of names, and keep the new ones, which are given back."""
+        new = column.gather(self.number(Hashes.of(column)))
+        if len(new):
+            self._names.append(new)
+        return new
+
+    @property
+    def names(self) -> pl.Series:
+        """The names in the order of their numbers."""
+        return pl.concat(self._names, rechunk=True)
 
     def sorted(self) -> tuple[pl.Series, IntArray]:
         """The names in sorted order, and the place there of each number given so far."""
-        names = pl.concat(self._names)
+        names = self.names
         order = names.arg_sort()
         return names.gather(order), places(order.to_numpy())
+
+    def spelt(self, are_numbers: bool | None) -> Spelt:
+        """The names as spellings of values, which are numbers if all of them are, unless told."""
+        names, place = self.sorted()
+        spelt = Spelt.of(names, are_numbers)
+        return spelt._replace(place=spelt.place[place])
+
+
+class Spelt(NamedTuple):
+    """Spellings in sorted order, those of a value side by side, and the value that each means.
+
+    `place` has the place there of every number that was given to a spelling.
+    """
+
+    spellings: pl.Series
+    value_of_spelling: IntArray
+    place: IntArray
+
+    @classmethod
+    def of(cls, spellings: pl.Series, are_numbers: bool | None) -> Spelt:
+        """Spellings that are sorted as text, numbered in that order."""
+        value = _values_of(spellings, are_numbers)
+        by_value = np.argsort(value, kind="stable")
+        return cls(spellings.gather(by_value), value[by_value], places(by_value))
+
+
+def _values_of(spellings: pl.Series, are_numbers: bool | None) -> IntArray:
+    """Which value each spelling means: 1 and 1.0 are one value where all values are numbers."""
+    numbers = None if are_numbers is False else numbers_in(spellings)
+    if numbers is None:
+        return np.arange(len(spellings), dtype=np.int32)
+    return (numbers.rank("dense") - 1).cast(pl.Int32).to_numpy()
+
+
+class NumberedBefore(Numbering):
+    """Numbers of names that were numbered before, in all parts alike: rows bring these numbers."""
+
+    def __init__(self, spelt: Spelt) -> None:
+        self.numbers, self._spelt = [], spelt
+
+    def add(self, column: pl.Series) -> pl.Series:
+        """Take the numbers of a batch; no name is new."""
+        self.numbers.append(column.to_numpy())
+        return column.clear()
+
+    def sorted(self) -> tuple[pl.Series, IntArray]:
+        """The names of all parts in sorted order, and the place there of each number."""
+        return self._spelt.spellings, self._spelt.place
+
+    def spelt(self, are_numbers: bool | None) -> Spelt:
+        """The names as spellings of values, as they were found to be."""
+        return self._spelt
 
 
 class Items(NamedTuple):
@@ -88,11 +157,11 @@ class Items(NamedTuple):
 class Numbered:
     """The names of all columns, numbered; an item is a pair of entity and attribute, or a fact."""
 
-    def __init__(self, n_claims: int) -> None:
-        self.sources, self.values = Numbering(n_claims), Numbering(n_claims)
+    def __init__(self, n_claims: int, before: Mapping[str, Spelt]) -> None:
+        self._n_expected, self._before = n_claims, before
+        self.sources, self.values = self._numbering("source"), self._numbering("value")
         self._keys: dict[str, Numbering] = {}
-        self._n_expected = n_claims
-        self._at_work: list[Future[None]] = []
+        self._at_work: list[Future[pl.Series]] = []
         self.claims: list[pl.Series] = []
         self.weights: list[pl.Series] = []
         self.n_claims = 0
@@ -102,7 +171,7 @@ class Numbered:
         self.finish()
         self.n_claims += len(rows)
         for name in keys_of(rows):
-            self._keys.setdefault(name, Numbering(self._n_expected))
+            self._keys.setdefault(name, self._numbering(name))
         numbering = {**self._keys, "value": self.values, "source": self.sources}
         self._at_work = [
             pool.submit(names.add, rows[name])
@@ -113,6 +182,10 @@ class Numbered:
             self.claims.append(rows["claim"])
         if "weight" in rows.columns:
             self.weights.append(rows["weight"])
+
+    def _numbering(self, name: str) -> Numbering:
+        spelt = self._before.get(name)
+        return Numbering(self._n_expected) if spelt is None else NumberedBefore(spelt)
 
     def finish(self) -> None:
         """Wait until all that was added is numbered."""

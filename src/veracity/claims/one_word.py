@@ -19,7 +19,7 @@ from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
-__all__ = ["Settled", "settled", "settled_batches"]
+__all__ = ["Settled", "has_to_be_settled", "settled", "settled_batches"]
 
 
 class Settled(NamedTuple):
@@ -61,13 +61,14 @@ def settled_batches(
     first = next(rest, None)
     if first is None:
         return iter(()), Settled()
-    if not _has_to_be_settled(first, kind):
+    if not has_to_be_settled(first, kind):
         return chain([first], rest), Settled()
     rows, told = settled(pl.concat([first, *rest]), kind, origin, are_all=are_all)
     return iter([rows]), told
 
 
-def _has_to_be_settled(rows: pl.DataFrame, kind: Kind) -> bool:
+def has_to_be_settled(rows: pl.DataFrame, kind: Kind) -> bool:
+    """Whether some of such rows may be left out, or become one with others."""
     return "time" in rows.columns or (kind == "numeric" and "weight" in rows.columns)
 
 

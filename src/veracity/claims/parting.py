@@ -2,11 +2,14 @@
 
 All that is said of an item is in one part, so a part becomes complete blocks without a look at any
 other. What has to be the same in all parts is small, and merges: whether values are numbers
-(`Decided`), and the names of sources, values and attributes (`AllNames`).
+(`Decided`), and the names of sources, values and attributes: brought together part by part
+(`AllNames`), or numbered while rows are parted (`NumberedForAll`), where all of them pass by.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.claims.block import IntArray, Names
-from veracity.claims.numbering import first_hashes
+from veracity.claims.numbering import Numbering, Spelt, first_hashes
 from veracity.claims.schema import keys_of, numbers_in
 
 __all__ = [
@@ -23,9 +26,9 @@ __all__ = [
     "AllNames",
     "Decided",
     "LocalNames",
+    "NumberedForAll",
     "part_of_row",
     "places_among",
-    "values_of",
 ]
 
 MOST_LABELS = 1 << 22
@@ -36,6 +39,9 @@ FEWEST_OPEN = 1 << 16
 """Nor do more than so many bytes of values come together, if these are at least so many values."""
 
 HALF = np.uint64(32)
+
+NUMBER = "number of "
+"""Before the name of a column that has numbers in place of names."""
 
 
 def part_of_row(rows: pl.DataFrame, n_parts: int) -> NDArray[np.uint32]:
@@ -87,6 +93,22 @@ class LocalNames(NamedTuple):
         none = pl.Series([], dtype=pl.String)
         return cls(none, none, np.zeros(0, dtype=np.int32), none.alias("attribute"))
 
+    def with_names(self, spelt: Mapping[str, Spelt]) -> LocalNames:
+        """The same, with the names of other columns."""
+        names = self
+        if "source" in spelt:
+            names = names._replace(sources=spelt["source"].spellings)
+        if "value" in spelt:
+            names = names._replace(spellings=spelt["value"][0], value_of_spelling=spelt["value"][1])
+        if "attribute" in spelt:
+            names = names._replace(attributes=spelt["attribute"].spellings)
+        return names
+
+    @property
+    def are_none(self) -> bool:
+        """Whether there are no names at all."""
+        return not (len(self.sources) or len(self.spellings) or len(self.attributes))
+
     @property
     def n_values(self) -> int:
         """How many different values there are."""
@@ -129,27 +151,27 @@ class AllNames:
 
     def _open_if_too_many(self) -> None:
         found = self._spellings
-        is_long = found.n_at_least > FEWEST_OPEN and found.n_bytes > self._most_text
-        if is_long or found.n_at_least > self._most:
-            self._n_open = min(found.n_at_least - 1, self._most)
-            self._spellings = _Union()
+        n_open = _n_open(found.n_at_least, found.n_bytes, self._most, self._most_text)
+        if n_open:
+            self._n_open, self._spellings = n_open, _Union()
 
     def together(self) -> LocalNames:
         """All names, sorted, as if all parts had been one."""
         self._spellings.sorted()  # now it is known how many there are
         self._open_if_too_many()
-        spellings = self._spellings.sorted()
-        value = values_of(spellings, self._are_numbers)
-        by_value = np.argsort(value, kind="stable")
-        return LocalNames(
-            self._sources.sorted(), spellings.gather(by_value), value[by_value],
-            self._attributes.sorted(),
-        )  # fmt: skip
+        spellings, value, _ = Spelt.of(self._spellings.sorted(), self._are_numbers)
+        return LocalNames(self._sources.sorted(), spellings, value, self._attributes.sorted())
 
     @property
     def n_open(self) -> int:
         """Than how many there are more different values, once all are together; 0 if not open."""
         return self._n_open
+
+
+def _n_open(n_names: int, n_bytes: int, most_labels: int, most_text: int) -> int:
+    """Than how many there are more, if so many different values are too many; else 0."""
+    is_long = n_names > FEWEST_OPEN and n_bytes > most_text
+    return min(n_names - 1, most_labels) if is_long or n_names > most_labels else 0
 
 
 class _Union:
@@ -183,6 +205,70 @@ class _Union:
         self.n_bytes = int(self._series[0].estimated_size())
 
 
+class NumberedForAll:
+    """Names of some columns, numbered as rows come, in all parts alike: rows have numbers instead.
+
+    Where values turn out to be too many (`n_open`), rows that come later keep them, and those that
+    came before get them back.
+    """
+
+    def __init__(
+        self, n_rows: int, most_labels: int = MOST_LABELS, most_text: int = MOST_TEXT
+    ) -> None:
+        self.n_open = 0
+        self._n_rows, self._most, self._most_text = n_rows, most_labels, most_text
+        self._numbering: dict[str, Numbering] = {}
+        self._open_names: pl.Series | None = None
+        self._n_bytes = 0
+
+    def numbered(
+        self, rows: pl.DataFrame, columns: Iterable[str], pool: ThreadPoolExecutor
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Rows with numbers in these columns; also those that name all values that may be new."""
+        wanted = [name for name in columns if name != "value" or not self.n_open]
+        for name in wanted:
+            self._numbering.setdefault(name, Numbering(self._n_rows))
+        numbering = [self._numbering[name] for name in wanted]
+        new = dict(zip(wanted, pool.map(Numbering.add, numbering, rows[wanted]), strict=True))
+        numbers = [
+            pl.Series(NUMBER + name, _narrow(own.numbers.pop(), own.n_names))
+            for name, own in zip(wanted, numbering, strict=True)
+        ]
+        numbered = rows.drop(wanted).with_columns(numbers)
+        if "value" not in new:
+            return numbered, rows
+        self._open_if_too_many(new["value"])
+        return numbered, new["value"].to_frame()
+
+    def _open_if_too_many(self, new: pl.Series) -> None:
+        self._n_bytes += int(new.estimated_size())
+        values = self._numbering["value"]
+        self.n_open = _n_open(values.n_names, self._n_bytes, self._most, self._most_text)
+        if self.n_open:
+            self._open_names = self._numbering.pop("value").names
+
+    def given_back(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows as they are to be encoded: numbers under the names of their columns, or values."""
+        numbers = [name for name in rows.columns if name.startswith(NUMBER)]
+        rows = rows.with_columns(pl.col(numbers).cast(pl.Int32))
+        rows = rows.rename({name: name.removeprefix(NUMBER) for name in numbers})
+        if self._open_names is not None and NUMBER + "value" in numbers:
+            rows = rows.with_columns(value=self._open_names.gather(rows["value"]))
+        return rows.select(sorted(rows.columns))  # whichever of them had numbers
+
+    def spelt(self, are_numbers: bool) -> dict[str, Spelt]:
+        """The names of the columns that were numbered, sorted; and whether values are numbers."""
+        return {
+            name: numbering.spelt(are_numbers if name == "value" else False)
+            for name, numbering in self._numbering.items()
+        }
+
+
+def _narrow(numbers: IntArray, n_numbers: int) -> IntArray:
+    """Numbers below this one, in as few bytes as they need."""
+    return numbers.astype(np.min_scalar_type(n_numbers))
+
+
 def places_among(own: LocalNames, all_names: LocalNames, *, is_open: bool) -> tuple[IntArray, ...]:
     """The number among all names of each of a part's sources, values and attributes.
 
@@ -202,14 +288,8 @@ def places_among(own: LocalNames, all_names: LocalNames, *, is_open: bool) -> tu
 
 def _place(names: pl.Series, among: pl.Series) -> IntArray:
     """Where each name stands among others."""
+    if not len(names):
+        return np.zeros(0, dtype=np.int32)
     numbered = pl.DataFrame({"name": among, "place": np.arange(len(among), dtype=np.int32)})
     found = names.to_frame("name").join(numbered, on="name", how="left", maintain_order="left")
     return found["place"].to_numpy()
-
-
-def values_of(spellings: pl.Series, are_numbers: bool | None = None) -> IntArray:
-    """Which value each spelling means: 1 and 1.0 are one value where all values are numbers."""
-    numbers = None if are_numbers is False else numbers_in(spellings)
-    if numbers is None:
-        return np.arange(len(spellings), dtype=np.int32)
-    return (numbers.rank("dense") - 1).cast(pl.Int32).to_numpy()

@@ -7,7 +7,6 @@ more in memory than the rows of a part, its blocks, and the names of sources, va
 
 from __future__ import annotations
 
-import io
 import math
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import polars as pl
@@ -23,17 +22,19 @@ import polars as pl
 from veracity.claims.block import Block, IntArray, Places
 from veracity.claims.encode import CLAIMS_PER_BLOCK, PartOfRows, check_some, encode_part, notes_of
 from veracity.claims.encoded import Encoded, Make, Part
-from veracity.claims.one_word import Settled, settled_batches
+from veracity.claims.numbering import Spelt
+from veracity.claims.one_word import Settled, has_to_be_settled, settled_batches
 from veracity.claims.parting import (
     MOST_TEXT,
     AllNames,
     Decided,
     LocalNames,
+    NumberedForAll,
     part_of_row,
     places_among,
 )
 from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable, carries_more
+from veracity.claims.schema import ClaimsTable, Kind, carries_more
 from veracity.claims.shares import NOT_WEIGHED
 from veracity.io.memory import COPIES_OF_TEXT, bytes_per_claim
 from veracity.io.pieces import PieceTable
@@ -79,6 +80,13 @@ MOST_ROWS = 1 << 23
 MOST_PARTS = 1 << 12
 """Into how many parts rows are written at most: more would be slow, however little memory."""
 
+NUMBERED = ("source", "attribute", "value")
+"""Columns of which the names may be numbered while rows are parted."""
+
+NO_NAMES = Spelt(*LocalNames.nothing()[1:3], np.zeros(0, dtype=np.int32))
+OLDEST = pl.CompatLevel.oldest()
+"""Text is written as Arrow had it at first, one after the other: smaller and quicker."""
+
 
 class Room(NamedTuple):
     """What there is to work with: a place on disk, bytes of memory, and threads."""
@@ -115,8 +123,9 @@ def encode_spilled(
     """Encode claims part by part, with the room there is."""
     n_rows = table.n_rows
     room.spill.require_room(BYTES_ON_DISK * n_rows, f"{table.origin}: {n_rows:,} claims")
-    rows = _Rows(room.spill, room.n_parts(n_rows, table.text.all))
-    decided = rows.fill(table, int(room.memory * SHARE_OF_ROWS), tell)
+    rows = _Rows(room, table)
+    decided = rows.fill(tell)
+    before = rows.names.spelt(decided.are_numbers)
 
     def encoded(number: int) -> tuple[PartOfRows, Settled]:
         own, settled = settled_batches(
@@ -124,11 +133,13 @@ def encode_spilled(
         )
         found = encode_part(
             own, table.kind, rows.n_rows[number], claims_per_block,
-            are_numbers=decided.are_numbers, threads=1,
+            are_numbers=decided.are_numbers, before=before, threads=1,
         )  # fmt: skip
-        return found, settled
+        rows.remove(number)
+        return replace(found, names=found.names.with_names(not_own)), settled
 
     names = AllNames(decided.are_numbers, most_text=room.most_text)
+    not_own = dict.fromkeys([*before, "value"] if rows.names.n_open else before, NO_NAMES)
     writer, n_self_contradicting = _PartsWriter(room), 0
     said_again, weighed = Settled(), NOT_WEIGHED
     with ThreadPoolExecutor(room.threads) as pool:
@@ -140,13 +151,13 @@ def encode_spilled(
             names.add(found.names)
             n_self_contradicting += found.n_self_contradicting
             writer.add(found)
-    rows.remove()
-    all_names, parts = names.together(), writer.finish()
+    n_open = names.n_open or rows.names.n_open
+    all_names, parts = names.together().with_names(before), writer.finish()
     check_some(parts, n_self_contradicting, table.origin)
-    writer.renumber(lambda own: places_among(own, all_names, is_open=names.n_open > 0))
+    writer.renumber(lambda own: places_among(own, all_names, is_open=n_open > 0))
     told = notes_of(all_names, n_self_contradicting)
     notes = (*said_again.notes, *weighed.notes, *told, _note(table, room.memory))
-    return Encoded(table.kind, all_names.names._replace(n_open=names.n_open), parts, notes)
+    return Encoded(table.kind, all_names.names._replace(n_open=n_open), parts, notes)
 
 
 def _note(table: ClaimsTable | ClaimsStream, memory: int) -> str:
@@ -174,55 +185,91 @@ def spilled_parts(parts: Iterable[Part], room: Room) -> SpilledParts:
 
 
 class _Rows:
-    """The rows of all parts, on disk, until their part is encoded."""
+    """The rows of all parts, on disk, until their part is encoded.
 
-    def __init__(self, spill: Spill, n_parts: int) -> None:
-        self.n_parts = n_parts
-        self.n_rows = [0] * n_parts
-        self._spill = spill
-        self._path = spill.folder / "rows"
-        self._places: list[list[tuple[int, int]]] = [[] for _ in range(n_parts)]
+    Names that are numbered for all parts are not written with each row, but their numbers.
+    """
+
+    def __init__(self, room: Room, table: ClaimsTable | ClaimsStream) -> None:
+        self.n_parts = room.n_parts(table.n_rows, table.text.all)
+        self.n_rows = [0] * self.n_parts
+        self.names = NumberedForAll(table.n_rows, most_text=room.most_text)
+        self._room, self._table = room, table
+        self._lengths: list[list[int]] = [[] for _ in range(self.n_parts)]
         self._may_be_numbers = True
+        is_long = table.text.all > USUAL_TEXT
+        self._compression: Literal["lz4", "uncompressed"] = "lz4" if is_long else "uncompressed"
 
-    def fill(self, table: ClaimsTable | ClaimsStream, most_bytes: int, tell: Tell) -> Decided:
+    def fill(self, tell: Tell) -> Decided:
         """Write all rows of a table to their parts; also say what is decided over all of them.
 
         While some rows are parted and written, the next are read.
         """
         decided = Decided()
-        rows = _gathered(table.batches(), most_bytes)
+        rows = _gathered(self._table.batches(), int(self._room.memory * SHARE_OF_ROWS))
         with (
-            spilling(self._spill.place),
-            self._path.open("wb") as file,
-            ThreadPoolExecutor(1) as pool,
+            spilling(self._room.spill.place),
+            ThreadPoolExecutor(self._room.threads) as pool,
+            ThreadPoolExecutor(1) as writing,
         ):
-            for found in in_order(partial(self._write, file=file), rows, pool, 1):
+            for found in in_order(partial(self._write, pool=pool), rows, writing, 1):
                 decided += found
                 self._may_be_numbers = decided.are_numbers
-                tell("parting", decided.n_rows, table.n_rows)
+                tell("parting", decided.n_rows, self._table.n_rows)
         return decided
 
-    def _write(self, rows: pl.DataFrame, file: IO[bytes]) -> Decided:
-        numbered = rows.with_columns(part=part_of_row(rows, self.n_parts))
-        parts = numbered.partition_by("part", as_dict=True, include_key=False)
-        for (number,), own in parts.items():
-            packed = io.BytesIO()
-            own.write_ipc_stream(packed, compression="lz4")
-            self._places[number].append((file.tell(), packed.tell()))
-            self.n_rows[number] += len(own)
-            file.write(packed.getbuffer())
-        return Decided.of(rows, so_far=self._may_be_numbers)
+    def _write(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> Decided:
+        columns = _numbered_for_all(rows, self._table.kind)
+        in_parts = pool.submit(_in_parts, rows, self.n_parts)
+        numbered, values = self.names.numbered(rows, columns, pool)
+        order, first_of_part = in_parts.result()
+        in_order = numbered.rechunk()[order]  # from many chunks it would take ten times as long
+
+        def write(number: int) -> None:
+            own = in_order[first_of_part[number] : first_of_part[number + 1]]
+            if len(own):
+                with self._file(number).open("ab") as file:
+                    start = file.tell()
+                    own.write_ipc_stream(file, compression=self._compression, compat_level=OLDEST)
+                    self._lengths[number].append(file.tell() - start)
+                self.n_rows[number] += len(own)
+
+        for _ in pool.map(write, range(self.n_parts)):
+            pass
+        return Decided.of(values, so_far=self._may_be_numbers)._replace(n_rows=len(rows))
 
     def take(self, number: int) -> Iterator[pl.DataFrame]:
         """The rows of a part."""
-        with self._path.open("rb") as file:
-            for start, length in self._places[number]:
-                file.seek(start)
-                yield pl.read_ipc_stream(file.read(length))
+        if self.n_rows[number]:
+            with self._file(number).open("rb") as file:
+                for length in self._lengths[number]:
+                    yield self.names.given_back(pl.read_ipc_stream(file.read(length)))
 
-    def remove(self) -> None:
-        """Make room on the disk: all parts are encoded."""
-        self._path.unlink()
+    def remove(self, number: int) -> None:
+        """Make room on the disk: a part is encoded."""
+        self._file(number).unlink(missing_ok=True)
+
+    def _file(self, number: int) -> Path:
+        return self._room.spill.folder / f"rows-{number}"
+
+
+def _numbered_for_all(rows: pl.DataFrame, kind: Kind) -> list[str]:
+    """The columns of which no name is lost and none is new once a part is encoded.
+
+    Of binary facts, what a source says of both is left out, and so may the source be.
+    """
+    if kind == "binary":
+        return []
+    names = ("source", "attribute") if has_to_be_settled(rows, kind) else NUMBERED
+    return [name for name in names if name in rows.columns]
+
+
+def _in_parts(rows: pl.DataFrame, n_parts: int) -> tuple[IntArray, IntArray]:
+    """The rows in the order of their parts, and where those of each begin."""
+    part = part_of_row(rows, n_parts).astype(np.uint16)  # which NumPy sorts by counting
+    first = np.zeros(n_parts + 1, dtype=np.int64)
+    np.cumsum(np.bincount(part, minlength=n_parts), out=first[1:])
+    return np.argsort(part, kind="stable"), first
 
 
 def _gathered(batches: Iterator[pl.DataFrame], most_bytes: int) -> Iterator[pl.DataFrame]:
@@ -247,11 +294,14 @@ class _PartsWriter:
         self._is_one: list[bool] = []
         self._part_of_block: list[int] = []
         self._n_parts = 0
+        self._have_names: set[int] = set()
         self._has_values = True
 
     def add(self, found: PartOfRows) -> None:
-        with spilling(self._spill.place), self._names_file(self._n_parts).open("wb") as file:
-            pickle.dump(found.names, file)  # names of open values are as many as there are facts
+        if not found.names.are_none:
+            with spilling(self._spill.place), self._names_file(self._n_parts).open("wb") as file:
+                pickle.dump(found.names, file)  # there may be as many as there are facts
+            self._have_names.add(self._n_parts)
         self._n_parts += 1
         for part in found.parts:
             number, block = len(self._blocks), part.block
@@ -273,15 +323,27 @@ class _PartsWriter:
         return SpilledParts(blocks, has_values=self._has_values)
 
     def renumber(self, places: Callable[[LocalNames], tuple[IntArray, ...]]) -> None:
-        """Give sources, values and attributes the numbers they have among all."""
+        """Give sources, values and attributes the numbers they have among all.
+
+        Those of which a part has no names of its own have these numbers already.
+        """
         part = -1
         for number, own in enumerate(self._part_of_block):
+            if own not in self._have_names:
+                continue
             if own != part:  # blocks of a part have names in common
-                part, (source, label, attribute) = own, places(self._names_of(own))
+                part, names = own, self._names_of(own)
+                source, label, attribute = places(names)
             _, _, supports, _, voices, _, labels, attributes, *_ = self._blocks[number]
-            changed = {2: source[supports], 6: label[labels], 7: attribute[attributes]}
-            if not self._is_one[number]:
+            changed = {}
+            if len(names.sources):
+                changed[2] = source[supports]
+            if len(names.sources) and not self._is_one[number]:
                 changed[4] = source[voices]
+            if len(names.spellings):
+                changed[6] = label[labels]
+            if len(names.attributes):
+                changed[7] = attribute[attributes]
             self._blocks.change(number, changed)
 
     def _names_of(self, part: int) -> LocalNames:
