@@ -172,8 +172,11 @@ def compare(
     from veracity.inspect.comparison import compare as compare_algorithms
     from veracity.opening import opened
     from veracity.show.plot import plot_comparison, save_figure
+    from veracity.show.plot.figure import check_figure
     from veracity.show.terminal import at_work, print_json, show_comparison
 
+    if figure is not None:
+        check_figure(figure)
     engine, given = chosen_engine(options), chosen_claims(path, options)
     how = chosen_reading(options)
     with at_work() as progress:

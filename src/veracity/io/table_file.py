@@ -16,7 +16,7 @@ import polars as pl
 
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
-from veracity.io.folders import finished_file
+from veracity.io.folders import check_file, finished_file
 from veracity.io.pieces import PieceTable
 from veracity.naming import rendered
 
@@ -67,14 +67,9 @@ def check_table_file(target: Path, *, force: bool, inputs: Iterable[object] = ()
     """
     if not is_table_file(target):
         raise OutputError(f"{target}: its ending is none of {', '.join(ENDINGS)}")
-    if target.is_dir():
-        raise OutputError(f"{target} is a folder; name a file in it, or another one")
     if any(_is_read(target, given) for given in inputs):
         raise OutputError(f"{target} is, or would be, among what is read; choose another place")
-    if target.exists() and not force:
-        raise OutputError(f"{target} exists; choose another name, or --force to replace it")
-    if not target.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {target}: there is no folder {target.parent}; make it")
+    check_file(target, force=force)
     if target.suffix.lower() == ".xlsx":
         _excel()
 
