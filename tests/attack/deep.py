@@ -133,7 +133,8 @@ def _how(rng: random.Random, claims: Claims) -> list[str]:
 def _beside(rng: random.Random, claims: Claims, files: dict[str, bytes]) -> list[str]:
     """Tables beside the claims, of the claims' own names: truths, priors, features."""
     given: list[str] = []
-    for option in rng.sample(sorted(TABLES_BESIDE), rng.choice((0, 0, 0, 1, 1, 2))):
+    fit = ["--known"] if claims.kind == "numeric" else sorted(TABLES_BESIDE)
+    for option in rng.sample(fit, min(len(fit), rng.choice((0, 0, 0, 1, 1, 2)))):
         header, cells = TABLES_BESIDE[option](rng, claims)
         name = f"{option[2:]}.{rng.choice(('csv', 'csv', 'jsonl', 'parquet'))}"
         rows = [dict(zip(header, row, strict=True)) for row in cells]
@@ -156,11 +157,12 @@ def truths(rng: random.Random, claims: Claims) -> tuple[list[str], list[list[str
 
 
 def _priors(rng: random.Random, claims: Claims) -> tuple[list[str], list[list[str]]]:
-    rates = ("0", "1", "0.5", "0.9", "1e-300", "nan", "2", "")
+    rates = ("0.5", "0.9", "0.7", "0.2", "0", "1", "", rng.choice(("1e-300", "nan", "2", "x")))
+    kinds, fixed = ("", "k", "\x1b[31m"), ("true", "false", "")
     rows = [
-        [str(source), rng.choice(("", "k", "\x1b[31m")), rng.choice(rates), rng.choice(rates), rng.choice(("true", "false", ""))]
+        [str(source), *(rng.choice(cells) for cells in (kinds, rates, rates, fixed))]
         for source in rng.sample(claims.names["source"], min(2, len(claims.names["source"])))
-    ]  # fmt: skip
+    ]
     return ["source", "kind", "tpr", "fpr", "fixed"], rows
 
 
@@ -255,7 +257,7 @@ def chains(rng: random.Random) -> Case:
         "profile": rng.choice(((), ("--json",), ("--truth", "truth.csv"))),
         "discover": rng.choice(
             (("--json",), ("--to", "sqlite:///made.db"), ("--to", "duckdb:///made.duckdb"),
-             ("--out", f"t.{rng.choice(ENDINGS)}", "--records", f"r.{rng.choice(ENDINGS)}", "--plausibility"))
+             ("--out", f"t.{rng.choice(ENDINGS)}", "--records", f"r.{rng.choice(ENDINGS)}"))
         ),
     }  # fmt: skip
     only = how if command == "discover" else _for_reading(reading)

@@ -136,7 +136,7 @@ def _other(rng: random.Random, column: pl.Series) -> pl.Series:
         return column.scatter(at, pl.Series([odd]).cast(column.dtype)[0])
     return rng.choice(
         (
-            lambda: column.reverse(),
+            column.reverse,
             lambda: column.shuffle(seed=rng.randrange(99)),
             lambda: column.cast(
                 rng.choice((pl.String, pl.Int8, pl.Float32, pl.UInt64, pl.Boolean))

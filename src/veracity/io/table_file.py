@@ -207,7 +207,9 @@ def _excel() -> Any:  # noqa: ANN401 - a module
 def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
     """One sheet; texts stay texts, also those that look like formulas, addresses or numbers."""
     _check_sheet(table, target)
-    options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
+    # What it writes on the way goes with the unfinished file, also if this is stopped.
+    options = {**dict.fromkeys(never, False), "tmpdir": str(unfinished.parent)}
     with _excel().Workbook(unfinished, options) as book:
         sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
         sheet.write_row(0, 0, table.columns, bold)
