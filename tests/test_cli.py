@@ -560,3 +560,43 @@ def test_known_truths_may_have_the_columns_and_the_encoding_of_the_claims(tmp_pa
     result = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "run")])
     assert result.exit_code == 0, result.output
     assert veracity.load(tmp_path / "run").truths["value"].to_list() == ["2"]
+
+
+def test_a_demo_that_is_stopped_at_its_page_leaves_the_earlier_one(monkeypatch):
+    run("demo", "--out", "demo")
+    before = {path.name: path.stat().st_mtime_ns for path in Path("demo").iterdir()}
+    assert "report.html" in before
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("veracity.show.report.write_report", stop)
+    run("demo", "--out", "demo", "--force", code=1)
+    assert {path.name: path.stat().st_mtime_ns for path in Path("demo").iterdir()} == before
+    assert [path.name for path in Path().glob(".veracity-*")] == []
+
+
+INTERRUPTED = """
+import os, signal
+from veracity.cli import main
+import veracity.discovery
+def work(*_, **__):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except KeyboardInterrupt:
+        raise RuntimeError("Query interrupted") from None
+veracity.discovery.discover = work
+main(["discover", "flights.csv"])
+"""
+
+
+def test_what_a_library_makes_of_a_signal_is_no_bug(tmp_path):
+    (tmp_path / "flights.csv").write_text("source,entity,value\na,x,1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.stderr.strip() == "error: stopped before the end; no half-written result is left"

@@ -952,3 +952,33 @@ def test_a_command_that_writes_to_duckdb_says_nothing_on_standard_error(tmp_path
     command = [sys.executable, "-m", "veracity", "discover", claims, "--to", f"duckdb:///{target}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+TYPES_OF_NAMES = (
+    pl.Datetime("us", "Europe/Berlin"), pl.Datetime("ns"), pl.Date(), pl.Time(), pl.Duration("ms"),
+    pl.Decimal(20, 3), pl.Categorical(), pl.Enum(["1", "2"]), pl.Binary(), pl.UInt8(), pl.Float32(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ["sqlite:///made.db", "duckdb:///made.duckdb"])
+def test_names_of_any_type_are_written(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for dtype in TYPES_OF_NAMES:
+        numbers = pl.Series([1, 2])
+        is_text = isinstance(dtype, pl.Categorical | pl.Enum | pl.Binary)
+        names = (numbers.cast(pl.String) if is_text else numbers).cast(dtype)
+        claims = pl.DataFrame({"source": ["a", "b"], "entity": names, "value": ["x", "y"]})
+        veracity.discover(claims, "majority-vote").write_database(address, force=True)
+        connect = sqlite3.connect if "sqlite" in address else duckdb.connect
+        with contextlib.closing(connect(address.partition(":///")[2])) as connection:
+            assert connection.execute("select count(*) from truths").fetchall() == [(2,)], dtype
+
+
+def test_a_file_of_another_database_lets_duckdb_load_nothing_from_the_network(tmp_path):
+    file = tmp_path / "claims.db"
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("create table claims (source, entity, value)")
+        connection.commit()
+    with pytest.raises(UnreadableDatabase) as caught:
+        veracity.discover(f"duckdb:///{file}#claims")
+    assert "http" not in str(caught.value)

@@ -510,3 +510,13 @@ def test_the_command_line_takes_features_of_items(topical, tmp_path, monkeypatch
     again = load(tmp_path / "run")
     assert "--item-features TABLE" in command_of(again)
     assert "item_features=TABLE" in python_call(again)
+
+
+def test_features_of_items_are_refused_for_facts_that_are_true_or_false():
+    rows = [(s, f"x{i}", (i * 7 + j) % 3 > 0) for i in range(30) for j, s in enumerate("abcde")]
+    claims = pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row")
+    about = pl.DataFrame(
+        {"entity": [f"x{i}" for i in range(29)], "size": [*("big", "small") * 14, "big"]}
+    )
+    with pytest.raises(ParameterError, match="are for categorical claims, not for binary"):
+        veracity.discover(claims, kind="binary", item_features=about)

@@ -7,12 +7,13 @@ import json
 
 import polars as pl
 import pytest
+import xlsxwriter
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 import veracity
 from veracity.cli import main
-from veracity.errors import InputError, NoClaims, UnreadableFile, WrongEncoding
+from veracity.errors import InputError, NoClaims, TooLarge, UnreadableFile, WrongEncoding
 
 CLAIMS = pl.DataFrame(
     {"source": ["a", "b", "c"] * 2, "entity": ["x"] * 3 + ["y"] * 3, "value": [1, 2, 2, 5, 5, 7]}
@@ -226,3 +227,22 @@ def test_standard_input():
 
 def test_a_table_read_by_hand_is_the_same(tmp_path):
     assert_frame_equal(veracity.read_claims(written(tmp_path, "claims.json")).rows, CLAIMS)
+
+
+def test_a_cell_far_away_from_all_others_is_refused_before_room_is_made_for_all_between(tmp_path):
+    path = tmp_path / "claims.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet("far")
+        sheet.write_row(0, 0, ["source", "entity", "value"])
+        sheet.write(1_048_575, 16_383, "x")
+    with pytest.raises(TooLarge, match="a cell at XFD1048576"):
+        veracity.discover(path)
+
+
+def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "claims.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        book.add_worksheet().write_column(0, 0, ["source", "a"])
+    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 1_000)
+    with pytest.raises(TooLarge, match="unpacked"):
+        veracity.discover(path)

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import veracity
@@ -200,3 +202,19 @@ def test_here_no_limit_is_set_that_would_need_watching():
 
     if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
         assert not [one for one in limits() if one.startswith("memory ")]
+
+
+def test_what_libraries_print_beside_python_is_not_shown(tmp_path):
+    """A zone of time that does not exist makes the frame library panic, and print that it does."""
+    when = pyarrow.array([0, 1], pyarrow.timestamp("ms", "Nowhere/At_all"))
+    claims = pyarrow.table({"source": ["a", "b"], "entity": ["x", "x"], "value": when})
+    pyarrow.parquet.write_table(claims, tmp_path / "claims.parquet")
+    done = subprocess.run(
+        [sys.executable, "-m", "veracity", "discover", tmp_path / "claims.parquet"],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "panicked" not in done.stderr
+    assert "bug" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -442,3 +442,18 @@ def test_the_command_says_what_is_wrong(run, arguments, said, tmp_path):
     assert answer.exit_code == 2
     assert said in answer.output
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "command", [("plot", "absent", "sources", "--out"), ("compare", "absent.csv", "--figure")]
+)
+@pytest.mark.parametrize(
+    ("target", "said"), [("nowhere/f.svg", "there is no folder"), ("f.txt", "must end in one of")]
+)
+def test_a_figure_that_cannot_be_written_is_refused_before_the_work(
+    command, target, said, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    outcome = CliRunner().invoke(main, [*command, target])
+    assert outcome.exit_code != 0
+    assert said in outcome.output

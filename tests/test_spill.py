@@ -146,6 +146,8 @@ def test_leftovers_of_runs_that_were_killed_are_removed_and_nothing_else(tmp_pat
         (tmp_path / f"{PREFIX}{name}").mkdir()
     for name in ("killed", "alive"):
         (tmp_path / f"{PREFIX}{name}" / "lock").touch()
+    (tmp_path / f"{PREFIX}new" / "something").touch()
+    (tmp_path / f"{PREFIX}empty").mkdir()
     (tmp_path / "mine").mkdir()
     with (tmp_path / f"{PREFIX}alive" / "lock").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import zipfile
 
 import polars as pl
@@ -14,7 +15,7 @@ import veracity
 from veracity.cli import main
 from veracity.cli.exporting import TABLE_NAMES
 from veracity.errors import OutputError
-from veracity.io.table_file import guarded, unguarded
+from veracity.io.table_file import guarded, unguarded, write_table
 from veracity.result import FILE_TABLES, FURTHER_TABLES
 
 LABELS = """task,worker,label
@@ -242,3 +243,12 @@ def test_new_claims_may_have_other_column_names_than_the_old_ones():
     fitted = veracity.discover("labels.csv").fitted
     new = pl.DataFrame({"source": ["ann"], "entity": ["t9"], "value": ["-5"]})
     assert fitted.judge(new).records().columns == ["entity", "value"]
+
+
+def test_nothing_is_written_elsewhere_on_the_way_to_an_excel_file(tmp_path, monkeypatch):
+    place, nowhere = tmp_path / "place", tmp_path / "nowhere"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(nowhere))
+    write_table(pl.DataFrame({"a": ["x", "y"]}), place / "table.xlsx")
+    assert not nowhere.exists()
+    assert [path.name for path in place.iterdir()] == ["table.xlsx"]

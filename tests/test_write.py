@@ -2,19 +2,22 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from veracity.errors import OutputError
 from veracity.io import folders
-from veracity.io.folders import check_target, finished_file, finished_folder, recover
+from veracity.io.folders import check_file, check_target, finished_file, finished_folder, recover
+from veracity.io.owned import make_owned
 
 MARKER = "run.json"
 
@@ -232,6 +235,86 @@ def test_who_is_killed_hides_nothing_and_leaves_nothing_that_the_next_does_not_r
                                             [f"run/{MARKER}", "run/truths.parquet"])]  # fmt: skip
 
 
+KILLED_AT_EACH_STEP = """
+import os, signal, sys
+from pathlib import Path
+from veracity.io.folders import finished_file, recover
+removing, making = {"os.remove", "os.rmdir"}, {"os.mkdir", "open", "os.rename"}
+place, left, seen = Path(sys.argv[1]), 0, []
+def count(event, arguments):
+    if seen and (event in removing or event in making and ".veracity-" in str(arguments)):
+        seen.append(event)
+        if len(seen) > left:
+            os.kill(os.getpid(), signal.SIGKILL)
+def write():
+    sys.addaudithook(count)
+    seen.append("begun")
+    with finished_file(place / "file") as file:
+        file.write_text("new")
+    os._exit(0)
+code = 1
+while code:
+    left += 1
+    child = os.fork()
+    if not child:
+        write()
+    code = os.waitpid(child, 0)[1]
+    there = len(list(place.glob(".veracity-*")))
+    recover(place)
+    print(code, there, len(list(place.glob(".veracity-*"))))
+"""
+
+
+def test_whenever_a_writer_is_killed_the_next_removes_what_it_left_at_once(tmp_path):
+    command = [sys.executable, "-c", KILLED_AT_EACH_STEP, str(tmp_path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    *killed, last = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert last == (0, 0, 0)
+    assert len(killed) > 8
+    assert {code for code, _, _ in killed} == {int(signal.SIGKILL)}
+    assert sum(there for _, there, _ in killed) > 5
+    assert not any(left for _, _, left in killed)
+    assert content(tmp_path) == ["file"]
+
+
+def test_who_is_about_to_lock_what_somebody_removes_makes_another_folder(tmp_path, monkeypatch):
+    opened = Path.open
+
+    def taken(path, *how):
+        if path.name == "lock-new" and not others:
+            path.touch()
+            others.append(opened(path, "rb"))
+            fcntl.flock(others[0], fcntl.LOCK_EX)
+        return opened(path, *how)
+
+    others = []
+    monkeypatch.setattr(Path, "open", taken)
+    folder, lock = make_owned(tmp_path, ".veracity-")
+    others[0].close()
+    assert len(list(tmp_path.iterdir())) == 2  # the first is for the other to remove
+    assert (folder / "lock").exists()
+    lock.close()
+
+
+def test_who_is_taken_for_killed_before_it_has_its_lock_makes_another_folder(tmp_path, monkeypatch):
+    made = tempfile.mkdtemp
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **how: meanwhile(tmp_path, made(**how)))
+    with finished_file(tmp_path / "file") as file:
+        file.write_text("new")
+    assert content(tmp_path) == ["file"]
+
+
+def meanwhile(place, folder):
+    """Another process looks for leftovers, once."""
+    if not (place / "looked").exists():
+        (place / "looked").touch()
+        recover(place)
+        assert not Path(folder).exists()
+    else:
+        (place / "looked").unlink()
+    return folder
+
+
 def test_the_next_writer_recovers_what_was_hidden_before_it_checks(run):
     kill_a_writer(run, "renames")
     assert not run.exists()
@@ -318,3 +401,46 @@ def test_only_names_that_the_marker_tells_are_replaced(run):
     (run / MARKER).write_text(json.dumps({"veracity": "1.0", "files": ["facts.parquet"]}))
     with pytest.raises(OutputError, match=r"did not write 'truths.parquet'"):
         check(run)
+
+
+def test_a_link_to_a_file_stays_a_link_and_the_file_is_written(tmp_path):
+    (tmp_path / "deeper").mkdir()
+    link = tmp_path / "link.csv"
+    link.symlink_to("deeper/there.csv")
+    for text in ("new", "newer"):
+        with finished_file(link) as unfinished:
+            unfinished.write_text(text)
+        assert link.is_symlink()
+        assert (tmp_path / "deeper" / "there.csv").read_text() == text
+    assert content(tmp_path) == ["deeper", "deeper/there.csv", "link.csv"]
+
+
+@pytest.mark.parametrize("leads", ["straight", "by a link"])
+def test_a_pipe_or_a_device_is_never_replaced(tmp_path, leads):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    target = pipe
+    if leads == "by a link":
+        target = tmp_path / "link.csv"
+        target.symlink_to(pipe)
+    with pytest.raises(OutputError, match="no plain file"):
+        check_file(target, force=True)
+    with pytest.raises(OutputError, match="no plain file"), finished_file(target):
+        pytest.fail("there is nothing to write to")
+    assert pipe.is_fifo()
+
+
+def test_a_link_that_leads_to_itself_is_refused(tmp_path):
+    link = tmp_path / "link.csv"
+    link.symlink_to(link)
+    with pytest.raises(OutputError, match="leads nowhere"):
+        check_file(link, force=True)
+    assert link.is_symlink()
+
+
+def test_a_file_in_a_folder_that_is_not_there_is_refused_before_the_work(tmp_path):
+    link = tmp_path / "link.csv"
+    link.symlink_to("nowhere/there.csv")
+    for target in (tmp_path / "nowhere" / "there.csv", link):
+        with pytest.raises(OutputError, match="there is no folder"):
+            check_file(target, force=True)

@@ -11,6 +11,7 @@ import sys
 from veracity.guard import (
     heed_the_end,
     hold_standard_streams,
+    let_only_python_speak,
     limits,
     stopping_signals,
     too_little,
@@ -30,8 +31,10 @@ def main() -> None:
     if sentence := too_little():
         os.write(2, sentence.encode())
         sys.exit(1)
-    if limits() and hasattr(os, "fork") and "VERACITY_DEBUG" not in os.environ:
-        watched(_run)
+    if "VERACITY_DEBUG" not in os.environ:
+        if limits() and hasattr(os, "fork"):
+            watched(_run)
+        let_only_python_speak()
     _run()
 
 

@@ -23,9 +23,11 @@ from typing import Any, NamedTuple, NoReturn
 __all__ = [
     "heed_the_end",
     "hold_standard_streams",
+    "let_only_python_speak",
     "limits",
     "stopping_signals",
     "too_little",
+    "was_asked_to_end",
     "watched",
 ]
 
@@ -102,16 +104,27 @@ def stopping_signals() -> list[int]:
     return sorted(signal.valid_signals() - others)
 
 
+_requests: list[int] = []
+"""The signals that asked this command to end."""
+
+
 def heed_the_end() -> None:
     """Take every request to end as Ctrl-C: temporary files are to be removed."""
+    _requests.clear()
 
     def stop(number: int, frame: object) -> None:
+        _requests.append(number)
         raise KeyboardInterrupt
 
     for number in stopping_signals():
         with contextlib.suppress(ValueError, OSError):  # only the main thread may ask
-            if signal.getsignal(number) is signal.SIG_DFL:
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 signal.signal(number, stop)
+
+
+def was_asked_to_end() -> bool:
+    """Whether a signal came: libraries that it interrupts have errors of their own for that."""
+    return bool(_requests)
 
 
 def hold_standard_streams() -> None:
@@ -194,7 +207,7 @@ def _do(work: Callable[[], None], telling: int) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent passes it on, as another signal
     _die_with_parent()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping_signals())
-    _let_only_python_speak()
+    let_only_python_speak()
     owned: Any = importlib.import_module("veracity.io.owned")
     owned.witness = lambda folder: os.write(telling, os.fsencode(folder) + b"\0")
     code: Any = 0
@@ -214,14 +227,19 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _let_only_python_speak() -> None:
-    """What other libraries print on standard error goes nowhere."""
+def let_only_python_speak() -> None:
+    """What other libraries print on standard error goes nowhere.
+
+    A panic of the frame library reaches Python as an error, and is explained in a sentence.
+    """
     if sys.stderr is None:
         return
     with contextlib.suppress(OSError):
         own = os.dup(2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        sys.stderr = open(own, "w", encoding=sys.stderr.encoding, errors="backslashreplace")  # noqa: SIM115, PTH123
+        sys.stderr = open(
+            own, "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace"
+        )  # noqa: SIM115, PTH123
 
 
 def _ended(said: list[bytes]) -> int:

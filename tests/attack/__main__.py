@@ -38,8 +38,10 @@ def main() -> int:
         except KeyboardInterrupt:
             print("stopped", file=sys.stderr)
         minutes = (time.monotonic() - started) / 60.0
-        done = f"{battery.n_cases} cases, {workshop.n_commands} commands, {minutes:.1f} minutes"
-    print(f"\n{done}, seed {options.seed}: {len(findings.of_key)} distinct findings")
+        tried = ", ".join(f"{times} {what}" for what, times in sorted(battery.tried.items()))
+        done = f"{battery.n_cases} cases ({tried or 'no siege'}), {workshop.n_commands} commands"
+    n_found = len(findings.of_key)
+    print(f"\n{done}, {minutes:.1f} minutes, seed {options.seed}: {n_found} distinct findings")
     if findings.of_key:
         print(f"{findings.summary()}\n\neach with its files and command.sh in {out}")
     return int(bool(findings.of_key))
@@ -48,16 +50,19 @@ def main() -> int:
 def _attack(battery: Battery, options: argparse.Namespace) -> None:
     rng = random.Random(options.seed)
     sieges = {siege.__name__: siege for siege in SIEGES}
-    wanted = options.part or [*battery.parts, *(siege.__name__ for siege in SIEGES)]
-    unknown = sorted(set(wanted) - {*battery.parts, *sieges})
+    wanted = options.part or [*battery.makers, *battery.parts, *(s.__name__ for s in SIEGES)]
+    known = [*battery.makers, *battery.parts, *sieges]
+    unknown = sorted(set(wanted) - set(known))
     if unknown:
-        sys.exit(f"no part {unknown[0]!r}; there are {', '.join([*battery.parts, *sieges])}")
+        sys.exit(f"no part {unknown[0]!r}; there are {', '.join(known)}")
     while True:
         for name in wanted:
             if time.monotonic() > battery.deadline:
                 return
             if name in sieges:
                 sieges[name](battery, rng)
+            elif name in battery.makers:
+                battery.make(name, rng.randrange(2**32), options.cases)
             else:
                 battery.collect(name, rng.randrange(2**32), options.cases)
             print(f"\r{battery.n_cases} cases, {len(battery.findings.of_key)} findings ", end="")

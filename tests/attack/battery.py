@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
-from attack import cases
+from attack import cases, deep
 from attack.case import Case
 from attack.databases import databases
 from attack.findings import Findings
+from attack.forging import forged
 from attack.forms import extras, forms
 from attack.verdict import wrongs
 from attack.workshop import Workshop
@@ -39,6 +43,8 @@ class Battery:
     def __init__(self, workshop: Workshop, findings: Findings, deadline: float) -> None:
         self.workshop, self.findings, self.deadline = workshop, findings, deadline
         self.n_cases = 0
+        self.tried: Counter[str] = Counter()
+        self.made: dict[str, dict[str, bytes]] = {}
         self.runs = dict(self._sound_runs())
         self.parts: Mapping[str, st.SearchStrategy[Case]] = {
             "files": cases.text_files(),
@@ -49,6 +55,11 @@ class Battery:
             "databases": databases(cases.damaged),
             "forms": forms(),
             "extras": extras(),
+        }
+        self.makers: Mapping[str, Callable[[random.Random], Case]] = {
+            "chains": deep.chains,
+            "settings": deep.settings,
+            "forged": partial(forged, self.runs),
         }
 
     def _sound_runs(self) -> Iterator[tuple[str, dict[str, bytes]]]:
@@ -63,15 +74,23 @@ class Battery:
         """Run a case; the keys of what is wrong with it."""
         self.n_cases += 1
         keys = []
-        is_sound = part not in ("runs", "parameters")
+        is_sound = part not in ("runs", "forged", "parameters", "settings")
         for outcome, folder in self.workshop.run(case, alone=alone):
             found = list(wrongs(outcome, folder))
-            if is_sound and outcome.code == 1 and outcome.command[0] == "report" and not found:
+            is_report = outcome.command[0] == "report" and "--truth" not in outcome.command
+            if is_sound and outcome.code == 1 and is_report and not found:
                 found.append(f"no report of a sound run: {outcome.stderr.decode(errors='replace')}")
             keys += [self.findings.add(wrong, part, case, outcome) for wrong in found]
             if outcome.code and outcome.command[0] == "discover":
                 break  # there is no run for the commands that follow
         return keys
+
+    def make(self, part: str, seed: int, n_cases: int) -> None:
+        """Try cases of a part whose cases are made from numbers."""
+        for number in range(n_cases):
+            if time.monotonic() > self.deadline:
+                return
+            self.attempt(part, self.makers[part](random.Random(f"{seed} {number}")))
 
     def collect(self, part: str, seed: int, n_cases: int, *, small: bool = True) -> None:
         """Try cases of a part; with `small`, what is new is looked for in smaller ones, too."""

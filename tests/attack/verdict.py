@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
+import zipfile
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -91,7 +94,10 @@ def _of_what_stays(outcome: Outcome) -> Iterator[str]:
 def _of_the_output(outcome: Outcome, folder: Path) -> Iterator[str]:
     for name in sorted(outcome.after - outcome.before):
         path = folder / name
-        if path.is_dir():  # a run may be called page.html
+        if not path.is_file():  # a run may be called page.html
+            continue
+        if ".veracity-" not in name and not is_whole(path):
+            yield f"half-written: {name!r} is cut short"
             continue
         if path.suffix == ".parquet":
             yield from _of_a_table(path)
@@ -101,6 +107,38 @@ def _of_the_output(outcome: Outcome, folder: Path) -> Iterator[str]:
             yield from _of_a_page(path)
         elif path.name == "run.json":
             yield from _of_a_run(path)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file ends as files of its kind do."""
+    content = path.read_bytes()
+    ends = {".html": b"</html>", ".svg": b"</svg>", ".pdf": b"%%EOF", ".csv": b"\n", ".tsv": b"\n"}
+    if path.suffix in ends:
+        return content.rstrip(
+            b" \r\n" if path.suffix in (".html", ".svg", ".pdf") else b""
+        ).endswith(ends[path.suffix])
+    try:
+        return _can_be_read(path, content)
+    except (ValueError, OSError, zipfile.BadZipFile, sqlite3.Error, pl.exceptions.PolarsError):
+        return False
+
+
+def _can_be_read(path: Path, content: bytes) -> bool:
+    match path.suffix:
+        case ".png":
+            return content[-8:-4] == b"IEND"
+        case ".json":
+            json.loads(content)
+        case ".jsonl":
+            return content.endswith(b"\n") and all(map(json.loads, content.splitlines()))
+        case ".parquet":
+            pl.read_parquet(path)
+        case ".xlsx" | ".npz":
+            return zipfile.ZipFile(path).testzip() is None
+        case ".db":
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                return database.execute("pragma integrity_check").fetchall() == [("ok",)]
+    return True
 
 
 INTERNAL = ("layout.parquet",)

@@ -13,6 +13,8 @@ import tempfile
 import traceback
 import warnings
 
+from veracity.guard import let_only_python_speak
+
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 """Warnings that Python does not show to users."""
 
@@ -21,6 +23,7 @@ def serve() -> None:
     """Take a job a line, answer with its exit code, until there is no more."""
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    let_only_python_speak()  # as the command does
     for line in jobs:
         job = json.loads(line)
         answers.write(b"%d\n" % _run(job["command"], job["folder"], job["streams"]))
@@ -30,18 +33,16 @@ def serve() -> None:
 def _run(command: list[str], folder: str, streams: list[str]) -> int:
     os.chdir(folder)
     tempfile.tempdir = os.environ["TMPDIR"] = folder + ".tmp"
-    for number, path in zip((1, 2), streams, strict=True):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-    # The descriptors stay ours: closing a wrapper must not close them.
+    out, err = streams
+    with open(out, "wb") as printed:  # noqa: PTH123 - the current folder may be odd
+        os.dup2(printed.fileno(), 1)
+    # The descriptor stays ours: closing a wrapper must not close it.
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding="utf-8")
-    sys.stderr = io.TextIOWrapper(
-        io.FileIO(2, "w", closefd=False), encoding="utf-8", errors="backslashreplace"
-    )
-    try:
-        return _call(command)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    with open(err, "w", encoding="utf-8", errors="backslashreplace") as sys.stderr:  # noqa: PTH123
+        try:
+            return _call(command)
+        finally:
+            sys.stdout.flush()
 
 
 def _call(command: list[str]) -> int:

@@ -20,6 +20,9 @@ from attack.case import Case, Outcome
 TIMEOUT = 60.0
 """Seconds after which a command on so little data is said to hang."""
 
+UNPRIVILEGED = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
+"""So that not even root may do what the permissions of a file do not allow."""
+
 TESTS = Path(__file__).parents[1]
 
 
@@ -70,16 +73,26 @@ class Workshop:
             for command in case.commands:
                 before = names_in(folder)
                 can_be_typed = "\0" not in "".join(command)
-                run = self.run_alone if alone and can_be_typed else self._hand_over
+                run = self.run_alone if alone and can_be_typed else self.hand_over
                 code = run(command, folder)
                 yield self.outcome(command, code, folder, before), folder
 
     def outcome(
-        self, command: tuple[str, ...], code: int | None, folder: Path, before: frozenset[str]
+        self,
+        command: tuple[str, ...],
+        code: int | None,
+        folder: Path,
+        before: frozenset[str],
+        encoding: str = "utf-8",
     ) -> Outcome:
         """What is to be judged, of a command that ended with this code."""
         self.n_commands += 1
         stdout, stderr = (Path(path).read_bytes() for path in self._streams)
+        if encoding.startswith("utf-"):
+            stdout, stderr = (
+                text.decode(encoding, "replace").encode(errors="replace")
+                for text in (stdout, stderr)
+            )
         now, temporary = names_in(folder), names_in(self.root / "work.tmp")
         return Outcome(command, code, stdout, stderr, before, now, temporary)
 
@@ -130,17 +143,21 @@ class Workshop:
         folder: Path,
         variables: Mapping[str, str | None],
         streams: str,
+        place: str = "",
     ) -> int | None:
-        """Run a command with these variables (None: without), and what a shell makes of streams."""
+        """Run a command with these variables (None: without); a shell makes streams and place."""
         out, err = self._streams
         for path in (out, err):
             Path(path).write_bytes(b"")
         own = {**environment(folder), **variables}
         started = shlex.join([sys.executable, "-m", "veracity", *command])
         feed = "(sleep 0.2; cat claims.csv > pipe) & " if "pipe" in command else ""
-        script = f"{feed}{started} <claims.csv >{out} 2>{err} {streams}; exit ${{PIPESTATUS[0]}}"
+        if "chmod" in place or "umask" in place:
+            started = f"{UNPRIVILEGED} {started}"
+        piped = f"{started} <&3 >{out} 2>{err} {streams}; exit ${{PIPESTATUS[0]}}"
+        script = f"exec 3<claims.csv; {place} {feed}{piped}"
         process = subprocess.Popen(
-            ["bash", "-c", script],
+            ["/bin/bash", "-c", script],
             cwd=folder,
             env={name: value for name, value in own.items() if value is not None},
             start_new_session=True,
@@ -152,7 +169,13 @@ class Workshop:
             process.wait()
             return None
 
-    def _hand_over(self, command: tuple[str, ...], folder: Path) -> int | None:
+    def allow_all(self, folder: Path) -> None:
+        """Let everything be looked at again, whatever was forbidden."""
+        for path in (folder, *folder.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(0o755)
+
+    def hand_over(self, command: tuple[str, ...], folder: Path) -> int | None:
         """Let the worker run it; one that dies tells by which signal, one that hangs is ended."""
         worker = self._worker or self._hire()
         assert worker.stdin is not None

@@ -245,8 +245,9 @@ class KindsInPart:
 
     def __call__(self, part: Part) -> tuple[Block, KnownCount]:
         """The block with the kind of each item; how many are known, and how many have none."""
-        keys = [name for name in self.table.columns if name in part.items.columns]
-        table = self.table
+        is_fact = "fact" in part.items.columns  # claims that are true or false are of these
+        table = self.table.rename({"entity": "fact"}) if is_fact else self.table
+        keys = [name for name in table.columns if name in part.items.columns]
         if len(keys) + 1 < len(table.columns):  # claims have no attributes
             table = table.unique(keys, keep="first", maintain_order=True)
         names = part.items.select(as_text(part.items[key]) for key in keys)

@@ -26,7 +26,7 @@ from veracity.cli.reporting import report
 from veracity.cli.study import study
 from veracity.cli.tuning import tune
 from veracity.errors import ParameterError, VeracityError, exhausted
-from veracity.guard import heed_the_end
+from veracity.guard import heed_the_end, was_asked_to_end
 from veracity.printing import Filtered, in_short, message
 
 __all__ = ["main"]
@@ -100,6 +100,8 @@ def _explain(error: BaseException) -> int:
             error.show(told)
             click.echo(message(told.getvalue()), err=True, nl=False)
             return error.exit_code
+        case Exception() if was_asked_to_end():  # what a library made of being interrupted
+            sentence = STOPPED
         case BrokenPipeError():  # who reads has seen enough, such as head
             _leave_stdout()
             return 1

@@ -172,8 +172,11 @@ def compare(
     from veracity.inspect.comparison import compare as compare_algorithms
     from veracity.opening import opened
     from veracity.show.plot import plot_comparison, save_figure
+    from veracity.show.plot.figure import check_figure
     from veracity.show.terminal import at_work, print_json, show_comparison
 
+    if figure is not None:
+        check_figure(figure)
     engine, given = chosen_engine(options), chosen_claims(path, options)
     how = chosen_reading(options)
     with at_work() as progress:
@@ -262,7 +265,7 @@ def demo(out: Path | None, force: bool) -> None:
     """
     from veracity.discovery import discover as discover_truths
     from veracity.inspect.evaluation import evaluate as evaluate_result
-    from veracity.io.folders import check_target
+    from veracity.io.folders import check_target, finished_folder
     from veracity.result import RUN_FILE
     from veracity.show.report import write_report
     from veracity.show.terminal import at_work, show_evaluation, show_result, show_table
@@ -283,12 +286,12 @@ def demo(out: Path | None, force: bool) -> None:
     accuracy = evaluate_result(vote, drawn.truth).accuracy
     click.echo(f"\nA majority vote would have been right on {accuracy:.1%} of the items.")
     if out is not None:
-        result.save(out, force=force)
-        with at_work() as progress:
-            page = write_report(
-                result, out / "report.html", truth=drawn.truth, force=force, progress=progress
-            )
-        click.echo(f"\nwritten to {out}; now open {page} in a browser")
+        with finished_folder(out, force=force, marker=RUN_FILE) as unfinished:
+            result.save(unfinished, force=True)
+            with at_work() as progress:
+                page = unfinished / "report.html"
+                write_report(result, page, truth=drawn.truth, progress=progress)
+        click.echo(f"\nwritten to {out}; now open {out / page.name} in a browser")
 
 
 def _discover(

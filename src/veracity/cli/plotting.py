@@ -54,7 +54,9 @@ def plot(
     """
     from veracity.result import load
     from veracity.show.plot import save_figure
+    from veracity.show.plot.figure import check_figure
 
+    check_figure(out)
     arguments = _arguments(what, truth, item)
     figure = load(run).plot.draw(what, theme=theme, **arguments)
     click.echo(f"drawn in {save_figure(figure, out)}")

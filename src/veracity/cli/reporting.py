@@ -31,8 +31,9 @@ def report(run: Path, out: Path, truth: str | None, force: bool) -> None:
     it, which items to check first and why they have their values, how far each source can be
     trusted, which sources look like copies, what the claims are like, and how to make it again.
     """
+    from veracity.io.folders import check_file
     from veracity.result import load
-    from veracity.show.report import check_file, write_report
+    from veracity.show.report import write_report
     from veracity.show.terminal import at_work
 
     check_file(out, force=force)

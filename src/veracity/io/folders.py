@@ -23,7 +23,7 @@ import polars as pl
 from veracity.errors import OutputError, first_line
 from veracity.io.owned import locked_place, make_owned, remove_leftovers, remove_owned
 
-__all__ = ["check_target", "finished_file", "finished_folder", "recover", "writing"]
+__all__ = ["check_file", "check_target", "finished_file", "finished_folder", "recover", "writing"]
 
 USUAL_FILES = {
     "run.json": (
@@ -71,8 +71,33 @@ def check_target(target: Path, *, force: bool, marker: str) -> None:
             raise OutputError(f"cannot write {target}: {parent} is no folder one may write to")
 
 
+def check_file(target: Path, *, force: bool) -> None:
+    """Refuse to write a file where that will fail, or where something is that must not be lost.
+
+    Even with `force`, only a plain file is replaced: no folder, and neither a device nor a pipe,
+    which would be gone for all others who use it.
+    """
+    with writing(target):
+        real = _real(target)
+        if target.is_dir():
+            raise OutputError(f"{target} is a folder; name a file in it, or another one")
+        _check_plain(target, real)
+        if real.exists() and not force:
+            raise OutputError(f"{target} exists; choose another name, or --force to replace it")
+        above = real.parent if target.is_symlink() else target.parent
+        if not above.is_dir():
+            raise OutputError(f"cannot write {target}: there is no folder {above}; make it")
+
+
+def _check_plain(target: Path, real: Path) -> None:
+    if real.is_symlink():
+        raise OutputError(f"cannot write {target}: it is a link that leads nowhere; remove it")
+    if real.exists() and not real.is_file():
+        raise OutputError(f"{target} is no plain file and stays; choose another name")
+
+
 def _real(target: Path) -> Path:
-    """The folder itself, where the target is a link to one, or has a name such as ``.``."""
+    """The file or folder itself, where the target is a link, or has a name such as ``.``."""
     return Path(os.path.realpath(target))
 
 
@@ -161,12 +186,18 @@ def _is_sticky(above: Path, real: Path) -> bool:
 
 @contextlib.contextmanager
 def finished_file(target: Path) -> Iterator[Path]:
-    """Give a file to write to, which takes its place only when all of it is written."""
-    with writing(target), _beside(target) as beside:
-        (beside / NEW).mkdir()
-        unfinished = beside / NEW / target.name
-        yield unfinished
-        unfinished.replace(target)
+    """Give a file to write to, which takes its place only when all of it is written.
+
+    A link stays: what it leads to is written.
+    """
+    real = _real(target)
+    with writing(target):
+        _check_plain(target, real)
+        with _beside(real) as beside:
+            (beside / NEW).mkdir()
+            unfinished = beside / NEW / real.name
+            yield unfinished
+            unfinished.replace(real)
 
 
 @contextlib.contextmanager

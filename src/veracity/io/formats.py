@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import gzip
 import logging
+import re
 import shutil
 import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
 from veracity.io.csv_file import distinct, header_at, is_longer
-from veracity.io.memory import free_memory
+from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
 from veracity.printing import in_short
@@ -49,6 +51,13 @@ SPOOLED_NAME = "standard input"
 JSON_FORMS = "give an array of objects, or an object in each line"
 JSON_GROWS = 4
 """So many bytes of memory a byte of JSON takes, about."""
+
+BYTES_PER_CELL = 32
+"""What a cell takes in the reader of workbooks, also one that is empty."""
+
+CELL_COLUMN = re.compile(rb"""\sr=["']([A-Z]{1,3})[0-9]""")
+CELL_ROW = re.compile(rb"""\sr=["'][A-Z]{1,3}([0-9]{1,7})["']""")
+LONGEST_CELL_NAME = 20
 
 _SPOOLED: list[Spill] = []
 """What came from standard input is kept until Python ends: it cannot be read again."""
@@ -138,6 +147,7 @@ def is_workbook(path: Path) -> bool:
 
 def open_workbook(path: Path, sheet: str | None, notes: Notes) -> dict[str, pl.DataFrame]:
     """The sheets of a workbook that have rows, or the one that is named."""
+    _check_size(path)
     with _quiet():
         try:
             sheets: dict[str, Any] = pl.read_excel(
@@ -158,6 +168,43 @@ def open_workbook(path: Path, sheet: str | None, notes: Notes) -> dict[str, pl.D
         if not names:
             raise UnreadableFile(f"{path}: no sheet of this workbook has a header and rows")
         return {name: _sheet(path, name, sheets[name], notes) for name in names}
+
+
+def _check_size(path: Path) -> None:
+    """Refuse a workbook that memory cannot hold, before its reader makes room for it.
+
+    That makes room for all cells between the first of a sheet and the last.
+    """
+    broken = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError, EOFError)
+    with contextlib.suppress(*broken), zipfile.ZipFile(path) as archive:  # its reader says more
+        for member in archive.infolist():
+            require_room(member.file_size, f"{path}: its sheets, unpacked,", "write it as CSV")
+            if member.filename.startswith("xl/worksheets/"):
+                with archive.open(member) as sheet:
+                    column, row = _last_cell(sheet)
+                room = BYTES_PER_CELL * row * _number_of(column)
+                far = f"{path}: there is a cell at {column}{row}, and the cells up to it"
+                require_room(room, far, "remove what stands far from the table")
+
+
+def _last_cell(sheet: IO[bytes]) -> tuple[str, int]:
+    """The last column and the last row of a sheet that have anything."""
+    columns, rows, rest = {b"A"}, {b"1"}, b""
+    while piece := sheet.read(1 << 20):
+        text = rest + piece
+        columns.update(CELL_COLUMN.findall(text))
+        rows = {max((*rows, *CELL_ROW.findall(text)), key=int)}
+        rest = text[-LONGEST_CELL_NAME:]
+    return max(columns, key=lambda letters: (len(letters), letters)).decode(), int(rows.pop())
+
+
+def _number_of(letters: str) -> int:
+    """The number of a column that is named by letters.
+
+    >>> _number_of("A"), _number_of("XFD")
+    (1, 16384)
+    """
+    return functools.reduce(lambda number, letter: 26 * number + ord(letter) - 64, letters, 0)
 
 
 def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> pl.DataFrame:

@@ -24,6 +24,7 @@ except ImportError:  # Windows: there nothing is known of who lives, and leftove
 __all__ = ["LOCK", "locked_place", "make_owned", "remove_leftovers", "remove_owned"]
 
 LOCK = "lock"
+LOCKS = (LOCK, f"{LOCK}-new")
 
 
 def _nobody(folder: Path) -> None:
@@ -34,34 +35,69 @@ witness: Callable[[Path], object] = _nobody
 """Told of every folder that is made: the process that removes it if this one is ended, if any."""
 
 YOUNG = 60.0
-"""A folder without a lock is left alone for so many seconds: its owner may be about to lock it."""
+"""What has content but no lock is left alone for so many seconds: earlier versions made such."""
+
+MOST_TRIES = 10
+"""How often to make another folder where the first was taken for one that somebody left."""
 
 
 def make_owned(place: Path, prefix: str) -> tuple[Path, IO[bytes]]:
     """A new folder in a place, and the lock by which others see that its owner lives."""
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-    witness(folder.absolute())
+    for _ in range(MOST_TRIES):
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        witness(folder.absolute())
+        try:
+            return folder, _locked(folder)
+        except FileNotFoundError:  # it had no lock yet, and somebody has cleared up here
+            continue
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    raise OSError(f"others remove what is written in {place}")
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """The lock of a new folder, which nobody ever sees unlocked by its own name."""
+    new = folder / f"{LOCK}-new"
+    lock = new.open("wb")
     try:
-        lock = (folder / f"{LOCK}-new").open("wb")
         if fcntl is not None:
-            with contextlib.suppress(OSError):  # some shared disks know no locks
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        (folder / f"{LOCK}-new").rename(folder / LOCK)  # nobody ever sees it unlocked
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # somebody is about to remove it
+        lock.close()
+        raise FileNotFoundError from None
+    except OSError:
+        pass  # some shared disks know no locks
+    try:
+        new.rename(folder / LOCK)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
         raise
-    return folder, lock
+    return lock
 
 
 def remove_owned(folder: Path, lock: IO[bytes]) -> None:
-    """Remove a folder of one's own; the lock goes last, so that nobody else removes it, too."""
+    """Remove a folder of one's own, also if Ctrl-C comes in the middle of it."""
     try:
-        shutil.rmtree(folder, ignore_errors=True)
-    except BaseException:  # Ctrl-C in the middle of it: it is still to be removed
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
+    except BaseException:
+        _remove(folder)
         raise
     finally:
         lock.close()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, its lock last: if this is ended midway, the lock tells that it was left."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.name == LOCK:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_leftovers(
@@ -75,7 +111,7 @@ def remove_leftovers(
         for folder in place.glob(f"{prefix}*"):
             with contextlib.suppress(OSError), _left(folder) as is_left:
                 if is_left and rescue(folder):
-                    shutil.rmtree(folder, ignore_errors=True)
+                    _remove(folder)
 
 
 @contextlib.contextmanager
@@ -85,11 +121,13 @@ def _left(folder: Path) -> Iterator[bool]:
     is_ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
     if fcntl is None or not is_ours or folder.is_symlink() or not folder.is_dir():
         yield False
-    elif not (folder / LOCK).exists():
-        yield time.time() - found.st_mtime > YOUNG
-    else:
-        with (folder / LOCK).open("rb") as file:
+    elif lock := next((one for one in LOCKS if (folder / one).exists()), None):
+        with (folder / lock).open("rb") as file:
             yield _can_lock(file)
+    else:
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # an owner that lives finds it gone, and makes another
+        yield time.time() - found.st_mtime > YOUNG
 
 
 def _can_lock(file: IO[bytes]) -> bool:

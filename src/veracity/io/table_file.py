@@ -16,7 +16,7 @@ import polars as pl
 
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
-from veracity.io.folders import finished_file
+from veracity.io.folders import check_file, finished_file
 from veracity.io.pieces import PieceTable
 from veracity.naming import rendered
 
@@ -67,14 +67,9 @@ def check_table_file(target: Path, *, force: bool, inputs: Iterable[object] = ()
     """
     if not is_table_file(target):
         raise OutputError(f"{target}: its ending is none of {', '.join(ENDINGS)}")
-    if target.is_dir():
-        raise OutputError(f"{target} is a folder; name a file in it, or another one")
     if any(_is_read(target, given) for given in inputs):
         raise OutputError(f"{target} is, or would be, among what is read; choose another place")
-    if target.exists() and not force:
-        raise OutputError(f"{target} exists; choose another name, or --force to replace it")
-    if not target.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {target}: there is no folder {target.parent}; make it")
+    check_file(target, force=force)
     if target.suffix.lower() == ".xlsx":
         _excel()
 
@@ -212,7 +207,9 @@ def _excel() -> Any:  # noqa: ANN401 - a module
 def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
     """One sheet; texts stay texts, also those that look like formulas, addresses or numbers."""
     _check_sheet(table, target)
-    options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
+    # What it writes on the way goes with the unfinished file, also if this is stopped.
+    options = {**dict.fromkeys(never, False), "tmpdir": str(unfinished.parent)}
     with _excel().Workbook(unfinished, options) as book:
         sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
         sheet.write_row(0, 0, table.columns, bold)

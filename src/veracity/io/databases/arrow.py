@@ -19,7 +19,13 @@ from veracity.io.databases.base import (
     require_file,
 )
 
-__all__ = ["Adbc", "DuckDb", "Postgres"]
+__all__ = ["NO_EXTENSIONS", "Adbc", "DuckDb", "Postgres"]
+
+NO_EXTENSIONS = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+"""No file may make DuckDB fetch code from the network, as one of another database would."""
 
 BYTES_PER_BATCH = 1 << 24
 """About how much PostgreSQL's driver puts into a batch."""
@@ -153,7 +159,9 @@ class DuckDb(Database):
         with database.reading():
             require_file(address)
             duckdb = importlib.import_module("duckdb")
-            database.connection = duckdb.connect(address.location, read_only=True)
+            database.connection = duckdb.connect(
+                address.location, read_only=True, config=NO_EXTENSIONS
+            )
         with contextlib.closing(database.connection):
             yield database
 

@@ -13,9 +13,11 @@ import polars as pl
 
 from veracity.errors import OutputError, ParameterError, UnreadableDatabase
 from veracity.io.databases.address import Address, address_of, database_file, is_address
+from veracity.io.databases.arrow import NO_EXTENSIONS
 from veracity.io.databases.base import driver, quoted
 from veracity.io.databases.sentences import advice_on, reason_of
 from veracity.io.pieces import PieceTable
+from veracity.naming import rendered
 
 __all__ = ["check_tables", "write_tables"]
 
@@ -163,7 +165,7 @@ class Target(ABC):
     def type_of(self, dtype: pl.DataType) -> str:
         """What a type is called in SQL."""
         if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
-            return self.types["with time zone"]
+            return self.types.get("with time zone", self.types[pl.String])
         kind = pl.Int64 if dtype.is_integer() else pl.Float64 if dtype.is_float() else type(dtype)
         return self.types[kind if kind in self.types else pl.String]
 
@@ -175,10 +177,10 @@ class Target(ABC):
                 casts.append(pl.col(name).cast(pl.Int64))
             elif dtype.is_float():
                 casts.append(pl.col(name).cast(pl.Float64))
-            elif isinstance(dtype, pl.Datetime):
+            elif isinstance(dtype, pl.Datetime) and pl.Datetime in self.types:
                 casts.append(pl.col(name).cast(pl.Datetime("us", dtype.time_zone)))
             elif type(dtype) not in self.types:
-                casts.append(pl.col(name).cast(pl.String))
+                casts.append(rendered(pl.col(name), dtype))
         return rows.with_columns(casts)
 
     @property
@@ -326,7 +328,8 @@ class DuckDbTarget(FileTarget):
 
     def connect(self) -> Any:  # noqa: ANN401 - a connection
         """A connection to the file."""
-        return driver("duckdb", "DuckDB", "duckdb").connect(self.address.location)
+        duckdb = driver("duckdb", "DuckDB", "duckdb")
+        return duckdb.connect(self.address.location, config=NO_EXTENSIONS)
 
     @property
     def errors(self) -> tuple[type[BaseException], ...]:

@@ -15,7 +15,7 @@ import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.extras import how_to_get
-from veracity.io.folders import finished_file
+from veracity.io.folders import check_file, finished_file
 from veracity.naming import as_text
 from veracity.printing import in_short, printable
 
@@ -28,6 +28,7 @@ __all__ = [
     "ThemeName",
     "altair",
     "chart_of",
+    "check_figure",
     "drawable",
     "finish",
     "look_of",
@@ -202,16 +203,23 @@ def _labels(names: pl.Series) -> pl.Series:
 
 def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str]) -> Path:
     """Write a figure as SVG, PNG, PDF or a page that needs no network; all of it, or nothing."""
-    target = Path(path)
+    target = check_figure(path)
     suffix = target.suffix.lower()
-    if suffix not in FORMATS:
-        raise ParameterError(f"figure: '{target.name}' must end in one of {', '.join(FORMATS)}")
-    _need("vl_convert")
     with finished_file(target) as unfinished:
         if suffix == ".html":
             unfinished.write_text(_page(chart), encoding="utf-8")
         else:
             chart.save(str(unfinished), scale_factor=2 if suffix == ".png" else 1)
+    return target
+
+
+def check_figure(path: str | os.PathLike[str]) -> Path:
+    """The file that a figure is to be drawn in; refused if that will fail, before any work."""
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        raise ParameterError(f"figure: '{target.name}' must end in one of {', '.join(FORMATS)}")
+    check_file(target, force=True)
+    _need("vl_convert")
     return target
 
 

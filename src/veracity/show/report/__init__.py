@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from veracity.errors import OutputError
-from veracity.io.folders import finished_file
+from veracity.io.folders import check_file, finished_file
 from veracity.progress import Progress, shows_progress
 from veracity.result import Result
 from veracity.show.report.contents import sections_of
@@ -58,13 +57,3 @@ def write_report(
     with finished_file(target) as unfinished:
         unfinished.write_bytes(page.encode("utf-8", "backslashreplace"))
     return target
-
-
-def check_file(target: Path, *, force: bool) -> None:
-    """Refuse what must not be lost, before any work is done."""
-    if target.is_dir():
-        raise OutputError(f"{target} is a folder; name a file in it, e.g. {target / 'report.html'}")
-    if target.exists() and not force:
-        raise OutputError(f"{target} exists; choose another name, or --force to replace it")
-    if not target.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {target}: there is no folder {target.parent}; make it")
