@@ -1,15 +1,24 @@
 """Put the figures of the studies into the pages that tell of them: ``python docs/render.py``.
 
+``python docs/render.py --data FOLDER [STUDY ...]`` first carries out the studies in `MADE_BY`, or
+those that are named, on the data sets in FOLDER, and keeps the tables that pages show.
+
 Between ``<!-- table NAME -->`` and ``<!-- end -->`` stands the table ``NAME.csv``; between
 ``<!-- made NAME -->`` and ``<!-- end -->`` how the study in the folder NAME was made. A figure in
-the middle of a sentence follows ``<!-- NAME | ROW | COLUMN -->``: the cell of ``NAME.csv`` in the
-row that begins with ROW. Names are looked for in the page's folder of studies. A test compares the
+a sentence or a table follows ``<!-- NAME : ROW : COLUMN -->``: the cell of ``NAME.csv`` in the row
+that begins with ROW. Names are looked for in the page's folder of studies. A test compares the
 pages with what this would write.
 """
 
+import argparse
 import json
 import re
+import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -19,15 +28,30 @@ STUDIES_OF = {
     "paper.md": "paper",
     "asking.md": "studies",
     "algorithms/veracity.md": "studies",
+    "algorithms/ltd-rbm-n.md": "studies",
     "choosing.md": "studies",
+    "explaining.md": "studies",
     "known-truths.md": "studies",
     "normalising.md": "studies",
-    "../README.md": "studies",
 }
 """The folder with the studies that a page tells of."""
 
+CROWDS = "crowd_bluebird crowd_rte crowd_web crowd_s_rel crowd_millionaire"
+MADE_BY = {
+    "league": f"league {CROWDS} flight_raha weather_raw",
+    "known": "league flight_raha weather_raw crowd_web crowd_bluebird --known 20",
+    "normalised": "league flight_raw flight_raha book_raw weather_raw --normalise --algorithms "
+    "majority-vote,veracity,ltd-rbm,ltd-rbm-c,mle,ltm,two-estimates",
+    "intervals": f"intervals {CROWDS} flight_raha weather_raw --synthetic 100",
+    "numbers": "numbers weather_raw crowd_n_emotion --draws 200",
+}
+"""What follows ``veracity study`` to make a folder in ``docs/studies``, where the data sets are."""
+
+KEPT = ("study.json", "sample.csv")
+"""What tests compare, beside the tables."""
+
 PLACE = re.compile(r"<!-- (table|made) (\S+) -->\n.*?<!-- end -->", re.DOTALL)
-FIGURE = re.compile(r"<!-- (\S+) \| ([^|]+) \| ([^|]+?) -->[0-9.-]+")
+FIGURE = re.compile(r"<!-- (\S+) : (.+?) : (.+?) -->-?[0-9]+(?:\.[0-9]+)?")
 
 
 def render(page: str) -> str:
@@ -42,7 +66,7 @@ def _figure(folder: Path, place: re.Match[str]) -> str:
     name, row, column = place.groups()
     table = pl.read_csv(folder / f"{name}.csv")
     cell = table.filter(pl.nth(0) == row)[column].item()
-    return f"<!-- {name} | {row} | {column} -->{_cell(cell)}"
+    return f"<!-- {name} : {row} : {column} -->{_cell(cell)}"
 
 
 def _filled(folder: Path, what: str, name: str) -> str:
@@ -70,7 +94,33 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
+def make(name: str, data: Path) -> None:
+    """Carry out a study, and keep what pages show of it, and tests compare."""
+    folder = DOCS / "studies" / name
+    with tempfile.TemporaryDirectory() as temporary:
+        made = Path(temporary) / name
+        command = [sys.executable, "-m", "veracity", "study", *shlex.split(MADE_BY[name])]
+        subprocess.run([*command, "--out", str(made)], cwd=data, check=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for file in (*KEPT, *sorted(_shown(name))):
+            shutil.copy(made / file, folder / file)
+
+
+def _shown(name: str) -> Iterable[str]:
+    """The tables of a study that pages show."""
+    for page, studies in STUDIES_OF.items():
+        if studies == "studies":
+            text = (DOCS / page).read_text(encoding="utf-8")
+            yield from (f"{table}.csv" for table in re.findall(rf"<!-- .*?\b{name}/(\w+)", text))
+
+
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, help="carry out studies first, on data sets in here")
+    parser.add_argument("studies", nargs="*", metavar="STUDY", help=f"of {', '.join(MADE_BY)}")
+    given = parser.parse_args()
+    for study in (given.studies or MADE_BY) if given.data else ():
+        make(study, given.data)
     for page in STUDIES_OF:
         (DOCS / page).write_text(render(page), encoding="utf-8")
-    sys.exit(0)

@@ -24,7 +24,7 @@ from veracity.synthetic import Ranges
 
 STUDIES = (
     "synthetic", "runtime", "robustness", "sensitivity", "league", "asking", "ablation",
-    "statements",
+    "statements", "intervals", "numbers",
 )  # fmt: skip
 TIMES = "source,entity,attribute,value\n" + "".join(
     f"{source},f{n},departure,{spelt}\n"

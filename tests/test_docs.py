@@ -47,6 +47,9 @@ ON_DATA = re.compile(  # such as: on `crowd_web` (177 sources, 5 labels) it has 
 SMALL_DATA = ("crowd_bluebird", "crowd_rte", "crowd_s_rel", "crowd_web", "flight_raha")
 ACCURACY_ROW = re.compile(r"^\| `(\w+)` \|.*\| (0\.\d{3}) \| (0\.\d{3}) \|$", re.MULTILINE)
 
+WARNINGS_ROW = re.compile(r"^\| `(\w+)` \| ([^|]*)\| ([^|]*)\|$", re.MULTILINE)
+OTHER_KIND = {"book_multi": "multiple", "crowd_n_emotion": "numeric"}
+
 
 class Block(NamedTuple):
     """A fenced block, the line it starts on, and the text block right below it, if there is one."""
@@ -162,6 +165,24 @@ def test_readme_tells_the_accuracy_on_real_claims(data, vote, default, shared_da
     for told, algorithm in ((vote, "majority-vote"), (default, None)):
         result = veracity.discover(folder / "claims.parquet", algorithm)
         assert told == f"{veracity.evaluate(result, folder / 'truth.parquet').accuracy:.3f}"
+
+
+def warnings_on_page() -> list[tuple[str, str, str]]:
+    """What the page on checking says of real claims, except the largest set."""
+    page = (ROOT / "docs" / "checking.md").read_text("utf-8")
+    rows = WARNINGS_ROW.findall(page[page.index("## On real claims") :])
+    assert len(rows) > 9
+    return [row for row in rows if row[0] != "flight_raw"]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("data", "serious", "cautions"), warnings_on_page())
+def test_page_tells_what_is_said_of_real_claims(data, serious, cautions, shared_data):
+    kind = OTHER_KIND.get(data)
+    found = veracity.check(shared_data / data / "claims.parquet", kind=kind).warnings
+    for told, severity in ((serious, "serious"), (cautions, "caution")):
+        names = [warning.name for warning in found if warning.severity == severity]
+        assert re.findall(r"`([\w-]+)`", told) == names
 
 
 def accuracies_on_pages() -> list[tuple[str, str, str]]:

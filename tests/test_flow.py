@@ -239,3 +239,19 @@ def test_learning_in_two_parts_leads_close_to_learning_from_all(drawn, single_tr
     assert_allclose(rates(updated), rates(together), atol=0.05)
     to_go = np.abs(rates(alone) - rates(together)).mean()
     assert np.abs(rates(updated) - rates(together)).mean() < to_go / 3
+
+
+# --- as good as mini-batches ----------------------------------------------------------------------
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["crowd_bluebird", "crowd_rte", "crowd_web", "flight_raha"])
+def test_on_real_claims_the_answers_are_as_good_as_those_of_mini_batches(name, shared_data):
+    folder = shared_data / name
+    by_flow, by_batches = (
+        veracity.evaluate(
+            discover(folder / "claims.parquet", algorithm), folder / "truth.parquet"
+        ).accuracy
+        for algorithm in (flow(), LTDRBM())
+    )
+    assert abs(by_flow - by_batches) < 0.005

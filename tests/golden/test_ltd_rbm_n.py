@@ -16,26 +16,17 @@ from veracity.algorithms.base import Turn
 from veracity.algorithms.ltd_rbm_n.items import infer, measured
 from veracity.algorithms.ltd_rbm_n.units import Cells, rescaled
 from veracity.errors import BadValue, ParameterError
-
-ENDLESS = 1e12
-"""So many degrees of freedom are those of a normal distribution."""
+from veracity.study.numbers import ENDLESS, SHAPES, draw_numbers
 
 
 def claims_of(rows):
     return pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
 
 
-def drawn(seed, *, n_sources=10, n_items=300, speaks=0.6, tails=ENDLESS, bias=0.0, spread=20.0):
+def drawn(seed, **how):
     """Numbers of sources that differ in precision, and the truths they scatter around."""
-    rng = np.random.default_rng(seed)
-    error, off = np.exp(rng.normal(0.0, 0.6, n_sources)), bias * rng.normal(size=n_sources)
-    truth, rows = rng.normal(50.0, spread, n_items), []
-    for item in range(n_items):
-        who = np.flatnonzero(rng.random(n_sources) < speaks)
-        who = who if len(who) > 1 else rng.choice(n_sources, 2, replace=False)
-        number = truth[item] + off[who] + error[who] * rng.standard_t(tails, len(who))
-        rows += [(f"s{s}", f"e{item:03}", x) for s, x in zip(who, number, strict=True)]
-    return claims_of(rows), truth
+    claims, truth = draw_numbers(seed, **how)
+    return claims, truth["value"].to_numpy()
 
 
 def found(claims, **parameters):
@@ -212,18 +203,9 @@ def test_any_numbers_have_estimates_also_with_sources_that_come_later(rows, algo
         assert told.sources["trust"].is_finite().all()
 
 
-SIMULATED = {
-    "normal": {},
-    "biased": {"bias": 0.7},
-    "heavy tails": {"tails": 3.0},
-    "few claims": {"n_sources": 20, "n_items": 200, "speaks": 0.15, "bias": 0.3},
-    "many sources": {"n_sources": 60, "n_items": 200, "speaks": 0.3, "tails": 5.0, "bias": 0.3},
-}
-
-
 def test_intervals_hold_nine_of_ten_truths():
     covered = {}
-    for name, how in SIMULATED.items():
+    for name, how in SHAPES.items():
         held = []
         for seed in range(6):
             claims, truth = drawn(seed, **how)

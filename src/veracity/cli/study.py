@@ -178,6 +178,38 @@ def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None: 
     _carry_out(LeagueStudy, workers=1, datasets=_named(datasets, normalise), **options)
 
 
+@study.command(epilog=example("veracity study intervals flight/ weather/ --out study/"))
+@click.argument("datasets", nargs=-1, metavar="[DATASET...]")
+@normalise_option
+@number_option("--synthetic", click.IntRange(min=0), 30, "How many are drawn at random beside.")
+@workers_option
+@_study_options
+def intervals(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+    """How often the intervals of accuracies hold.
+
+    A DATASET is a folder with claims and truth, on which the default is measured; --algorithms
+    names those that are measured on synthetic claims.
+    """
+    from veracity.study import IntervalsStudy
+
+    _carry_out(IntervalsStudy, datasets=_named(datasets, normalise), **options)
+
+
+@study.command(epilog=example("veracity study numbers weather/ --out study/"))
+@click.argument("datasets", nargs=-1, metavar="[DATASET...]")
+@number_option("--draws", click.IntRange(min=0), 40, "How often synthetic numbers are drawn.")
+@workers_option
+@_study_options
+def numbers(datasets: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+    """How far off estimates of numbers are, and how often their intervals hold.
+
+    A DATASET is a folder with claims and truth; of each attribute, plain numbers are taken.
+    """
+    from veracity.study import NumbersStudy
+
+    _carry_out(NumbersStudy, datasets=_named(datasets, normalise=False), **options)
+
+
 @study.command(epilog=example("veracity study asking flight/ weather/ --out study/"))
 @datasets_argument
 @normalise_option

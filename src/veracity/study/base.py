@@ -32,6 +32,12 @@ class Study(ABC):
     about: ClassVar[str]
     """What is measured and how, in a few sentences."""
 
+    kind: ClassVar[str] = "categorical"
+    """The kind of claims that its algorithms must take."""
+
+    measure: ClassVar[str] = "accuracy"
+    """The column of its rows that says how good an answer is."""
+
     measures_time: ClassVar[bool] = False
     """Whether tasks must not run beside each other, because they would slow each other down."""
 
@@ -42,10 +48,10 @@ class Study(ABC):
             raise ParameterError(f"study: an algorithm is named twice in {list(self.algorithms)}")
         for name in self.algorithms:
             kinds = algorithm_named(name).kinds
-            if "categorical" not in kinds:
+            if self.kind not in kinds:
                 raise ParameterError(
-                    f"study: {name} is for {' or '.join(kinds)} claims, and studies are on "
-                    "categorical ones; leave it out"
+                    f"study: {name} is for {' or '.join(kinds)} claims, and study {self.name} is "
+                    f"on {self.kind} ones; leave it out"
                 )
 
     @abstractmethod

@@ -19,7 +19,7 @@ from veracity.claims.truths import read_truths_beside
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.preparing import Prepared, prepare
 
-__all__ = ["Judged", "check_datasets", "name_of", "read_dataset", "require_names"]
+__all__ = ["Judged", "check_datasets", "file_of", "name_of", "read_dataset", "require_names"]
 
 NORMALISED = "+normalised"
 """What marks a dataset whose values are normalised, after the path of its folder."""
@@ -60,7 +60,7 @@ def read_dataset(folder: str, *, known_only: bool = False) -> Judged:
     takes less time.
     """
     path = folder.removesuffix(NORMALISED)
-    claims, truth = _file(path, "claims"), _file(path, "truth")
+    claims, truth = file_of(path, "claims"), file_of(path, "truth")
     table = read_claims(claims, normalise=path != folder)
     truths, _ = read_truths_beside(table, truth)
     if known_only:
@@ -104,10 +104,10 @@ def check_datasets(datasets: Sequence[str]) -> None:
     """Raise where a folder lacks claims or truth."""
     for folder in datasets:
         for part in ("claims", "truth"):
-            _file(folder.removesuffix(NORMALISED), part)
+            file_of(folder.removesuffix(NORMALISED), part)
 
 
-def _file(folder: str, part: str) -> Path:
+def file_of(folder: str, part: str) -> Path:
     """The one file (or folder of files) with claims or truth."""
     if not Path(folder).is_dir():
         raise UnreadableFile(f"{folder}: there is no such folder; a dataset is one")

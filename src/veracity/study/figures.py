@@ -17,7 +17,9 @@ __all__ = [
     "ablation_figure",
     "asking_figure",
     "characteristic_figure",
+    "intervals_figure",
     "league_figure",
+    "numbers_figure",
     "runtime_figure",
     "sensitivity_figure",
     "statements_figure",
@@ -206,6 +208,29 @@ def league_figure(table: pl.DataFrame, order: list[str]) -> TopLevelMixin:
     ticks = chart_of(means).mark_tick(thickness=3, color="black").encode(x=x, y=y)
     figure: TopLevelMixin = (dots + ticks).properties(
         width=WIDTH, title="Accuracy on every dataset, and its mean"
+    )
+    return figure
+
+
+def intervals_figure(table: pl.DataFrame) -> TopLevelMixin:
+    """The share of intervals that hold: one line per algorithm, a dot per kind of claims."""
+    return _held_figure(table, line="algorithm", dot="dataset")
+
+
+def numbers_figure(table: pl.DataFrame) -> TopLevelMixin:
+    """The share of intervals that hold: one line per data set, a dot per algorithm."""
+    return _held_figure(table, line="dataset", dot="algorithm")
+
+
+def _held_figure(table: pl.DataFrame, *, line: str, dot: str) -> TopLevelMixin:
+    """Shares of intervals that hold, beside the nine in ten that are promised."""
+    alt = altair()
+    x = alt.X("held:Q", title="intervals that hold", scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y(f"{line}:N", sort=list(dict.fromkeys(table[line])), title=None)
+    dots = chart_of(table).mark_circle(size=70).encode(x=x, y=y, color=alt.Color(f"{dot}:N"))
+    promised = chart_of(pl.DataFrame({"held": [0.9]})).mark_rule(strokeDash=[4, 4]).encode(x=x)
+    figure: TopLevelMixin = (dots + promised).properties(
+        width=WIDTH, title="Share of 90 % intervals that hold"
     )
     return figure
 

@@ -17,7 +17,8 @@ import numpy as np
 from veracity.algorithms import Algorithm
 from veracity.claims.encoded import Encoded
 from veracity.claims.read import read_claims
-from veracity.preparing import prepare
+from veracity.discovery import answer
+from veracity.preparing import Prepared, prepare
 from veracity.study.measure import judged_facts
 from veracity.study.settings import GRID, parameters_of, with_settings
 from veracity.synthetic import Synthetic
@@ -60,9 +61,24 @@ def _answers(name: str) -> dict[str, str]:
 
 
 def _answer(algorithm: Algorithm[Any]) -> str:
-    plausibility = judged_facts(_claims(), algorithm)
-    some = np.linspace(0, len(plausibility) - 1, SOME_FACTS).astype(np.int64)
-    return " ".join(f"{one:.5f}" for one in plausibility[some])
+    if "categorical" in algorithm.kinds:
+        answers = judged_facts(_claims(), algorithm)
+    else:
+        answers = answer(_numbers(), algorithm).truths.sort("entity")["value"].to_numpy()
+    some = np.linspace(0, len(answers) - 1, SOME_FACTS).astype(np.int64)
+    return " ".join(f"{one:.5f}" for one in answers[some])
+
+
+@lru_cache
+def _numbers() -> Prepared:
+    """A few numbers, on which sources err by more and by less."""
+    rng = np.random.default_rng(4)
+    rows = [
+        {"source": f"s{s}", "entity": e, "value": float(e + rng.normal(0.5 * (s == 1), 0.2 + s))}
+        for e in range(40)
+        for s in range(5)
+    ]
+    return prepare(read_claims(rows, kind="numeric"))
 
 
 @lru_cache

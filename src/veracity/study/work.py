@@ -46,6 +46,9 @@ SAMPLE_FILE = "sample.csv"
 SOME_TASKS = 4
 """How many."""
 
+MOST_SECONDS = 5.0
+"""What takes longer is not done again, if other tasks take less."""
+
 PARTS = "parts"
 
 SECONDS_BETWEEN_PARTS = 10.0
@@ -103,9 +106,9 @@ def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) ->
     for name, table in tables.items():
         with finished_file(target / f"{name}.csv") as file:
             table.write_csv(file, float_precision=6)
-    if {"task", "accuracy", "seconds"} <= set(rows.columns):
+    if {"task", study.measure, "seconds"} <= set(rows.columns):
         with finished_file(target / SAMPLE_FILE) as file:
-            _sample(rows).write_csv(file, float_precision=6)
+            _sample(rows, study.measure).write_csv(file, float_precision=6)
     figures = study.figures(tables)
     for name, figure in figures.items():
         for suffix in (".svg", ".png"):
@@ -114,12 +117,14 @@ def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) ->
     return write_page(target / "index.html", study, tables, drawn, made)
 
 
-def _sample(rows: pl.DataFrame) -> pl.DataFrame:
+def _sample(rows: pl.DataFrame, measure: str) -> pl.DataFrame:
     """The rows of a few tasks: neither the smallest nor those that take long."""
     seconds = rows.group_by("task", maintain_order=True).agg(pl.col("seconds").sum())
     timed = seconds.filter(pl.col("seconds") > 0.0).sort("seconds", maintain_order=True)
+    short = timed.filter(pl.col("seconds") <= MOST_SECONDS)
+    timed = short if len(short) else timed
     some = timed.slice(len(timed) // 4, SOME_TASKS)["task"]
-    kept = [name for name in ("task", "algorithm", "variant", "accuracy") if name in rows.columns]
+    kept = [name for name in ("task", "algorithm", "variant", measure) if name in rows.columns]
     return rows.filter(pl.col("task").is_in(some.implode())).select(kept)
 
 
