@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import veracity
+from test_explain import check_plausibilities
 from veracity.algorithms.rules import label_probabilities, label_scores, plausibilities
 from veracity.algorithms.veracity.coincidence import (
     EVEN,
@@ -297,6 +298,21 @@ def test_what_tempts_many_proves_little():
         errors.append(found.calibration_error)
     assert np.mean(gained) > 0.08
     assert np.mean(errors) < 0.12
+
+
+def test_crowded_items_keep_the_promises_of_all_others():
+    """Neither the order of rows nor names matter, nothing is NaN, and explanations add up."""
+    claims, _ = frames(*crowded_quiz(np.random.default_rng(1)))
+    claims = claims.filter(pl.col("source").str.ends_with("7"))
+    result = veracity.discover(claims)
+    check_plausibilities(result)
+    other = claims.sample(fraction=1.0, shuffle=True, seed=2)
+    other = other.with_columns(source=pl.lit("x") + pl.col("source").str.reverse())
+    again = veracity.discover(other)
+    keys = ["entity", "value"]
+    one, two = (r.facts.sort(keys)["plausibility"].to_numpy() for r in (result, again))
+    assert np.isfinite(one).all()
+    assert_allclose(one, two, atol=1e-9)
 
 
 def test_uneven_errors_are_an_urn_drawn_ball_by_ball():
