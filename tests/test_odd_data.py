@@ -19,7 +19,7 @@ from veracity.algorithms.veracity.coincidence import (
     log_likelihoods,
     n_false_values,
 )
-from veracity.algorithms.veracity.dispersion import Dispersion, err_alike
+from veracity.algorithms.veracity.dispersion import Dispersion, Same, err_alike
 from veracity.preparing import prepare
 
 Rows = list[tuple[str, str, str, str]]
@@ -213,6 +213,24 @@ def test_errors_that_items_share_make_the_default_modest():
     assert told.fitted.state.model.alike == pytest.approx(1.0, abs=0.01)
     errors = [veracity.evaluate(result, known).calibration_error for result in (told, sure)]
     assert errors[0] < errors[1] - 0.02
+
+
+@pytest.mark.parametrize(("n_sources", "n_items", "n_values"), [(80, 12, 6), (20, 200, 4)])
+def test_where_sources_guess_the_default_knows_that_it_does_not_know(n_sources, n_items, n_values):
+    rng = np.random.default_rng(1)
+    said = rng.integers(n_values, size=(n_sources, n_items))
+    rows = [(f"s{s}", f"e{i}", str(said[s, i])) for s, i in np.ndindex(said.shape)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    assert veracity.discover(claims).truths["plausibility"].mean() < 0.5
+
+
+def test_agreement_beyond_chance_by_hand():
+    """Three items of three pairs each, both ways: all agree, or as many as guessing would make."""
+    always, often = (Same(3 * n, 18.0, 3 * n**2, 108.0, 18 * n) for n in (6.0, 2.0))
+    assert often.beyond(1 / 3) == 0.0
+    assert always.beyond(1 / 3) == 0.0  # three items are √3 standard errors at the most
+    many = Same(*(100 * part for part in always))
+    assert many.beyond(1 / 3) == 1.0
 
 
 def test_scatter_by_hand():

@@ -37,7 +37,11 @@ from veracity.algorithms.veracity.confusion import Confusions
 from veracity.algorithms.veracity.dispersion import (
     NO_PAIRS,
     Dispersion,
+    Same,
+    chance_of,
     err_alike,
+    said_of_label,
+    said_the_same,
     telling_items,
 )
 from veracity.algorithms.veracity.mixing import moderated, off_by
@@ -78,6 +82,10 @@ MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
 accuracy only."""
 
+MOST_COUNTED = 10_000
+"""Distinct values up to which it is counted how often each is claimed: more hardly coincide by
+chance."""
+
 
 class Belief(NamedTuple):
     """What is thought of the sources, and of who depends on whom; and what each has claimed."""
@@ -87,6 +95,10 @@ class Belief(NamedTuple):
     claims: BySource
     rival: Belief | None = None
     """What is thought of them in another reading of the claims, where there are two."""
+    n_labels: int = 0
+    """How many values are claimed; none, if they are too many to coincide by chance."""
+    chance: float = 0.0
+    """How often claims on different items say the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +156,10 @@ class Veracity(Algorithm[Belief]):
 
     def start(self, survey: Survey, prior: PriorRates) -> Belief:
         """Choose the error model that fits the claims."""
+        belief = self._at_start(survey, prior)
+        return belief._replace(n_labels=_counted_labels(survey))
+
+    def _at_start(self, survey: Survey, prior: PriorRates) -> Belief:
         claims, rows = survey.counted.supports_of_source, self._rows(survey.names)
         if not survey.single_truth:
             self._refuse_kinds(survey)
@@ -232,7 +248,7 @@ class Veracity(Algorithm[Belief]):
     # --- survey -----------------------------------------------------------------------------------
 
     def tally_survey(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """What the model counts beforehand, how many pairs there are, and who coincides."""
+        """What the model counts, how many pairs there are, who coincides, and what is said."""
         assert not isinstance(state.model, TwoCoin)
         work = 0.0
         if state.dependence is not None:
@@ -240,18 +256,19 @@ class Veracity(Algorithm[Belief]):
             work = pair_work(block, n_slots, contested=isinstance(state.model, OneCoin))
         n_claims = float(state.claims.sum())
         apart = log_likelihoods(block, n_claims) if isinstance(state.model, OneCoin) else None
-        return state.model.tally_survey(block), work, apart
+        said = said_of_label(block, state.n_labels)
+        return state.model.tally_survey(block), work, apart, said
 
     def learn_survey(self, state: Belief, total: Tally) -> Belief:
         """Where pairs are too many, only some items will be looked at."""
         assert not isinstance(state.model, TwoCoin)
-        of_model, work, apart = total
+        of_model, work, apart, said = total
         dependence, model = state.dependence, state.model.learn_survey(of_model)
         if isinstance(model, OneCoin):
             model = model._replace(n_false=n_false_values(apart))
         if dependence is not None:
             dependence = Dependence.unseen(dependence.slots, (work, int(state.claims.sum())))
-        return state._replace(model=model, dependence=dependence)
+        return state._replace(model=model, dependence=dependence, chance=chance_of(said))
 
     # --- dependence -------------------------------------------------------------------------------
 
@@ -367,22 +384,24 @@ class Veracity(Algorithm[Belief]):
     # --- dispersion -------------------------------------------------------------------------------
 
     def tally_dispersion(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """How far items scatter beyond what independent errors would, where there is a choice."""
+        """How far items scatter beyond what independent errors would; how often voices agree."""
         model = state.model
         assert not isinstance(model, TwoCoin)
         telling = telling_items(block, float(state.claims.sum()))
         if isinstance(model, OneCoin):
             telling = telling.select(telling.n_facts_of_item > 1)
         if telling.n_items == 0:
-            return Dispersion()
+            return Dispersion(), Same()
         pairs = NO_PAIRS if state.dependence is None else state.dependence.pairs_within(telling)
         found = self.derive(telling, state)
-        return model.scatter(telling, found, pairs).summed(telling.n_items)
+        scattered = model.scatter(telling, found, pairs).summed(telling.n_items)
+        return scattered, said_the_same(telling)
 
     def learn_dispersion(self, state: Belief, total: Tally) -> Belief:
         """Whether voices err alike, as is usual, or each by itself."""
         assert not isinstance(state.model, TwoCoin)
-        alike = err_alike(Dispersion(*total))
+        scattered, same = Dispersion(*total[0]), Same(*total[1])
+        alike = err_alike(scattered, same.beyond(state.chance))
         return state._replace(model=state.model._replace(alike=alike))
 
     # --- known truths -----------------------------------------------------------------------------
@@ -537,7 +556,8 @@ class Veracity(Algorithm[Belief]):
         """With all claims so far; who copies is looked for among the sources it was before."""
         grown = self.grow(state, survey.names)
         model = grown.model._replace(prior=prior)
-        return grown._replace(model=model, claims=survey.counted.supports_of_source)
+        claims, n_labels = survey.counted.supports_of_source, _counted_labels(survey)
+        return grown._replace(model=model, claims=claims, n_labels=n_labels)
 
     def grow(self, state: Belief, names: Names) -> Belief:
         """New sources are like the others; labels and attributes never met get room."""
@@ -551,6 +571,12 @@ class Veracity(Algorithm[Belief]):
         if rows is None or state.model.features is None:
             return state
         return state._replace(model=state.model.borrowing(rows, n_met))
+
+
+def _counted_labels(survey: Survey) -> int:
+    """How many labels there are to be counted: none, if there are too many, or they are open."""
+    n_labels = 0 if survey.names.n_open else len(survey.names.labels)
+    return n_labels if n_labels <= MOST_COUNTED else 0
 
 
 def _as_usual(state: Belief) -> Belief:

@@ -3,7 +3,8 @@
 Where sources err each by itself, given what is true, how many are right on an item scatters as
 their accuracies say. Where errors are the item's, it is easy for all or hard for all, and the
 number scatters more. Real crowds and sites do, as a rule; what shows that these ones do not is a
-reason to be surer.
+reason to be surer. Unless sources do not agree beyond chance either: then nothing is known of what
+is true, and so nothing of errors.
 """
 
 from __future__ import annotations
@@ -14,7 +15,18 @@ import numpy as np
 
 from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["NO_PAIRS", "Dispersion", "Pairs", "Scatter", "err_alike", "telling_items"]
+__all__ = [
+    "NO_PAIRS",
+    "Dispersion",
+    "Pairs",
+    "Same",
+    "Scatter",
+    "chance_of",
+    "err_alike",
+    "said_of_label",
+    "said_the_same",
+    "telling_items",
+]
 
 ENOUGH_CLAIMS = 100_000
 """Items with about so many claims are looked at: the error of the mean is small then."""
@@ -37,6 +49,9 @@ RARELY = 0.2
 
 LEAST = 0.01
 
+BY_CHANCE = 2.0
+"""Standard errors up to which sources agree no better than by chance; from one more on, they do."""
+
 
 class Dispersion(NamedTuple):
     """Sums over items: products of two voices' errors, as observed and as if all erred alike.
@@ -49,6 +64,28 @@ class Dispersion(NamedTuple):
     observed_squared: float = 0.0
     alike_squared: float = 0.0
     observed_alike: float = 0.0
+
+
+class Same(NamedTuple):
+    """Sums over items: pairs of voices that say the same, all pairs, squares and products."""
+
+    same: float = 0.0
+    pairs: float = 0.0
+    same_squared: float = 0.0
+    pairs_squared: float = 0.0
+    same_pairs: float = 0.0
+
+    def beyond(self, chance: float) -> float:
+        """How clearly voices agree beyond chance: 0 not at all, 1 clearly.
+
+        >>> Same(50.0, 100.0, 2500.0, 1e4, 5e3).beyond(0.5)
+        0.0
+        """
+        squares = self.same_squared + chance**2 * self.pairs_squared
+        squares -= 2.0 * chance * self.same_pairs
+        error = np.sqrt(max(squares, 0.0))
+        beyond = (self.same - chance * self.pairs) / error if error > 0.0 else 0.0
+        return float(np.clip(beyond - BY_CHANCE, 0.0, 1.0))
 
 
 Pairs = tuple[IntArray, IntArray]
@@ -94,10 +131,40 @@ def telling_items(block: Block, n_claims: float) -> Block:
     return block.select(tells & block.drawn(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
 
 
-def err_alike(total: Dispersion) -> float:
+def said_the_same(block: Block) -> Same:
+    """How often voices on the same item say the same."""
+    named, voices = (
+        n.astype(np.float64) for n in (block.n_supports_of_fact, block.n_supports_of_item)
+    )
+    same = np.add.reduceat(named * (named - 1.0), block.first_fact_of_item[:-1])
+    pairs = voices * (voices - 1.0)
+    sums = (same, pairs, same**2, pairs**2, same * pairs)
+    return Same(*(float(own.sum()) for own in sums))
+
+
+def said_of_label(block: Block, n_labels: int) -> FloatArray:
+    """How often each label is claimed; nothing, if labels are not counted."""
+    if not n_labels:
+        return np.zeros(0)
+    n_claims = block.n_supports_of_fact.astype(np.float64)
+    return np.asarray(np.bincount(block.label_of_fact, n_claims, n_labels), dtype=np.float64)
+
+
+def chance_of(said: FloatArray) -> float:
+    """How often claims on different items say the same, given how often each label is claimed.
+
+    >>> chance_of(np.array([3.0, 1.0]))
+    0.625
+    """
+    share = said / max(said.sum(), 1.0)
+    return float((share**2).sum())
+
+
+def err_alike(total: Dispersion, agrees: float = 1.0) -> float:
     """How far voices err alike: 1 as usual, or where the claims do not tell; 0 if they do not.
 
-    A Bayes factor: that the correlation is a usual one, against that it is zero.
+    A Bayes factor: that the correlation is a usual one, against that it is zero. It tells nothing
+    unless sources agree: `agrees` is how clearly they do.
 
     >>> err_alike(Dispersion())
     1.0
@@ -111,7 +178,8 @@ def err_alike(total: Dispersion) -> float:
     if_alike = float(np.average(_density(found - usual, error), weights=share))
     if_not = float(_density(np.array(found), error))
     alike = if_alike / max((1.0 - RARELY) * if_alike + RARELY * if_not, 1e-300)
-    return float(np.clip(alike, LEAST, 1.0))
+    alike = float(np.clip(alike, LEAST, 1.0))
+    return 1.0 - (1.0 - alike) * agrees
 
 
 def _correlation(total: Dispersion) -> tuple[float, float]:
