@@ -27,6 +27,7 @@ __all__ = [
     "Decided",
     "LocalNames",
     "NumberedForAll",
+    "narrowed",
     "part_of_row",
     "places_among",
 ]
@@ -231,7 +232,7 @@ class NumberedForAll:
         numbering = [self._numbering[name] for name in wanted]
         new = dict(zip(wanted, pool.map(Numbering.add, numbering, rows[wanted]), strict=True))
         numbers = [
-            pl.Series(NUMBER + name, _narrow(own.numbers.pop(), own.n_names))
+            pl.Series(NUMBER + name, own.numbers.pop())
             for name, own in zip(wanted, numbering, strict=True)
         ]
         numbered = rows.drop(wanted).with_columns(numbers)
@@ -264,9 +265,10 @@ class NumberedForAll:
         }
 
 
-def _narrow(numbers: IntArray, n_numbers: int) -> IntArray:
-    """Numbers below this one, in as few bytes as they need."""
-    return numbers.astype(np.min_scalar_type(n_numbers))
+def narrowed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with numbers for names, these in as few bytes as they need."""
+    numbers = (column for column in rows if column.name.startswith(NUMBER))
+    return rows.with_columns(column.shrink_dtype() for column in numbers)
 
 
 def places_among(own: LocalNames, all_names: LocalNames, *, is_open: bool) -> tuple[IntArray, ...]:

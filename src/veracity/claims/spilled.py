@@ -30,6 +30,7 @@ from veracity.claims.parting import (
     Decided,
     LocalNames,
     NumberedForAll,
+    narrowed,
     part_of_row,
     places_among,
 )
@@ -83,6 +84,7 @@ MOST_PARTS = 1 << 12
 NUMBERED = ("source", "attribute", "value")
 """Columns of which the names may be numbered while rows are parted."""
 
+PART = "part of rows"
 NO_NAMES = Spelt(*LocalNames.nothing()[1:3], np.zeros(0, dtype=np.int32))
 OLDEST = pl.CompatLevel.oldest()
 """Text is written as Arrow had it at first, one after the other: smaller and quicker."""
@@ -203,30 +205,46 @@ class _Rows:
     def fill(self, tell: Tell) -> Decided:
         """Write all rows of a table to their parts; also say what is decided over all of them.
 
-        While some rows are parted and written, the next are read.
+        While some rows are written and others are numbered, the next are read.
         """
-        decided = Decided()
-        rows = _gathered(self._table.batches(), int(self._room.memory * SHARE_OF_ROWS))
+        threads, decided = self._room.threads, Decided()
         with (
             spilling(self._room.spill.place),
-            ThreadPoolExecutor(self._room.threads) as pool,
+            ThreadPoolExecutor(threads) as pool,
+            ThreadPoolExecutor(1) as numbering,
             ThreadPoolExecutor(1) as writing,
         ):
-            for found in in_order(partial(self._write, pool=pool), rows, writing, 1):
-                decided += found
-                self._may_be_numbers = decided.are_numbers
-                tell("parting", decided.n_rows, self._table.n_rows)
+
+            def numbered() -> Iterator[pl.DataFrame]:
+                nonlocal decided
+                number = partial(self._number, pool=pool)
+                for rows, found in in_order(number, self._table.batches(), numbering, 1):
+                    decided += found
+                    self._may_be_numbers = decided.are_numbers
+                    tell("parting", decided.n_rows, self._table.n_rows)
+                    yield rows
+
+            gathered = _gathered(numbered(), int(self._room.memory * SHARE_OF_ROWS))
+            for _ in in_order(partial(self._write, pool=pool), gathered, writing, 1):
+                pass
         return decided
 
-    def _write(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> Decided:
+    def _number(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> tuple[pl.DataFrame, Decided]:
+        """Rows with numbers for names and with their parts; and what they decide."""
+        part = pool.submit(part_of_row, rows, self.n_parts)
         columns = _numbered_for_all(rows, self._table.kind)
-        in_parts = pool.submit(_in_parts, rows, self.n_parts)
         numbered, values = self.names.numbered(rows, columns, pool)
-        order, first_of_part = in_parts.result()
-        in_order = numbered.rechunk()[order]  # from many chunks it would take ten times as long
+        found = Decided.of(values, so_far=self._may_be_numbers)._replace(n_rows=len(rows))
+        return numbered.with_columns(pl.Series(PART, part.result(), pl.UInt16)), found
+
+    def _write(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> None:
+        part = rows[PART].to_numpy()
+        first_of_part = np.zeros(self.n_parts + 1, dtype=np.int64)
+        np.cumsum(np.bincount(part, minlength=self.n_parts), out=first_of_part[1:])
+        by_part = narrowed(rows.drop(PART))[np.argsort(part, kind="stable")]
 
         def write(number: int) -> None:
-            own = in_order[first_of_part[number] : first_of_part[number + 1]]
+            own = by_part[first_of_part[number] : first_of_part[number + 1]]
             if len(own):
                 with self._file(number).open("ab") as file:
                     start = file.tell()
@@ -236,7 +254,6 @@ class _Rows:
 
         for _ in pool.map(write, range(self.n_parts)):
             pass
-        return Decided.of(values, so_far=self._may_be_numbers)._replace(n_rows=len(rows))
 
     def take(self, number: int) -> Iterator[pl.DataFrame]:
         """The rows of a part."""
@@ -264,25 +281,25 @@ def _numbered_for_all(rows: pl.DataFrame, kind: Kind) -> list[str]:
     return [name for name in names if name in rows.columns]
 
 
-def _in_parts(rows: pl.DataFrame, n_parts: int) -> tuple[IntArray, IntArray]:
-    """The rows in the order of their parts, and where those of each begin."""
-    part = part_of_row(rows, n_parts).astype(np.uint16)  # which NumPy sorts by counting
-    first = np.zeros(n_parts + 1, dtype=np.int64)
-    np.cumsum(np.bincount(part, minlength=n_parts), out=first[1:])
-    return np.argsort(part, kind="stable"), first
-
-
 def _gathered(batches: Iterator[pl.DataFrame], most_bytes: int) -> Iterator[pl.DataFrame]:
     """Batches brought together until they have so many bytes: so rows of a part lie together."""
     waiting, n_bytes = list[pl.DataFrame](), 0
     for batch in batches:
+        if waiting and waiting[0].columns != batch.columns:  # values are too many from here on
+            yield _as_one(waiting)
+            waiting, n_bytes = [], 0
         waiting.append(batch)
         n_bytes += int(batch.estimated_size())
         if n_bytes > most_bytes:
-            yield pl.concat(waiting)
+            yield _as_one(waiting)
             waiting, n_bytes = [], 0
     if waiting:
-        yield pl.concat(waiting)
+        yield _as_one(waiting)
+
+
+def _as_one(batches: list[pl.DataFrame]) -> pl.DataFrame:
+    """All rows; in one chunk, since rows of many are brought into order ten times as slowly."""
+    return pl.concat(batches, rechunk=True)
 
 
 class _PartsWriter:
