@@ -435,9 +435,8 @@ def _duckdb(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
                 connection.executemany(f"insert into claims values ({marks})", cells)
             of = _quoted(rng.choice(list(columns)))
             dtype = rng.choice(DUCKDB_TYPES)
-            connection.execute(
-                f"create table typed as select * replace (try_cast({of} as {dtype}) as {of}) from claims"
-            )
+            odd = f"try_cast({of} as {dtype}) as {of}"
+            connection.execute(f"create table typed as select * replace ({odd}) from claims")
             with contextlib.suppress(duckdb.Error):  # not every view can be made of every claim
                 connection.execute(rng.choice(views))
         content = path.read_bytes()
