@@ -62,14 +62,19 @@ def written(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
     if rng.random() < 0.35:
         name = rng.choice(("claims.csv", "claims.parquet", "claims.jsonl"))
         return name, {name: plain(rows, name)}, []
-    form = rng.choice(
-        (*(_csv,) * 5, *(_arrow,) * 5, *(_json,) * 2, _workbook, _sqlite, _duckdb, _folder)
-    )
-    name, files, how = form(rng, rows, kind)
+    name, files, how = in_any_form(rng, rows, kind)
     if rng.random() < 0.08:
         of = rng.choice(sorted(files))
         files[of] = damaged(rng, files[of])
     return name, files, how
+
+
+def in_any_form(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
+    """Claims in one of all the forms that are read."""
+    form = rng.choice(
+        (*(_csv,) * 5, *(_arrow,) * 5, *(_json,) * 2, _workbook, _sqlite, _duckdb, _folder)
+    )
+    return form(rng, rows, kind)
 
 
 def damaged(rng: random.Random, content: bytes) -> bytes:

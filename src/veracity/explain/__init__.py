@@ -356,7 +356,7 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
 def _unweighed_numbers(
     result: Result, item: Item, truth: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The estimate and the claims, those of the best sources first: what they weigh is not known."""
+    """The estimate and the claims, the best sources first: what they weigh is not known."""
     nothing = pl.lit(None, pl.Float64)
     keys = truth.select(pl.col("^(entity|attribute)$"))
     number = item.block.number_of_fact[item.fact_of_claim]
