@@ -231,7 +231,7 @@ TYPES: dict[pa.DataType, Callable[[int], Any]] = {
 }
 
 
-def _typed(rng: random.Random, cells: list[Any]) -> pa.Array:
+def typed(rng: random.Random, cells: list[Any]) -> pa.Array:
     """A column of any type, of as many different values as it had."""
     dtype = rng.choice(list(TYPES))
     number_of = {cell: number for number, cell in enumerate(dict.fromkeys(cells))}
@@ -251,10 +251,10 @@ def _arrow(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
     if kind == "numeric":
         arrays["value"] = pa.array([_number(cell) for cell in columns["value"]], pa.float64())
     for name in rng.sample(sorted(arrays), rng.choice((0, 1, 1, 2, len(arrays)))):
-        arrays[name] = _typed(rng, columns[name])
+        arrays[name] = typed(rng, columns[name])
     names = list(arrays)
     if rng.random() < 0.1:
-        arrays["extra"] = _typed(rng, columns["source"])
+        arrays["extra"] = typed(rng, columns["source"])
         names = [*names, rng.choice(("extra", "source", "", "\x1b[31m", "x" * 70_000))]
     table = pa.Table.from_arrays([*arrays.values()], names=names)
     if rng.random() < 0.05:
