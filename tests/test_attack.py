@@ -10,11 +10,14 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pandas as pd  # noqa: TID251 - a user of it
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import veracity
+from attack import odd_files
 from attack.battery import CLAIMS, Battery
 from attack.case import Case, Outcome
 from attack.findings import Findings, key_of
@@ -38,6 +41,16 @@ N_CASES = {"files": 40, "frames": 40, "runs": 25, "parameters": 40, "shapes": 5,
 def test_nothing_is_wrong_with_what_commands_do_to_hostile_cases(battery, part):
     battery.findings = Findings()
     battery.collect(part, seed=1, n_cases=N_CASES[part], small=False)
+    assert not battery.findings.of_key, battery.findings.summary()
+
+
+N_MADE = {"chains": 25, "settings": 25, "forged": 30, "damages": 40}
+
+
+@pytest.mark.parametrize("part", N_MADE)
+def test_nothing_is_wrong_with_what_commands_do_to_cases_that_are_mostly_sound(battery, part):
+    battery.findings = Findings()
+    battery.make(part, seed=1, n_cases=N_MADE[part])
     assert not battery.findings.of_key, battery.findings.summary()
 
 
@@ -88,6 +101,45 @@ def test_any_pandas_frame_is_read_or_refused(frame, kind):
             told = repr(result)
             assert isinstance(result.truths, pd.DataFrame)
     assert 0 < len(told) < 2_000
+
+
+@pytest.mark.parametrize("kind", ["categorical", "numeric", "binary"])
+@pytest.mark.parametrize("form", ["pyarrow", "polars", "dictionaries", "objects"])
+def test_any_other_frame_is_read_or_refused(form, kind):
+    rng = random.Random(f"{form} {kind}")
+    for _ in range(40):
+        frame = _odd_frame(rng, form)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", category=NotConverged)
+            try:
+                told = repr(veracity.discover(frame, kind=kind))
+            except VeracityError as error:
+                told = str(error)
+        assert 0 < len(told) < 2_000
+
+
+def _odd_frame(rng, form):
+    """Few rows, of which some column is of an odd type, or some cell odd."""
+    n_rows = rng.choice((0, 1, 5, 12))
+    rows = [
+        {name: f"{name[0]}{rng.randrange(3)}" for name in ("source", "entity", "value")}
+        for _ in range(n_rows)
+    ]
+    for row in rows:
+        if rng.random() < 0.2:
+            row[rng.choice(("source", "entity", "value", "note"))] = rng.choice(ODD_CELLS)
+    if form == "dictionaries":
+        return rows
+    columns = odd_files.columns_of(rows)
+    if form == "objects":
+        return pl.DataFrame({name: pl.Series(c, dtype=pl.Object) for name, c in columns.items()})
+    texts = {name: [str(cell) for cell in cells] for name, cells in columns.items()}
+    name = rng.choice(sorted(texts))
+    table = pa.table({**texts, name: odd_files.typed(rng, texts[name])})
+    with contextlib.suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError):
+        return pl.DataFrame(table) if form == "polars" else table
+    return table
 
 
 def test_types_that_only_pandas_knows_are_read_as_text():
@@ -147,10 +199,10 @@ def test_the_judge_lets_a_plain_refusal_pass(tmp_path):
 
 
 def test_the_judge_sees_markup_that_got_out_of_its_text(tmp_path):
-    (tmp_path / "page.html").write_text('<p title="&quot;">&lt;xqz7&gt;</p><svg role=""/>')
+    (tmp_path / "page.html").write_text('<p title="&quot;">&lt;xqz7&gt;</p><svg role=""/></html>')
     seen = outcome(0, after=frozenset({"page.html"}))
     assert not list(wrongs(seen, tmp_path))
-    (tmp_path / "page.html").write_text('<p onclick="x">a</p><xqz7>')
+    (tmp_path / "page.html").write_text('<p onclick="x">a</p><xqz7></html>')
     assert len(list(wrongs(seen, tmp_path))) == 2
 
 

@@ -600,3 +600,12 @@ def test_what_a_library_makes_of_a_signal_is_no_bug(tmp_path):
         cwd=tmp_path,
     )
     assert done.stderr.strip() == "error: stopped before the end; no half-written result is left"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["discover", "nowhere.csv"], 1), (["discover"], 2)]
+)
+def test_an_error_that_nobody_can_be_told_of_keeps_its_exit_code(arguments, code):
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "veracity", *arguments]
+        assert subprocess.run(command, check=False, stderr=full).returncode == code

@@ -5,6 +5,7 @@ import pytest
 
 import veracity
 from veracity import LTDRBM
+from veracity.errors import ParameterError
 
 
 def test_discover_needs_no_more_than_claims(two_against_one):
@@ -96,3 +97,42 @@ def test_sources_that_are_mostly_wrong_raise_the_suspicion_of_a_flip():
     claims = pl.DataFrame({"source": list("abc"), "fact": ["p"] * 3, "claim": [True, True, False]})
     result = veracity.discover(claims, LTDRBM(prior=prior), kind="binary")
     assert any("may be flipped" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("wrong", [2, -0.1, float("nan"), "x", {}])
+@pytest.mark.parametrize("how", ["judge", "update"])
+def test_a_fit_takes_no_plausibility_that_is_none(two_against_one, how, wrong):
+    fitted = veracity.discover(two_against_one).fitted
+    with pytest.raises(ParameterError, match=f"{how}: min_plausibility must be"):
+        getattr(fitted, how)(two_against_one, min_plausibility=wrong)
+
+
+@pytest.mark.parametrize("how", ["judge", "update"])
+def test_a_fit_of_numbers_takes_no_plausibility(how):
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": [1.0, 2.0]})
+    fitted = veracity.discover(claims, kind="numeric").fitted
+    with pytest.raises(ParameterError, match="min_plausibility is not for numeric claims"):
+        getattr(fitted, how)(claims, min_plausibility=0.5)
+
+
+@pytest.mark.parametrize("wrong", ["run", None, pl.DataFrame({"entity": ["x"]})])
+def test_who_hands_over_what_is_no_result_is_told_so(two_against_one, wrong):
+    result = veracity.discover(two_against_one)
+    for call in (
+        lambda: veracity.evaluate(wrong, two_against_one),
+        lambda: veracity.write_report(wrong, "page.html"),
+        lambda: veracity.diff(result, wrong),
+    ):
+        with pytest.raises(ParameterError, match="a result is needed, as discover and load"):
+            call()
+
+
+@pytest.mark.parametrize("budget", [0, float("nan"), "x", None])
+def test_a_budget_is_a_number(two_against_one, budget):
+    with pytest.raises(ParameterError, match="questions: budget must be"):
+        veracity.discover(two_against_one).questions(budget)
+
+
+def test_half_of_a_pair_of_characters_is_nobodys_name(two_against_one):
+    with pytest.raises(ParameterError, match="no entity"):
+        veracity.discover(two_against_one).why("\ud800")

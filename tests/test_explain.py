@@ -21,6 +21,7 @@ from veracity.algorithms.rules import plausibilities
 from veracity.cli import main
 from veracity.explain import MOST_ROWS, heaviest_first
 from veracity.explain.contributions import items_at
+from veracity.result.saved import sealed
 
 KINDS = ("categorical", "multiple", "binary", "numeric")
 WITHOUT_WEIGHTS = {"three-estimates", "sstf"}
@@ -492,3 +493,17 @@ def test_words_under_confusions_tell_what_decided(one_sided):
     precision = item.precision(item.facts["value"].to_list().index("1"))
     of = dict(zip(one_sided.sources["source"], precision, strict=True))
     assert of["seldom"] > of["crier0"]
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+def test_runs_of_algorithms_that_are_not_there_are_explained_by_how_good_sources_are(
+    kind, tmp_path
+):
+    rows = [(s, f"x{i}", float(i + j * i)) for i in range(9) for j, s in enumerate("abc")]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    veracity.discover(claims, kind=kind).save(tmp_path / "run")
+    told = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(
+        json.dumps(sealed({**told, "algorithm": "elsewhere"}))
+    )
+    assert "claim" in str(veracity.load(tmp_path / "run").why("x5"))

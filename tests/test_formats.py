@@ -246,3 +246,12 @@ def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkey
     monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 1_000)
     with pytest.raises(TooLarge, match="unpacked"):
         veracity.discover(path)
+
+
+def test_a_file_of_which_no_batch_can_be_read_has_no_rows(tmp_path, monkeypatch):
+    """Some Arrow files that are damaged are such."""
+    path = tmp_path / "claims.arrow"
+    pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["1"]}).write_ipc(path)
+    monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: iter(()))
+    with pytest.raises(NoClaims):
+        veracity.profile(path)

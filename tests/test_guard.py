@@ -218,3 +218,26 @@ def test_what_libraries_print_beside_python_is_not_shown(tmp_path):
     assert "panicked" not in done.stderr
     assert "bug" not in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+LOADING = """
+import sys
+from veracity import __main__ as command
+class Stops:
+    def find_spec(self, name, *_):
+        if name == "veracity.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stops())
+command.main()
+"""
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_ctrl_c_while_the_command_is_being_loaded_gets_one_sentence(limited):
+    most = (1 << 34, 1 << 34)
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_AS, {most})" if limited else ""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{limit}\n{LOADING}"], check=False, capture_output=True, text=True
+    )
+    assert done.stderr == "error: stopped before the end; no half-written result is left\n"
+    assert done.returncode == 1

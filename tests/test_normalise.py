@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import veracity
 from veracity.claims.normalise import Normalisation, detect, normalise
-from veracity.errors import ParameterError
+from veracity.errors import BadValue, ParameterError
 
 few = settings(max_examples=25)  # each example is a frame or more, of some 30 milliseconds
 
@@ -510,3 +510,17 @@ def test_numbers_of_the_weather_are_merged_not_rounded(shared_data):
     rewritten = after.changes.filter(pl.col("change") == "rewritten")
     both = rewritten.select(pl.col("before", "after").cast(pl.Float64, strict=False)).drop_nulls()
     assert (both["before"] == both["after"]).all()
+
+
+@pytest.mark.parametrize(
+    "values", [[b"1", b"2"], [b"\xff", b"x"], [date(2024, 1, 1), None], [True, False]]
+)
+@pytest.mark.parametrize("normalise", [False, True])
+def test_what_is_no_text_is_a_number_or_refused_whether_it_is_normalised_or_not(values, normalise):
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": values})
+    if values[0] == b"1":
+        found = veracity.discover(claims, kind="numeric", normalise=normalise).truths["value"]
+        assert 1.0 <= found[0] <= 2.0
+    else:
+        with pytest.raises(BadValue, match="is no number"):
+            veracity.discover(claims, kind="numeric", normalise=normalise)

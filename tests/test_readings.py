@@ -115,7 +115,7 @@ def test_facts_are_asked_for_too(kind):
 
 
 def test_a_budget_of_nothing_is_refused(result):
-    with pytest.raises(ParameterError, match="the budget must be at least 1, got 0"):
+    with pytest.raises(ParameterError, match="budget must be at least 1, got 0"):
         result.questions(0)
 
 

@@ -45,7 +45,10 @@ def _run() -> None:
         heed_the_end()
         from veracity.cli import main as run
     except KeyboardInterrupt:
-        os.write(2, b"error: stopped before the end; no half-written result is left\n")
+        if sys.stderr is not None:
+            with contextlib.suppress(OSError):  # nobody may be there to be told
+                sys.stderr.write("error: stopped before the end; no half-written result is left\n")
+                sys.stderr.flush()
         sys.exit(1)
     try:
         run()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms import Algorithm, algorithm_named
+from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.algorithms.state import to_arrays
@@ -137,7 +138,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     """
     engine = engine_for(claims, engine)
     chosen = None if algorithm is None else chosen_algorithm(algorithm, seed, engine)
-    _check_min_plausibility(min_plausibility)
+    _check_min_plausibility("discover", min_plausibility)
     described = {"source_features": source_features, "item_features": item_features}
     if chosen is not None:
         _require_use(chosen, described, kind)
@@ -156,8 +157,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         algorithm=chosen,
     )
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
-    if prepared.table.kind == "numeric" and min_plausibility is not None:
-        raise ParameterError("discover: min_plausibility is not for numeric claims")
+    _check_min_plausibility("discover", min_plausibility, prepared.table.kind)
     chosen, prepared = _describing(chosen, described, prepared)
     return answer(prepared, chosen, engine, tell, min_plausibility)
 
@@ -284,6 +284,7 @@ def judge(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.judge`: an answer without learning."""
+    _check_min_plausibility("judge", min_plausibility, fitted.kind)
     tell, engine = progress or say_nothing, engine_for(claims, engine)
     algorithm = fitted.algorithm
     prepared = _with_kinds(_prepare_for(fitted, claims, columns, engine, tell), algorithm)
@@ -312,6 +313,7 @@ def update(
     progress: Progress | None = None,
 ) -> Result:
     """`Fitted.update`: go on learning from new claims."""
+    _check_min_plausibility("update", min_plausibility, fitted.kind)
     tell, engine = progress or say_nothing, engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, columns, engine, tell)
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
@@ -439,10 +441,11 @@ def chosen_algorithm(
     return replace(chosen, seed=seed)  # type: ignore[type-var]
 
 
-def _check_min_plausibility(min_plausibility: float | None) -> None:
+def _check_min_plausibility(
+    owner: str, min_plausibility: float | None, kind: Kind | None = None
+) -> None:
     if min_plausibility is None:
         return
-    if not isinstance(min_plausibility, int | float) or not 0.0 <= min_plausibility <= 1.0:
-        raise ParameterError(
-            f"discover: min_plausibility must be between 0 and 1, got {min_plausibility!r}"
-        )
+    require_share(owner, min_plausibility=min_plausibility)
+    if kind == "numeric":
+        raise ParameterError(f"{owner}: min_plausibility is not for numeric claims")

@@ -237,9 +237,8 @@ def let_only_python_speak() -> None:
     with contextlib.suppress(OSError):
         own = os.dup(2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        sys.stderr = open(
-            own, "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace"
-        )  # noqa: SIM115, PTH123
+        encoding = sys.stderr.encoding
+        sys.stderr = os.fdopen(own, "w", 1, encoding=encoding, errors="backslashreplace")
 
 
 def _ended(said: list[bytes]) -> int:

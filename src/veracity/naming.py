@@ -138,7 +138,7 @@ def name_text(name: object) -> str:
     ('true', '1e-7', 'x')
     """
     if isinstance(name, str):
-        return name
+        return name.encode(errors="backslashreplace").decode()  # half of a pair is no text
     try:
         text = as_text(pl.Series([name]))[0]
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):

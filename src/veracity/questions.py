@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import clamp_known
+from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.prior import UNLEARNED
 from veracity.algorithms.veracity.algorithm import ITEMS_PER_LABEL, MOST_LABELS
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
@@ -55,8 +56,8 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     Items of one batch are to tell of different sources: what an answer would teach of a source
     counts less once another item of the batch does.
     """
-    if budget < 1:
-        raise ParameterError(f"questions: the budget must be at least 1, got {budget}")
+    require_at_least("questions", 1, budget=budget)
+    budget = int(budget)
     result = result.here()
     if result.encoded is None:
         raise ParameterError("questions: this run was saved without its claims; discover again")

@@ -59,6 +59,7 @@ class Battery:
         self.makers: Mapping[str, Callable[[random.Random], Case]] = {
             "chains": deep.chains,
             "settings": deep.settings,
+            "damages": deep.damages,
             "forged": partial(forged, self.runs),
         }
 

@@ -62,14 +62,19 @@ def written(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
     if rng.random() < 0.35:
         name = rng.choice(("claims.csv", "claims.parquet", "claims.jsonl"))
         return name, {name: plain(rows, name)}, []
-    form = rng.choice(
-        (*(_csv,) * 5, *(_arrow,) * 5, *(_json,) * 2, _workbook, _sqlite, _duckdb, _folder)
-    )
-    name, files, how = form(rng, rows, kind)
+    name, files, how = in_any_form(rng, rows, kind)
     if rng.random() < 0.08:
         of = rng.choice(sorted(files))
         files[of] = damaged(rng, files[of])
     return name, files, how
+
+
+def in_any_form(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
+    """Claims in one of all the forms that are read."""
+    form = rng.choice(
+        (*(_csv,) * 5, *(_arrow,) * 5, *(_json,) * 2, _workbook, _sqlite, _duckdb, _folder)
+    )
+    return form(rng, rows, kind)
 
 
 def damaged(rng: random.Random, content: bytes) -> bytes:
@@ -226,7 +231,7 @@ TYPES: dict[pa.DataType, Callable[[int], Any]] = {
 }
 
 
-def _typed(rng: random.Random, cells: list[Any]) -> pa.Array:
+def typed(rng: random.Random, cells: list[Any]) -> pa.Array:
     """A column of any type, of as many different values as it had."""
     dtype = rng.choice(list(TYPES))
     number_of = {cell: number for number, cell in enumerate(dict.fromkeys(cells))}
@@ -246,10 +251,10 @@ def _arrow(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
     if kind == "numeric":
         arrays["value"] = pa.array([_number(cell) for cell in columns["value"]], pa.float64())
     for name in rng.sample(sorted(arrays), rng.choice((0, 1, 1, 2, len(arrays)))):
-        arrays[name] = _typed(rng, columns[name])
+        arrays[name] = typed(rng, columns[name])
     names = list(arrays)
     if rng.random() < 0.1:
-        arrays["extra"] = _typed(rng, columns["source"])
+        arrays["extra"] = typed(rng, columns["source"])
         names = [*names, rng.choice(("extra", "source", "", "\x1b[31m", "x" * 70_000))]
     table = pa.Table.from_arrays([*arrays.values()], names=names)
     if rng.random() < 0.05:
@@ -435,9 +440,8 @@ def _duckdb(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
                 connection.executemany(f"insert into claims values ({marks})", cells)
             of = _quoted(rng.choice(list(columns)))
             dtype = rng.choice(DUCKDB_TYPES)
-            connection.execute(
-                f"create table typed as select * replace (try_cast({of} as {dtype}) as {of}) from claims"
-            )
+            odd = f"try_cast({of} as {dtype}) as {of}"
+            connection.execute(f"create table typed as select * replace ({odd}) from claims")
             with contextlib.suppress(duckdb.Error):  # not every view can be made of every claim
                 connection.execute(rng.choice(views))
         content = path.read_bytes()

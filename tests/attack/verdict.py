@@ -85,6 +85,7 @@ def _of_what_stays(outcome: Outcome) -> Iterator[str]:
     if left:
         kind = re.sub(r"[-_.][a-z0-9_]{8}\b", "-*", min(left))
         yield f"leftover of {name}: {kind}"
+    new -= {path for path in new if path.endswith(("-wal", "-shm"))}  # SQLite's own, which stay
     if outcome.code and name != "study" and new - left:
         yield f"half-written: {name} fails and leaves {min(new - left, key=len)!r}"
     if outcome.before - outcome.after:
@@ -130,7 +131,7 @@ def _can_be_read(path: Path, content: bytes) -> bool:
         case ".json":
             json.loads(content)
         case ".jsonl":
-            return content.endswith(b"\n") and all(map(json.loads, content.splitlines()))
+            return content[-1:] in (b"", b"\n") and all(map(json.loads, content.splitlines()))
         case ".parquet":
             pl.read_parquet(path)
         case ".xlsx" | ".npz":

@@ -76,11 +76,8 @@ class ClaimsStream:
             opened.columns,
         )
         self.shape = how.told(opened.wide)
-        self._are_numbers, self._notes, self._parts = (
-            self.kind == "numeric",
-            opened.notes,
-            opened.parts,
-        )
+        self._are_numbers, self._is_text = how.kind == "numeric", is_text
+        self._notes, self._parts = opened.notes, opened.parts
         self.seconds = time.perf_counter() - began
 
     @property
@@ -143,7 +140,8 @@ class ClaimsStream:
         rows = self._weighed(rows, origin)
         if "attribute" in rows.columns and rows["attribute"].dtype == pl.String:
             self._n_nameless += int((rows["attribute"] == "").sum())
-        return with_numbers(rows, self.origin) if self._are_numbers else rows
+        is_text = self._is_text and rows["value"].dtype == pl.String  # which is normalised first
+        return with_numbers(rows, self.origin) if self._are_numbers and not is_text else rows
 
     def _weighed(self, rows: pl.DataFrame, origin: str) -> pl.DataFrame:
         """With weights as numbers; a sample is one of several where nothing else is told."""

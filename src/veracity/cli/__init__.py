@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -98,7 +98,7 @@ def _explain(error: BaseException) -> int:
         case click.ClickException():
             told = io.StringIO()
             error.show(told)
-            click.echo(message(told.getvalue()), err=True, nl=False)
+            _tell(message(told.getvalue()))
             return error.exit_code
         case Exception() if was_asked_to_end():  # what a library made of being interrupted
             sentence = STOPPED
@@ -122,14 +122,26 @@ def _explain(error: BaseException) -> int:
                 f"this is a bug in veracity: {type(error).__name__}: {error}; "
                 "please report it with what VERACITY_DEBUG=1 shows"
             )
-    click.echo(f"error: {message(' '.join(sentence.splitlines()))}", err=True)
+    _tell(f"error: {message(' '.join(sentence.splitlines()))}\n")
     return 2 if isinstance(error, ParameterError) else 1
 
 
+def _tell(text: str) -> None:
+    """Print on standard error, if anybody is there to be told."""
+    try:
+        click.echo(text, err=True, nl=False)
+    except OSError:
+        _leave(sys.stderr)
+
+
 def _leave_stdout() -> None:
+    _leave(sys.stdout)
+
+
+def _leave(stream: TextIO) -> None:
     """Let what is still to be printed go nowhere, so that it cannot fail again at the exit."""
     with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @click.group(

@@ -324,7 +324,8 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
 
     Where sources are known to be too high or too low, their bias is taken off first.
     """
-    assert item.weights is not None  # every algorithm for numbers has them
+    if item.weights is None:
+        return _unweighed_numbers(result, item, truth)
     number = item.block.number_of_fact[item.fact_of_claim]
     share, prior_share = _shares_of_claims(item, item.weights)
     keys = truth.select(pl.col("^(entity|attribute)$"))
@@ -350,6 +351,29 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
         sums = {"share": [share[rest].sum()], "weight": [weight[rest].sum()]}
         rows = pl.concat([rows, pl.DataFrame({**sums, "claims": [len(rest)]})], how="diagonal")
     return values, pl.concat([keys[[0] * len(rows)], rows.select(columns)], how="horizontal")
+
+
+def _unweighed_numbers(
+    result: Result, item: Item, truth: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The estimate and the claims, the best sources first: what they weigh is not known."""
+    nothing = pl.lit(None, pl.Float64)
+    keys = truth.select(pl.col("^(entity|attribute)$"))
+    number = item.block.number_of_fact[item.fact_of_claim]
+    values = keys.with_columns(
+        truth.select("value", "uncertainty"),
+        score=nothing, prior=nothing, supporters=pl.lit(len(number)),
+    )  # fmt: skip
+    told = result.tables.sources.select("source", "deviation")[item.source_of_claim]
+    best_first = np.argsort(told["deviation"].fill_null(np.inf).round(SAME), kind="stable")
+    rows = told.select(
+        "source", claimed=pl.Series(number), deviation="deviation", share=nothing, weight=nothing,
+        claims=pl.lit(1, pl.Int64),
+    )[best_first]  # fmt: skip
+    if len(rows) > MOST_ROWS:
+        rest = pl.DataFrame({"claims": [len(rows) - MOST_ROWS]})
+        rows = pl.concat([rows.head(MOST_ROWS), rest], how="diagonal")
+    return values, pl.concat([keys[[0] * len(rows)], rows], how="horizontal")
 
 
 def _centre(number: FloatArray, weights: Weights) -> float:

@@ -247,13 +247,21 @@ def _number(result: Result, item: Item, truths: pl.DataFrame) -> str:
     numbers = item.facts["value"].to_numpy()
     low, high = numbers.min(), numbers.max()
     spread = "" if truth["uncertainty"] is None else f" ± {truth['uncertainty']:.2g}"
+    heaviest = "" if item.weights is None else f"; the word of {side.names[0]} weighs most"
     return (
         f"{truth['value']:.6g}{spread}, the weighted mean of {n_claims:,} claims from {low:.6g} to "
-        f"{high:.6g}; the word of {side.names[0]} weighs most."
+        f"{high:.6g}{heaviest}."
     )
 
 
 # --- who, what and how often ----------------------------------------------------------------------
+
+
+def _standing_of_sources(sources: pl.DataFrame) -> np.ndarray[Any, Any]:
+    """What tells who is better, where what their claims weigh is not known."""
+    if "accuracy" in sources.columns:
+        return sources["accuracy"].fill_null(0.0).to_numpy()
+    return -sources["deviation"].fill_null(np.inf).to_numpy()
 
 
 def _side(result: Result, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
@@ -261,7 +269,7 @@ def _side(result: Result, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
     source = item.source_of_claim[is_of_side]
     tables = result.tables
     if item.weights is None:
-        standing = tables.sources["accuracy"].fill_null(0.0).to_numpy()[source]
+        standing = _standing_of_sources(tables.sources)[source]
     else:
         standing = item.standing[is_of_side]
     source = source[np.lexsort((source, -np.round(standing, SAME)))]

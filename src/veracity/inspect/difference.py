@@ -15,7 +15,7 @@ from veracity.inspect.evaluation import usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text
 from veracity.printing import counted, printable
-from veracity.result import Result
+from veracity.result import Result, require_result
 from veracity.result.layout import claims_of_part
 
 __all__ = ["Difference", "diff"]
@@ -83,6 +83,7 @@ def diff(result: Result, other: Result) -> Difference:
     >>> diff(before, after).items["reason"].to_list()
     ['2 new claims: b says 2, c says 2']
     """
+    require_result("diff", result, other)
     if result.kind != other.kind:
         raise ParameterError(f"diff: one run is of {result.kind} claims, one of {other.kind} ones")
     before, after = _Run.of(result), _Run.of(other)

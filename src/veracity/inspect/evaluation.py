@@ -21,7 +21,7 @@ from veracity.claims.truths import read_truth
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.printing import counted
-from veracity.result import Result
+from veracity.result import Result, require_result
 
 __all__ = ["Evaluation", "calibration_bins", "evaluate", "score_truths", "usual_tolerance"]
 
@@ -153,6 +153,7 @@ def score_truths(
     The plausibility of what was chosen is `sure`, and `right` is how far that is true; numbers have
     their `distance` from the truth instead.
     """
+    require_result("evaluate", result)
     if threshold is not None:
         require_share("evaluate", threshold=threshold)
     if tolerance is not None:

@@ -373,7 +373,7 @@ def n_rows_of(part: Part) -> int:
     """How many rows a part has; a Parquet file and a database tell without being read."""
     if isinstance(part.rows, BatchedRows):
         return part.rows.count()
-    return int(_first_batch(part, part.rows.select(pl.len())).item())
+    return _told_of(part, pl.len())
 
 
 def first_rows_of(part: Part) -> pl.DataFrame:
@@ -387,7 +387,13 @@ def has_null(part: Part, name: str) -> bool:
     """Whether a column has rows with nothing in them."""
     if isinstance(part.rows, BatchedRows):
         return any(batch[name].null_count() for batch in part.rows.batches())
-    return bool(_first_batch(part, part.rows.select(pl.col(name).null_count())).item())
+    return _told_of(part, pl.col(name).null_count()) > 0
+
+
+def _told_of(part: Part, number: pl.Expr) -> int:
+    """A number of a part; none where a damaged file gives not even one batch."""
+    told = _first_batch(part, part.rows.select(number))
+    return int(told.item()) if len(told) else 0
 
 
 def _first_batch(part: Part, rows: pl.LazyFrame) -> pl.DataFrame:

@@ -45,7 +45,10 @@ from veracity.result.tables import (
     sources_by_attribute,
 )
 
-__all__ = ["DATABASE_TABLES", "FILE_TABLES", "FURTHER_TABLES", "RUN_FILE", "Result", "load"]
+__all__ = [
+    "DATABASE_TABLES", "FILE_TABLES", "FURTHER_TABLES", "RUN_FILE", "Result", "load",
+    "require_result",
+]  # fmt: skip
 
 DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
 """The tables that `Result.write_database` writes."""
@@ -517,3 +520,13 @@ def load(folder: str | os.PathLike[str]) -> Result:
     """
     saved = read_saved(Path(folder))
     return Result(saved.tables, saved.run, fitted=saved.fitted, encoded=saved.encoded)
+
+
+def require_result(owner: str, *results: object) -> None:
+    """Refuse what is no result, such as its folder or one of its tables."""
+    for result in results:
+        if not isinstance(result, Result):
+            raise ParameterError(
+                f"{owner}: a result is needed, as discover and load return it, got "
+                f"{type(result).__name__}"
+            )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from veracity.io.folders import check_file, finished_file
 from veracity.progress import Progress, shows_progress
-from veracity.result import Result
+from veracity.result import Result, require_result
 from veracity.show.report.contents import sections_of
 from veracity.show.report.gather import gather
 from veracity.show.report.page import put_together
@@ -50,6 +50,7 @@ def write_report(
     >>> veracity.write_report(result, "report.html")  # doctest: +SKIP
     PosixPath('report.html')
     """
+    require_result("write_report", result)
     target = Path(path)
     check_file(target, force=force)
     findings = gather(result, truth, progress)
