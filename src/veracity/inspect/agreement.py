@@ -73,7 +73,7 @@ class Agreement:
 def agreement(
     claims: object,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     normalise: Normalise = False,
 ) -> Agreement:

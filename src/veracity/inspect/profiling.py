@@ -157,7 +157,7 @@ def profile(
     claims: object,
     truth: object | None = None,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     normalise: Normalise = False,
     most_paired: int | None = None,

@@ -81,7 +81,7 @@ def tune(
     grid: Mapping[str, Sequence[Any]],
     algorithm: Algorithm[Any] | str | None = None,
     folds: int = 5,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
