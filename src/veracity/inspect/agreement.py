@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,6 +59,11 @@ class Agreement:
     def measures(self) -> dict[str, float | int | None]:
         """All but the table, by name."""
         return {name: value for name, value in vars(self).items() if name != "by_attribute"}
+
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").agreement_html(self)
+        return html
 
     def __repr__(self) -> str:
         """Sum up in a line."""

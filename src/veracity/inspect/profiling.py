@@ -6,6 +6,7 @@ many data sets call the functions on arrays themselves.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -133,6 +134,11 @@ class Profile:
         """The characteristics that apply, by name, as JSON can hold them."""
         told = {k: v for k, v in vars(self).items() if isinstance(v, int | float | str | Spread)}
         return {k: asdict(v) if isinstance(v, Spread) else v for k, v in told.items()}
+
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").profile_html(self)
+        return html
 
     def __repr__(self) -> str:
         """Sum up in a few lines."""

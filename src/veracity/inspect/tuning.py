@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -67,6 +68,11 @@ class Tuning:
     rows: pl.DataFrame
     notes: list[str]
     frame_kind: FrameKind = "polars"
+
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").tuning_html(self)
+        return html
 
     @property
     def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
