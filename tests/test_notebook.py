@@ -50,6 +50,14 @@ def test_results_of_all_sorts_show_themselves_as_tables(result, flights):
         "where they agree least": veracity.compare(flights.claims, algorithms=names),
         "claims, and what they weigh": result.why("VC-176", "gate"),
         "to look up first": veracity.check(result),
+        "items that changed": veracity.diff(
+            veracity.discover(flights.claims, "majority-vote"), result
+        ),
+        "by attribute": veracity.profile(flights.claims),
+        "settings of mle": veracity.tune(
+            flights.claims, flights.truth, algorithm="mle", grid={"max_rounds": [1, 20]}
+        ),
+        "agreement": veracity.agreement(flights.claims),
     }
     for caption, view in views.items():
         assert f"<caption>{caption}" in view._repr_html_()
@@ -59,7 +67,13 @@ def test_no_name_becomes_markup(two_against_one):
     claims = two_against_one.with_columns(source=EVIL + two_against_one["source"])
     result = veracity.discover(claims)
     entity = claims["entity"][0]
-    for view in (result.why(entity), veracity.check(result)):
+    views = (
+        result.why(entity),
+        veracity.check(result),
+        veracity.profile(claims),
+        veracity.diff(veracity.discover(claims.head(1)), result),
+    )
+    for view in views:
         assert "<script" not in view._repr_html_()
     assert "&lt;script&gt;" in result.why(entity)._repr_html_()
 

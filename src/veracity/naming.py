@@ -19,11 +19,20 @@ bytes                     their text; else ``0x00ff``      many files call text 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 
 import polars as pl
 
-__all__ = ["as_text", "is_in_calendar", "name_text", "rendered", "text_like"]
+__all__ = [
+    "READ_AGAIN",
+    "as_text",
+    "in_type",
+    "is_in_calendar",
+    "name_text",
+    "rendered",
+    "text_like",
+]
 
 
 def rendered(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
@@ -74,6 +83,38 @@ def as_text(column: pl.Series) -> pl.Series:
     name = column.name
     frame = column.to_frame("name")
     return frame.select(rendered(pl.col("name"), column.dtype)).to_series().alias(name)
+
+
+READ_AGAIN: Mapping[str, pl.DataType] = {
+    str(dtype): dtype
+    for dtype in (
+        *(pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64()),
+        *(pl.UInt8(), pl.UInt16(), pl.UInt32(), pl.UInt64()),
+        *(pl.Float32(), pl.Float64(), pl.Boolean(), pl.Date()),
+    )
+}
+"""The types as which text can be read again, by name."""
+
+
+def in_type(text: pl.Series, name: str) -> pl.Series:
+    """Text as the type of this name that it was, if all of it can be read as that.
+
+    >>> in_type(pl.Series(["1", "2.5"]), "Float64").to_list()
+    [1.0, 2.5]
+    >>> in_type(pl.Series(["1", "none"]), "Int64").to_list()
+    ['1', 'none']
+    """
+    dtype = READ_AGAIN.get(name)
+    if dtype is None or text.dtype != pl.String:
+        return text
+    if dtype == pl.Boolean:
+        words = {"true": True, "false": False}
+        found = text.replace_strict(words, default=None, return_dtype=pl.Boolean)
+    elif dtype == pl.Date:
+        found = text.str.to_date("%Y-%m-%d", strict=False)
+    else:
+        found = text.cast(dtype, strict=False)
+    return text if found.null_count() > text.null_count() else found
 
 
 def text_like(names: pl.Series, dtype: pl.DataType) -> pl.Series:

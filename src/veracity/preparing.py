@@ -38,7 +38,7 @@ class Prepared:
 def prepare(
     claims: object,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
     tell: Progress = say_nothing,

@@ -86,7 +86,7 @@ def by_entity(table: object, *, source: str | None = None) -> Any:  # noqa: ANN4
     return _claims(table, HowToRead(columns=_named(source=source), wide="entities"))
 
 
-def by_file(paths: Paths, *, columns: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401
+def by_file(paths: Paths, *, columns: Mapping[str, str | list[str]] | None = None) -> Any:  # noqa: ANN401
     """The claims of files each of which is a source, by the name of the file.
 
     Parameters

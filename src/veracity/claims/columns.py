@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from veracity.claims.checking import plain
 from veracity.claims.how import HowToRead, Wide
-from veracity.claims.schema import lacking_parts, listed, recognised
+from veracity.claims.schema import (
+    BETWEEN,
+    joined_names,
+    lacking_parts,
+    listed,
+    parts_of_name,
+    recognised,
+)
 from veracity.claims.wide import SAMPLE, Seen, Shape, Unpivoted, shape_of
 from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.batched import BatchedRows
-from veracity.io.databases import Selection, StreamedRows, column_names, is_address, selection_of
+from veracity.io.databases import (
+    Selection,
+    StreamedRows,
+    column_names,
+    is_address,
+    is_database,
+    selection_of,
+    tables_of,
+)
 from veracity.io.files import (
     OF_OTHERS,
     Part,
     as_polars,
     batches_of,
     has_null,
+    index_of,
     name_of,
     open_files,
     reading_frame,
@@ -31,7 +49,7 @@ from veracity.io.files import (
 from veracity.io.formats import STANDARD_INPUT
 from veracity.io.frames import FrameKind
 from veracity.io.noting import Notes, told_once
-from veracity.naming import rendered
+from veracity.naming import READ_AGAIN, rendered
 from veracity.printing import in_short
 
 __all__ = ["open_parts", "read_table"]
@@ -60,6 +78,8 @@ class Opened(NamedTuple):
     """The columns whose own names are other than the parts they play."""
     wide: Wide | None = None
     """By what the table is wide."""
+    types: Mapping[str, str] = MappingProxyType({})
+    """The types of columns whose values became text beside others."""
 
 
 def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
@@ -68,7 +88,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     notes: list[str] = []
     origin, frame_kind, whole = _whole(data, wanted, how, noted)
     columns: dict[str, str] = {}
-    parts, wide = [], how.wide
+    parts, wide, types = [], how.wide, Counter[tuple[str, str]]()
     inner = [part for part in wanted if part != "source" or how.source_from is None]
     for part in whole:
         with reading_part(part):
@@ -76,13 +96,16 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
             if len(inner) < len(wanted):
                 _note_sources(part, found.shape, notes)
         parts.append(found.part)
+        types.update(found.types.items())
         named = found.shape.keys.items()
         columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
         wide = found.shape.wide  # what cannot be told of a further file is as in this one
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
-    return Opened(origin, frame_kind, parts, [*told_once(noted), *notes], columns, wide)
+    of_all = {name: dtype for (name, dtype), count in types.items() if count == len(parts)}
+    told = [*told_once(noted), *notes]
+    return Opened(origin, frame_kind, parts, told, columns, wide, of_all)
 
 
 def _note_sources(part: Part, shape: Shape, notes: list[str]) -> None:
@@ -114,7 +137,9 @@ def _whole(
     data: object, wanted: Sequence[str], how: HowToRead, notes: Notes
 ) -> tuple[str, FrameKind, Iterator[Part]]:
     """Where the data come from, their kind, and their parts with all columns, one by one."""
-    selections = _all_selected(data)
+    selections = _all_selected(data, with_files=how.source_from == "table")
+    if selections and how.source_from == "table":
+        selections = [one for selection in selections for one in tables_of(selection)]
     if selections:
         parts = (_of_database(one, wanted, how) for one in selections)
         return _together([one.name for one in selections]), "polars", parts
@@ -127,7 +152,7 @@ def _whole(
         name = name_of(data)
         with reading_frame(name):
             frame, frame_kind = as_polars(data)
-        return name, frame_kind, iter([Part(frame, name)])
+        return name, frame_kind, iter([Part(frame, name, levels=index_of(data))])
     origins = _origins(data)
     names = ["standard input" if one == STANDARD_INPUT else one for one in origins]
     return _together(names), "polars", open_files(origins, how.encoding, notes, how.source_from)
@@ -142,9 +167,12 @@ def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead) ->
     """The rows of a table or query; only the columns that are wanted, where that can be told."""
     name = selection.name
     found = column_names(selection)
-    chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
-    is_long = how.wide is None and not lacking_parts(chosen, wanted)
-    rows = StreamedRows.of(selection, chosen.values() if is_long else None)
+    if any(parts_of_name(one, found) for one in how.columns.values()):
+        rows = StreamedRows.of(selection)
+    else:
+        chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
+        is_long = how.wide is None and not lacking_parts(chosen, wanted)
+        rows = StreamedRows.of(selection, chosen.values() if is_long else None)
     own = selection.table if how.source_from == "table" else None
     return Part(rows, name, name=own or "")
 
@@ -167,9 +195,15 @@ def _selected(data: object) -> Selection | None:
     return selection_of(data) if isinstance(data, str) and is_address(data) else None
 
 
-def _all_selected(data: object) -> list[Selection]:
+def _is_file_of_database(data: object) -> bool:
+    return isinstance(data, str | os.PathLike) and is_database(os.fspath(data))
+
+
+def _all_selected(data: object, *, with_files: bool = False) -> list[Selection]:
     """What is asked of databases, of one or of each in a list; nothing if it is something else."""
     given = data if isinstance(data, list | tuple) else [data]
+    if with_files:  # which may be databases, too
+        given = [selection_of(one) if _is_file_of_database(one) else one for one in given]
     found = [selection for selection in map(_selected, given) if selection is not None]
     return found if len(found) == len(given) else []
 
@@ -181,7 +215,10 @@ def _chosen(
 
     `wide` says what the table is if that cannot be told.
     """
+    before = part.rows.collect_schema()
+    part, how = _with_joined(part, wanted, how, notes)
     found = part.rows.collect_schema()
+    joined = {name: before[name] for name in before.names() if name not in found}
     table = Seen(part.origin, found.names(), wanted, partial(_sample, part))
     try:
         shape = shape_of(table, how, notes)
@@ -196,13 +233,47 @@ def _chosen(
             notes.append(f"column '{name}' is taken as the {own}")
     if not shape.is_wide:
         kept = [plain(name, found[name]).alias(own) for own, name in shape.keys.items()]
-        return Chosen(_at_hand(part, part.rows.select(kept)), shape)
+        return Chosen(_at_hand(part, part.rows.select(kept)), shape, _types(joined))
     names = [*shape.keys.values(), *shape.spread]
     whole = _at_hand(part, part.rows.select(map(pl.col, names)))
     dtypes = pl.Schema({name: found[name] for name in names})
     in_order = [pl.col(own) for own in wanted if own in (*shape.keys, *shape[2:])]
     claims = Unpivoted(whole, shape, dtypes).select(in_order)
-    return Chosen(part._replace(rows=claims), shape)
+    spread = {name: found[name] for name in shape.spread if shape.of_names == "attribute"}
+    return Chosen(part._replace(rows=claims), shape, _types({**joined, **spread}))
+
+
+def _types(dtypes: Mapping[str, pl.DataType]) -> dict[str, str]:
+    """The types of columns that are not text already, if text can be read as them again."""
+    return {name: str(dtype) for name, dtype in dtypes.items() if str(dtype) in READ_AGAIN}
+
+
+def _with_joined(
+    part: Part, wanted: Sequence[str], how: HowToRead, notes: list[str]
+) -> tuple[Part, HowToRead]:
+    """The part with a column in the place of each that several make up together."""
+    schema = part.rows.collect_schema()
+    found = schema.names()
+    if part.levels and "entity" in wanted and "entity" not in how.columns:
+        told = recognised(found, wanted, given=how.columns, likely=how.likely, origin=part.origin)
+        levels = [name for name in part.levels if name not in told.values()]
+        if "entity" not in told and levels:
+            notes.append(f"the index names the entity: {listed(levels)}")
+            how = replace(how, likely={**how.likely, "entity": joined_names(levels)})
+    for name in dict.fromkeys([*how.columns.values(), *how.likely.values()]):
+        if pieces := parts_of_name(name, found):
+            others = [pl.col(own) for own in found if own not in pieces]
+            texts = [_escaped(rendered(pl.col(own), schema[own])) for own in pieces]
+            together = pl.concat_str(texts, separator=BETWEEN).alias(name)
+            part = part._replace(rows=part.rows.select([together, *others]))
+            schema = part.rows.collect_schema()
+            found = schema.names()
+    return part, how
+
+
+def _escaped(text: pl.Expr) -> pl.Expr:
+    """Text in which no bar stands alone, so that different cells never look the same together."""
+    return text.str.replace_all("|", "||", literal=True)
 
 
 class Chosen(NamedTuple):
@@ -210,6 +281,8 @@ class Chosen(NamedTuple):
 
     part: Part
     shape: Shape
+    types: dict[str, str]
+    """Those of columns whose values may become text beside others."""
 
 
 def _sample(part: Part) -> pl.DataFrame:
@@ -229,9 +302,11 @@ def _at_hand(part: Part, rows: pl.LazyFrame | BatchedRows) -> Part:
 def _check_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None:
     """Refuse columns that hold no plain values."""
     if dtype.is_nested() or dtype == pl.Object or isinstance(dtype, OF_OTHERS):
+        mend = "turn it into text or numbers first"
+        if isinstance(dtype, pl.List | pl.Array):
+            mend = f"give each value a row of its own first, e.g. frame.explode('{in_short(name)}')"
         raise BadValue(
-            f"{origin}: column '{name}' ({part}) holds {dtype}, not plain values; "
-            "turn it into text or numbers first"
+            f"{origin}: column '{in_short(name)}' ({part}) holds {dtype}, not plain values; {mend}"
         )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from veracity.claims.normalise import Normalise, ValueKind
-from veracity.claims.schema import CARRYING, CLAIM_COLUMNS, KINDS, Kind
+from veracity.claims.schema import CARRYING, CLAIM_COLUMNS, KINDS, Kind, joined_names
 from veracity.errors import ParameterError
 
-__all__ = ["HowToRead", "SourceFrom", "Wide"]
+__all__ = ["Columns", "HowToRead", "SourceFrom", "Wide"]
+
+Columns = Mapping[str, Any]
+"""Which column plays which part: its name, or those of several that make it up together."""
 
 Wide = Literal["attributes", "sources", "entities"]
 """What the columns of a wide table are."""
@@ -26,7 +29,8 @@ class HowToRead:
     Attributes
     ----------
     columns
-        Which column plays which part, as a user says it: these have to be there.
+        Which column plays which part, as a user says it: these have to be there. Several columns
+        that make up a part together are a list, or joined by ``+``.
     likely
         Which column may play which part, where it is there.
     kind
@@ -46,7 +50,7 @@ class HowToRead:
         its share.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Columns = field(default_factory=dict)
     likely: Mapping[str, str] = field(default_factory=dict)
     kind: Kind = "categorical"
     encoding: str = "utf-8"
@@ -62,6 +66,8 @@ class HowToRead:
             raise ParameterError(
                 f"columns must be a mapping from part to column, got {self.columns!r}"
             )
+        joined = {part: joined_names(names) for part, names in self.columns.items()}
+        object.__setattr__(self, "columns", joined)
         if not isinstance(self.normalise, bool | Mapping):
             raise ParameterError(
                 "normalise must be True, False, or say what the values of attributes are, e.g. "

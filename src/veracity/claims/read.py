@@ -41,7 +41,7 @@ __all__ = [
     "read_database",
 ]
 
-Columns = Mapping[str, str]
+Columns = Mapping[str, str | list[str]]
 
 FEW_ROWS = 10_000
 """So few rows need no look at how long their texts are."""
@@ -75,8 +75,8 @@ class ClaimsStream:
             opened.frame_kind,
             opened.columns,
         )
-        self.shape = how.told(opened.wide)
-        self._are_numbers, self._is_text = how.kind == "numeric", is_text
+        self.shape, self.types = how.told(opened.wide), opened.types
+        self._are_numbers, self._is_text = self.kind == "numeric", is_text
         self._notes, self._parts = opened.notes, opened.parts
         self.seconds = time.perf_counter() - began
 
@@ -387,5 +387,6 @@ def _table(stream: ClaimsStream, kind: Kind, rows: pl.DataFrame) -> ClaimsTable:
         notes=stream.notes,
         columns=stream.columns,
         shape=stream.shape,
+        types=stream.types,
         encoding=stream.encoding,
     )

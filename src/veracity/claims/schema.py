@@ -17,8 +17,10 @@ from veracity.naming import as_text, text_like
 from veracity.printing import in_short
 
 __all__ = [
+    "BETWEEN",
     "CARRYING",
     "CLAIM_COLUMNS",
+    "JOINED",
     "KEYS",
     "KINDS",
     "USUAL_NAMES",
@@ -28,11 +30,13 @@ __all__ = [
     "carries_more",
     "comparable",
     "in_type_of",
+    "joined_names",
     "keys_of",
     "lacking_parts",
     "listed",
     "missing_column",
     "numbers_in",
+    "parts_of_name",
     "recognised",
     "simple_name",
 ]
@@ -95,6 +99,8 @@ class ClaimsTable:
     columns: Mapping[str, str] = field(default_factory=dict)
     shape: Mapping[str, str] = field(default_factory=dict)
     """What is to be said of the shape of the table, beside its columns, to read it again."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """The types of columns whose values became text beside others."""
     encoding: str = "utf-8"
     seconds: float = 0.0
     """How long reading took."""
@@ -183,6 +189,33 @@ def simple_name(name: str) -> str:
     """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.strip())
     return re.sub(r"[\s\-._]+", "_", words).lower()
+
+
+JOINED = "+"
+"""What stands between the names of columns that make up a part together."""
+
+BETWEEN = " | "
+"""What stands between their texts, in which a bar of their own is written twice."""
+
+
+def joined_names(names: object) -> str:
+    """Several columns that make up a part together, as one name.
+
+    >>> joined_names(["country", "year"]), joined_names("country")
+    ('country+year', 'country')
+    """
+    return JOINED.join(map(str, names)) if isinstance(names, list | tuple) else str(names)
+
+
+def parts_of_name(name: str, found: Sequence[str]) -> list[str]:
+    """The columns whose names are joined in a name; none if it is itself that of a column.
+
+    >>> parts_of_name("country+year", ["country", "year", "value"])
+    ['country', 'year']
+    """
+    pieces = name.split(JOINED)
+    is_joined = name not in found and len(pieces) > 1 and set(pieces) <= set(found)
+    return pieces if is_joined else []
 
 
 def lacking_parts(parts: Mapping[str, str], wanted: Sequence[str]) -> list[str]:

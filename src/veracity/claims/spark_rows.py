@@ -48,6 +48,7 @@ class SparkClaims:
     notes: tuple[str, ...] = ()
     encoding: str = "utf-8"
     shape: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
     rows_read: int = 0
     seconds: float = 0.0
     frame_kind: FrameKind = "spark"

@@ -21,6 +21,7 @@ from veracity.claims.checking import plain
 from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
     CARRYING,
+    JOINED,
     USUAL_NAMES,
     lacking_parts,
     listed,
@@ -65,6 +66,12 @@ LIKE_PARTS: Mapping[str, frozenset[str]] = {
     }),
 }  # fmt: skip
 """Names of columns that may carry weight, though nobody said so."""
+
+SAMPLE_NAMES = frozenset({
+    "sample", "sample_id", "run", "run_id", "trial", "attempt", "repetition", "repeat", "draw",
+    "seed", "try",
+})  # fmt: skip
+"""Names of columns that number what a source was asked several times."""
 
 NOT_STAMPS = frozenset({"time", "date", "datetime", "date_time", "event_time"})
 """Names of times that an attribute may have; the others tell when a row was written."""
@@ -371,11 +378,36 @@ def _note_left(table: Seen, how: HowToRead, keys: Mapping[str, str], notes: list
         if part is not None:
             notes.append(like_note(name, part))
     others = [name for name in left if column_like(name) is None]
+    if "entity" in keys and "source" in keys and not how.samples and not how.carrying:
+        notes += _notes_of_keys(table.sample(), keys, others)
     if "value" in how.columns and "attribute" not in keys and others:
         notes.append(
             f"not read: {listed(others)}; if each is an attribute, leave out the value and say "
             "--wide attributes"
         )
+
+
+def _notes_of_keys(
+    rows: pl.DataFrame, keys: Mapping[str, str], others: Sequence[str]
+) -> Iterator[str]:
+    """Tell of a column that tells apart what a source says several times of one item.
+
+    It has to do so in all rows, and have few values: a remark would be different in each row.
+    """
+    own = [keys[part] for part in ("source", "entity", "attribute") if part in keys]
+    if len(rows) < FEWEST_ROWS or _is_unique(rows, own):
+        return
+    for name in others:
+        is_few = 1 < rows[name].n_unique() <= len(rows) / 4
+        if is_few and _is_unique(rows, [*own, name]):
+            option = shlex.quote(f"entity={keys['entity']}{JOINED}{name}")
+            means = f"if it is a part of the entity, say --columns {option}"
+            if simple_name(name) in SAMPLE_NAMES:
+                means = "if it numbers samples, say --samples"
+            yield (
+                f"column '{in_short(name)}' is not read, and tells apart what a source says of one "
+                f"item; {means}"
+            )
 
 
 def _note_like(shape: Shape, notes: list[str]) -> None:
@@ -415,26 +447,28 @@ def _asked_for_keys(table: Seen, how: HowToRead) -> str:
 def _unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> str:
     """What is missing, what the columns look like, and what can be said of them."""
     spare = table.others(long)
-    if len(spare) < 2 or table.wanted[0] != "source":
+    if len(spare) < 2:
         return missing_column(table.found, long, lacking, table.origin)
     rows = table.sample().head(1)
-    shown = [
-        f"{in_short(name, 30)}={in_short('' if rows.is_empty() else rows[name][0], 20)}"
-        for name in table.found[:12]
-    ]
+    cells = rows.row(0, named=True) if len(rows) else dict.fromkeys(table.found, "")
+    shown = [f"{in_short(name, 30)}={in_short(cells[name], 20)}" for name in table.found[:12]]
     entity = next((part for part in table.wanted if part in ("entity", "fact")), "entity")
     source, about = _option("source", long), _option(entity, long)
+    names_source = "source" in table.wanted
     choices = [f"if a row is one claim, say --columns {','.join(f'{p}=NAME' for p in lacking)}"]
     if "value" in table.wanted:
+        keys = f"{source},{about}" if names_source else about
         choices.append(
-            f"if each further column is an attribute, --wide attributes --columns {source},{about}"
+            f"if each further column is an attribute, --wide attributes --columns {keys}"
         )
-    if "source" not in long:  # else the column of the source would be taken for one
+    if names_source and "source" not in long:  # else the source's column would be taken for one
         choices.append(f"if each is a source, --wide sources --columns {about}")
-    if entity not in long:
+    if names_source and entity not in long:
         choices.append(f"if each is {_a(entity)}, --wide entities --columns {source}")
-    if "source" not in long:
+    if names_source and "source" not in long:
         choices.append("if each file is a source, --source-from filename")
+    if entity in lacking:
+        choices.append(f"if two columns name {_a(entity)}, {entity}=ONE+OTHER")
     return (
         f"{table.origin}: no column {listed(lacking)} among {listed(table.found)} (the first row: "
         f"{', '.join(shown)}); {'; '.join(choices)} (in Python: columns={{'{lacking[0]}': 'NAME'}},"

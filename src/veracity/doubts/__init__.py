@@ -1,7 +1,7 @@
 """What speaks against believing an answer: found in its claims, and told with the answer itself.
 
-`discover` notes what is serious, as far as it can be seen in little time; `check` looks longer, and
-tells the rest, too. Both ask `find_doubts`, so they cannot disagree.
+`discover` notes what is serious, and values that are none, as far as it can be seen in little time;
+`check` looks longer, and tells the rest, too. Both ask `find_doubts`, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ __all__ = ["AgainstVote", "Doubts", "Effort", "find_doubts", "with_doubts"]
 
 NOTED_OTHERWISE = ("two-readings", "lone-sources")
 """What every answer has a note of its own for."""
+
+ALWAYS_NOTED = ("placeholders",)
+"""What is noted also where it is no more than a caution: an answer may be no value at all."""
 
 
 class Effort(NamedTuple):
@@ -58,10 +61,11 @@ def with_doubts(result: Result, held: Held, survey: Survey, answers: Sequence[An
     assert result.encoded is not None
     effort = QUICK._replace(claims_paired=0) if _looked_for_copies(result) else QUICK
     found = find_doubts(result, held, survey, answers, effort).warnings
+    noted = [one for one in found if one.severity == "serious" or one.name in ALWAYS_NOTED]
     notes = [
-        f"{one.name}: {one.seen}"
-        for one in found
-        if one.severity == "serious" and one.name not in NOTED_OTHERWISE
+        f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in ALWAYS_NOTED else "")
+        for one in noted
+        if one.name not in NOTED_OTHERWISE
     ]
     result.run = replace(result.run, notes=[*result.run.notes, *notes])
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,6 +60,11 @@ class Agreement:
         """All but the table, by name."""
         return {name: value for name, value in vars(self).items() if name != "by_attribute"}
 
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").agreement_html(self)
+        return html
+
     def __repr__(self) -> str:
         """Sum up in a line."""
         if self.alpha is None:
@@ -73,7 +79,7 @@ class Agreement:
 def agreement(
     claims: object,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     normalise: Normalise = False,
 ) -> Agreement:

@@ -121,7 +121,7 @@ def check(
     claims: object,
     result: Result | None = None,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     normalise: Normalise = False,
     known: object | None = None,

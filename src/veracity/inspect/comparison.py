@@ -89,7 +89,7 @@ def compare(
     truth: object | None = None,
     *,
     algorithms: Sequence[Algorithm[Any] | str] | Mapping[str, Algorithm[Any]] | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
     normalise: Normalise = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -50,6 +51,11 @@ class Difference:
     same: int
     notes: list[str]
     frame_kind: FrameKind = "polars"
+
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").difference_html(self)
+        return html
 
     def __repr__(self) -> str:
         """Sum up in a few lines."""

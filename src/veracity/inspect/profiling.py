@@ -6,6 +6,7 @@ many data sets call the functions on arrays themselves.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -134,6 +135,11 @@ class Profile:
         told = {k: v for k, v in vars(self).items() if isinstance(v, int | float | str | Spread)}
         return {k: asdict(v) if isinstance(v, Spread) else v for k, v in told.items()}
 
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").profile_html(self)
+        return html
+
     def __repr__(self) -> str:
         """Sum up in a few lines."""
         alpha = "" if self.alpha is None else f", alpha {self.alpha:.3f}"
@@ -157,7 +163,7 @@ def profile(
     claims: object,
     truth: object | None = None,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     normalise: Normalise = False,
     most_paired: int | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,6 +69,11 @@ class Tuning:
     notes: list[str]
     frame_kind: FrameKind = "polars"
 
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        html: str = importlib.import_module("veracity.show.notebook").tuning_html(self)
+        return html
+
     @property
     def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
         """One row per setting, the best first: its measure, the standard error, and the default."""
@@ -81,7 +87,7 @@ def tune(
     grid: Mapping[str, Sequence[Any]],
     algorithm: Algorithm[Any] | str | None = None,
     folds: int = 5,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     seed: int | None = None,
     engine: Engine | None = None,

@@ -52,6 +52,7 @@ __all__ = [
     "batches_of",
     "first_rows_of",
     "has_null",
+    "index_of",
     "n_rows_of",
     "name_of",
     "open_files",
@@ -89,6 +90,8 @@ class Part(NamedTuple):
     path: Path | None = None
     name: str = ""
     """What it is called as a source, if its place names it."""
+    levels: tuple[str, ...] = ()
+    """The columns that are the index of a frame, if it has several levels."""
 
 
 def paths_of(origin: str) -> list[Path]:
@@ -306,13 +309,27 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
     return pl.from_dicts([dict(row) for row in data], infer_schema_length=None, strict=False)
 
 
+def index_of(data: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """The names of the levels of a pandas index, if there are several."""
+    names = getattr(getattr(data, "index", None), "names", ())
+    is_named = len(names) > 1 and not any(name is None for name in names)
+    return tuple(map(str, names)) if is_named else ()
+
+
 def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
     """A pandas frame; columns of mixed types are taken as text.
 
     An index that has a name is a column like others, as after ``set_index`` or ``pivot``.
     """
     if not hasattr(data, "columns"):
-        raise InputError(f"{name_of(data)} is a single column; give a frame")
+        if not index_of(data):
+            raise InputError(f"{name_of(data)} is a single column; give a frame")
+        data = data.to_frame("value" if data.name is None else data.name)
+    if getattr(data.columns, "nlevels", 1) > 1:
+        raise InputError(
+            f"{name_of(data)} has {data.columns.nlevels} levels of columns; make it long first, "
+            f"e.g. frame.stack(list(range({data.columns.nlevels}))).reset_index(name='value')"
+        )
     names = [str(name) for name in data.columns]
     found = [column for _, column in data.items()]
     levels = [name for name in data.index.names if name is not None and str(name) not in names]

@@ -20,7 +20,14 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
-from veracity.io.csv_file import distinct, header_at, is_longer
+from veracity.io.csv_file import (
+    MOST_TOTALS,
+    distinct,
+    header_at,
+    is_longer,
+    n_totals,
+    totals_note,
+)
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
@@ -214,9 +221,17 @@ def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> pl.DataF
     header = filled[header_at([first[place] for place in filled])] if filled else 0
     if header > (filled[0] if filled else 0):
         notes.append(FileNote(f"{path.name}, sheet {name}", "lines above the header skipped"))
+    last = cells.slice(header + 1).tail(MOST_TOTALS).rows()
+    n_left_out = n_totals(last)
+    how_many = {}
+    if n_left_out:
+        filled_last = [row for row in last if any(row)]
+        notes.append(totals_note(f"{path.name}, sheet {name}", filled_last))
+        first_total = filled_last[-n_left_out]
+        how_many["n_rows"] = len(cells) - header - 1 - (len(last) - last.index(first_total))
     rows: pl.DataFrame = pl.read_excel(
-        path, sheet_name=name, read_options={"header_row": header}, infer_schema_length=None,
-        drop_empty_rows=True,
+        path, sheet_name=name, read_options={"header_row": header, **how_many},
+        infer_schema_length=None, drop_empty_rows=True,
     )  # fmt: skip
     names = [cell.strip() for cell in first[header]] if first else []
     if len(names) == rows.width:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from veracity.claims.schema import Kind
+from veracity.claims.schema import BETWEEN, JOINED, Kind
 from veracity.errors import TooLarge
 from veracity.io.pieces import PieceTable
-from veracity.naming import as_text
+from veracity.naming import as_text, in_type
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -66,11 +66,28 @@ def records_of(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
     """One row per entity, one column per attribute: see `Result.records`."""
     columns = result.run.input.columns
     truths = _needed(result, plausibility=plausibility)
+    own_entity, types = columns.get("entity", "entity"), result.run.input.types
     if "attribute" not in truths.columns:
-        return in_own_names(_gathered(truths, result.kind), columns, result.kind)
-    own_entity = columns.get("entity", "entity")
-    wide = _wide(_gathered(truths, result.kind), own_entity)
-    return wide.sort(own_entity)
+        told = in_own_names(_gathered(truths, result.kind), columns, result.kind)
+        return _parted(told, own_entity, types)
+    wide = _wide(_gathered(truths, result.kind), own_entity, types)
+    return _parted(wide.sort(own_entity), own_entity, types)
+
+
+def _parted(table: pl.DataFrame, own_entity: str, types: Mapping[str, str]) -> pl.DataFrame:
+    """The table with a column for each of several that make up the entity together."""
+    names = own_entity.split(JOINED)
+    if len(names) == 1 or own_entity not in table.columns:
+        return table
+    texts = as_text(table[own_entity]).to_list()
+    rows = [[piece.replace("||", "|") for piece in text.split(BETWEEN)] for text in texts]
+    if any(len(row) != len(names) for row in rows):
+        return table  # a column whose own name has the sign in it
+    others = [name for name in table.columns if name != own_entity]
+    free = free_names(names, others)
+    parts = [pl.Series(name, [row[place] for row in rows]) for place, name in enumerate(free)]
+    read = [in_type(part, types.get(name, "")) for part, name in zip(parts, names, strict=True)]
+    return pl.DataFrame([*read, *table.select(others)])
 
 
 def _needed(result: Result, *, plausibility: bool) -> pl.DataFrame:
@@ -95,8 +112,11 @@ def _gathered(truths: pl.DataFrame, kind: Kind) -> pl.DataFrame:
     return truths.group_by(keys, maintain_order=True).agg(pl.col(others).filter(is_told))
 
 
-def _wide(truths: pl.DataFrame, own_entity: str) -> pl.DataFrame:
-    """The attributes side by side, each with its plausibility behind it, if that is told."""
+def _wide(truths: pl.DataFrame, own_entity: str, types: Mapping[str, str]) -> pl.DataFrame:
+    """The attributes side by side, each with its plausibility behind it, if that is told.
+
+    Each has the type that its column had, if all its values can be read as that.
+    """
     attributes = truths["attribute"].unique().sort()
     if len(attributes) > MOST_ATTRIBUTES:
         raise TooLarge(
@@ -112,7 +132,9 @@ def _wide(truths: pl.DataFrame, own_entity: str) -> pl.DataFrame:
     truths = truths.join(numbers, on="attribute", nulls_equal=True).drop("attribute")
     wide = truths.select("entity").unique()
     for (number,), own in truths.group_by("number"):
-        named = own.drop("number").rename(dict(zip(told, columns[number], strict=True)))
+        values = [in_type(own["value"], types.get(texts[number], ""))]
+        named = own.with_columns(values).drop("number")
+        named = named.rename(dict(zip(told, columns[number], strict=True)))
         wide = wide.join(named, on="entity", how="left", nulls_equal=True)
     return wide.select(
         pl.col("entity").alias(own_entity), *(name for own in columns for name in own)

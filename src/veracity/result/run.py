@@ -34,6 +34,7 @@ class Input(_Keyed):
     origin: str
     columns: Mapping[str, str] = field(default_factory=dict)
     shape: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
     rows: int = 0
     claims: int = 0
     sources: int = 0
@@ -160,7 +161,7 @@ CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("min_plausibility", "prevalence"), _or_none(_is_share)),
     **dict.fromkeys(("notes", "files", "csv"), _list_of(_is_text)),
     "parameters": lambda value: isinstance(value, dict),
-    **dict.fromkeys(("columns", "shape"), _map_of(_is_text)),
+    **dict.fromkeys(("columns", "shape", "types"), _map_of(_is_text)),
     "seconds": _map_of(_is_number),
     "trace": _list_of(_is_round),
     "readings": _list_of(_is_reading),

@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from veracity.explain import Why, without_keys
+from veracity.inspect.agreement import Agreement
 from veracity.inspect.checking import Health
 from veracity.inspect.comparison import Comparison
+from veracity.inspect.difference import Difference
 from veracity.inspect.evaluation import Evaluation
+from veracity.inspect.profiling import Profile
+from veracity.inspect.tuning import Tuning
 from veracity.printing import counted, in_short
 from veracity.progress import Progress
 from veracity.result.intervals import LEVEL
@@ -25,11 +29,15 @@ if TYPE_CHECKING:
     from veracity.result import Result
 
 __all__ = [
+    "agreement_html",
     "bar",
     "comparison_html",
+    "difference_html",
     "evaluation_html",
     "health_html",
+    "profile_html",
     "summary_html",
+    "tuning_html",
     "why_html",
 ]
 
@@ -95,6 +103,55 @@ def comparison_html(comparison: Comparison) -> str:
         pairs = comparison.pairs.sort("agreement", maintain_order=True)
         parts.append(_table(pairs.head(MOST_ROWS), "where they agree least", pairs))
     return _shown(*parts, _notes(comparison.notes))
+
+
+def difference_html(difference: Difference) -> str:
+    """What changed in a few words, the items with their reasons, and the sources that moved."""
+    items, sources = (pl.DataFrame(table) for table in (difference.items, difference.sources))
+    return _shown(
+        _lines(difference),
+        _table(items.head(MOST_ROWS), "items that changed", items),
+        _table(sources.head(MOST_SOURCES), "sources, those that moved most first", sources),
+    )
+
+
+def profile_html(profile: Profile) -> str:
+    """The characteristics in a few lines, by attribute and source, and pairs that say the same."""
+    tables = {
+        "by attribute": profile.by_attribute,
+        "sources, those with most claims first": profile.by_source,
+        "pairs that share what few others say": profile.pairs,
+    }
+    parts = []
+    for title, given in tables.items():
+        table = pl.DataFrame() if given is None else pl.DataFrame(given)
+        if len(table):
+            parts.append(_table(table.head(MOST_SOURCES), title, table))
+    return _shown(_lines(profile), *parts)
+
+
+def tuning_html(tuning: Tuning) -> str:
+    """The settings, the best first."""
+    caption = f"settings of {tuning.algorithm.name}, the best first by {tuning.measure}"
+    shown = tuning.rows.head(MOST_ROWS)
+    return _shown(_table(shown, caption.replace("_", " "), tuning.rows), _notes(tuning.notes))
+
+
+def agreement_html(agreement: Agreement) -> str:
+    """The measures, on the whole and for each attribute."""
+    rows: list[dict[str, Any]] = [{"attribute": "all", **agreement.measures()}]
+    if agreement.by_attribute is not None:
+        rows += pl.DataFrame(agreement.by_attribute).to_dicts()
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    shown = table.head(MOST_ROWS)
+    shown = shown.drop("attribute") if len(rows) == 1 else shown
+    return _shown(_lines(agreement), _table(shown, "agreement", table))
+
+
+def _lines(told: object) -> str:
+    """What sums itself up in a few lines, the first of them strong."""
+    first, *others = repr(told).splitlines()
+    return f"<p><strong>{_text(first)}</strong></p>" + _notes(others)
 
 
 def health_html(health: Health) -> str:

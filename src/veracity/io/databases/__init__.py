@@ -7,7 +7,13 @@ when a database is opened.
 """
 
 from veracity.io.databases.address import database_file, is_address, is_database
-from veracity.io.databases.rows import Selection, StreamedRows, column_names, selection_of
+from veracity.io.databases.rows import (
+    Selection,
+    StreamedRows,
+    column_names,
+    selection_of,
+    tables_of,
+)
 from veracity.io.databases.tables import check_tables, write_tables
 
 __all__ = [
@@ -19,5 +25,6 @@ __all__ = [
     "is_address",
     "is_database",
     "selection_of",
+    "tables_of",
     "write_tables",
 ]

@@ -85,6 +85,17 @@ class Selection:
         return f"select * from {database.quoted(found.schema, found.name)}"
 
 
+def tables_of(selection: Selection) -> list[Selection]:
+    """All tables of a database, where none is named; else what is named."""
+    if selection.table is not None or selection.query is not None:
+        return [selection]
+    with selection.opened() as database:
+        tables = database.tables()
+    if not tables:
+        raise UnreadableDatabase(f"{selection.place}: it has no tables to be read")
+    return [replace(selection, table=table.shown) for table in tables]
+
+
 def _connected(given: Any, name: str) -> Database:  # noqa: ANN401 - any connection
     """The way to talk to a database by a connection that was given."""
     if hasattr(given, "adbc_get_info"):

@@ -1,0 +1,286 @@
+"""Tables as people have them: an office, a crowd, a notebook, language models, a statistics office.
+
+Nothing of them is misread in silence, and what is refused is told with what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+
+import pandas as pd  # noqa: TID251 - a notebook has it
+import polars as pl
+import pytest
+import xlsxwriter
+
+import veracity
+from veracity.errors import BadValue, InputError, MissingColumn
+
+ARTICLES = [(4001, "pen", 1.29), (4002, "ink", 4.5), (4003, "ruler", 2.0), (4004, "stapler", 9.95)]
+
+
+def price_list(path, total, off=0.0):
+    """One shop's list: a title over merged cells, a header, articles, and what sums them up."""
+    book = xlsxwriter.Workbook(path)
+    sheet = book.add_worksheet("Prices")
+    sheet.merge_range("A1:D1", f"Price list {path.stem}, valid from 01.10.2026")
+    rows = [("Article no.", "Description", "Price (EUR)", "In stock")]
+    rows += [
+        (n, text, price + off * (n == 4002), "yes" if n % 2 else "no")
+        for n, text, price in ARTICLES
+    ]
+    for number, row in enumerate([*rows, *total], start=1):
+        for column, cell in enumerate(row):
+            if cell is not None:
+                sheet.write(number, column, cell)
+    book.close()
+
+
+@pytest.fixture
+def shops(tmp_path):
+    folder = tmp_path / "shops"
+    folder.mkdir()
+    price_list(folder / "Papierhaus.xlsx", [("Total", None, 17.74, None)])
+    price_list(folder / "BüroMax.xlsx", [(None, "Summe:", 17.74, None)], off=0.5)
+    price_list(folder / "direct.xlsx", [(None,) * 4, ("Sum", None, 17.74, None)])
+    return folder
+
+
+# --- an office ------------------------------------------------------------------------------------
+
+
+def test_a_title_and_a_row_of_totals_are_no_claims(shops):
+    result = veracity.discover(shops, source_from="filename")
+    assert result.run.input.claims == 3 * 4 * 3
+    assert result.truths["entity"].dtype == pl.Int64  # as no 'Total' is among them
+    assert any("a row of totals at the end is left out" in note for note in result.notes)
+    assert any("lines above the header skipped" in note for note in result.notes)
+
+
+def test_columns_of_records_have_the_types_they_came_with(shops, tmp_path):
+    result = veracity.discover(shops, source_from="filename")
+    result.save(tmp_path / "run")
+    for own in (result, veracity.load(tmp_path / "run")):
+        records = own.records()
+        assert dict(records.schema) == {
+            "Article no.": pl.Int64,
+            "Description": pl.String,
+            "In stock": pl.String,
+            "Price (EUR)": pl.Float64,
+        }
+        assert records["Price (EUR)"].to_list() == [1.29, 4.5, 2.0, 9.95]
+    assert "Price (EUR)_plausibility" in result.records(plausibility=True).columns
+
+
+def test_a_column_that_cannot_have_its_type_stays_text():
+    rows = {
+        "source": ["a", "b"] * 2,
+        "entity": [1, 1, 2, 2],
+        "size": [1, 1, 2, 2],
+        "who": list("xxyy"),
+    }
+    whole, some = pl.DataFrame(rows), pl.DataFrame({**rows, "size": ["1", "1", "none", "2"]})
+    assert veracity.discover(whole).records().schema["size"] == pl.Int64
+    assert veracity.discover(some).records().schema["size"] == pl.String
+
+
+@pytest.mark.parametrize(
+    ("last", "is_kept"),
+    [
+        ("Total;;5,30", False),
+        ("Gesamt:;;", False),
+        ("Total;x;1,00", True),  # it has all cells: a source of this name
+        ("Total;x;", False),
+    ],
+)
+def test_a_row_of_totals_in_text_is_known_by_its_empty_cells(tmp_path, last, is_kept):
+    text = f"source;entity;value\na;x;1,00\nb;x;2,00\nc;x;2,00\n{last}\n"
+    (tmp_path / "prices.csv").write_text(text)
+    found = veracity.read_claims(tmp_path / "prices.csv")
+    is_total = last == "Total;x;"  # nothing but words beside it: no value, so no claim either way
+    assert len(found.rows) == 3 + is_kept
+    assert any("totals" in note for note in found.notes) != (is_kept or is_total)
+
+
+def test_decimal_commas_are_read_where_it_is_said_and_else_told_how(tmp_path):
+    rows = ["Händler;Artikel;Preis;Datum"]
+    rows += [
+        f"{s};A{n};{n},{s[-1]}0;0{n}.03.2026"
+        for s in ("Müller1", "Weiß1", "Söhne2")
+        for n in (1, 2)
+    ]
+    (tmp_path / "preise.csv").write_bytes("\r\n".join(rows).encode("cp1252"))
+    how = {
+        "columns": {"source": "Händler", "entity": "Artikel", "value": "Preis"},
+        "kind": "numeric",
+    }
+    with pytest.raises(BadValue, match="with --normalise, numbers with a unit or a decimal comma"):
+        veracity.discover(tmp_path / "preise.csv", **how)
+    result = veracity.discover(tmp_path / "preise.csv", "crh", normalise=True, **how)
+    assert result.truths["value"].is_between(1.0, 2.2).all()
+    wide = veracity.discover(
+        tmp_path / "preise.csv", wide="attributes", normalise=True,
+        columns={"source": "Händler", "entity": "Artikel"},
+    )  # fmt: skip
+    assert "2026-03-01" in wide.truths["value"].to_list()
+
+
+# --- a crowd --------------------------------------------------------------------------------------
+
+
+def test_cells_that_say_there_is_no_label_are_told_of(tmp_path):
+    rows = ["tweet_id,A1,A2,A3,A4"]
+    rows += [f"{n},{v},{v},{'n/a' if n % 3 == 0 else v},{'' if n % 5 == 0 else v}"
+             for n, v in enumerate(["good", "bad"] * 12)]  # fmt: skip
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    result = veracity.discover(tmp_path / "labels.csv")
+    (note,) = [note for note in result.notes if note.startswith("placeholders")]
+    assert "n/a; normalise=True, or --normalise, leaves them out" in note
+    left = veracity.discover(tmp_path / "labels.csv", normalise=True)
+    assert set(left.facts["value"]) == {"good", "bad"}
+
+
+# --- a notebook -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gdp():
+    rows = [
+        (source, country, year, float(3 * i + j + (source == "IMF" and i + j == 3)))
+        for source in ("WB", "UN", "IMF")
+        for i, country in enumerate(["DE", "FR", "IT"])
+        for j, year in enumerate([2020, 2021])
+    ]
+    return pd.DataFrame(rows, columns=["source", "country", "year", "value"])
+
+
+@pytest.mark.parametrize(
+    "handed",
+    [
+        lambda frame: frame.set_index(["country", "year"]),
+        lambda frame: frame.set_index(["source", "country", "year"]),
+        lambda frame: frame.set_index(["source", "country", "year"])["value"],
+        lambda frame: frame.pivot(index=["country", "year"], columns="source", values="value"),
+    ],
+    ids=["two levels", "three levels", "a series", "a column per source"],
+)
+def test_an_index_of_several_levels_names_the_entity(gdp, handed):
+    result = veracity.discover(handed(gdp))
+    assert result.truths["entity"].tolist()[0] == "DE | 2020"
+    assert "the index names the entity: 'country', 'year'" in result.notes
+    records = result.records()
+    assert records.columns[:2].tolist() == ["country", "year"]
+    joined = gdp[gdp.source == "WB"].merge(records, on=["country", "year"], suffixes=("", "_found"))
+    assert (joined["value"] == joined["value_found"]).all()
+
+
+def test_columns_of_several_levels_are_to_be_made_long(gdp):
+    wide = gdp.assign(attribute="gdp").pivot(
+        index=["country", "year"], columns=["source", "attribute"], values="value"
+    )
+    with pytest.raises(InputError, match="2 levels of columns; make it long first"):
+        veracity.discover(wide)
+
+
+# --- language models ------------------------------------------------------------------------------
+
+
+def asked(path, row):
+    lines = [row(q, m, s) for q in range(6) for m in ("gpt", "llama", "mistral") for s in range(5)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+def test_samples_that_are_numbered_are_told_of(tmp_path):
+    file = asked(
+        tmp_path / "answers.jsonl",
+        lambda q, m, s: {"question_id": q, "model": m, "sample": s, "answer": f"{(q + s) % 2}"},
+    )
+    told = "column 'sample' is not read, and tells apart what a source says of one item; if it "
+    told += "numbers samples, say --samples"
+    assert told in veracity.read_claims(file).notes
+    assert told not in veracity.read_claims(file, samples=True).notes
+
+
+def test_answers_in_lists_are_to_be_given_rows(tmp_path):
+    file = asked(
+        tmp_path / "lists.jsonl",
+        lambda q, m, s: {"question_id": f"{q}-{s}", "model": m, "answers": ["a", "b"]},
+    )
+    with pytest.raises(BadValue, match=r"give each value a row of its own.*explode\('answers'\)"):
+        veracity.discover(file, columns={"value": "answers"})
+    with pytest.raises(MissingColumn) as refused:
+        veracity.discover(asked(tmp_path / "two.jsonl", lambda q, m, s: {
+            "question_id": f"{q}-{s}", "model": m, "answers": ["a", "b"], "confidence": [1, 2],
+        }))  # fmt: skip
+    assert "answers=['a', 'b']" in str(refused.value)
+    assert "Series" not in str(refused.value)
+
+
+# --- a database with one table per source ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", ["{}", "sqlite:///{}"])
+def test_all_tables_of_a_database_are_sources(tmp_path, address):
+    file = tmp_path / "feeds.db"
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        for number, source in enumerate(["imdb", "letterboxd", "tmdb"]):
+            connection.execute(f"create table {source} (movie text, year integer, director text)")
+            rows = [(f"Movie {n}", 1990 + n + (number == 2), f"D{n}") for n in range(6)]
+            connection.executemany(f"insert into {source} values (?, ?, ?)", rows)
+    result = veracity.discover(address.format(file), source_from="table")
+    assert result.sources["source"].sort().to_list() == ["imdb", "letterboxd", "tmdb"]
+    assert result.records()["year"].to_list() == [1990, 1991, 1992, 1993, 1994, 1995]
+
+
+# --- an entity in two columns ---------------------------------------------------------------------
+
+SURVEY = "agency,country,year,estimate\n" + "".join(
+    f"{agency},{country},{year},{year % 100 + len(country)}\n"
+    for agency in ("WB", "UN", "IMF")
+    for country in ("DE", "FR", "IT|")
+    for year in range(2018, 2023)
+)
+
+
+def test_several_columns_make_up_an_entity(tmp_path):
+    (tmp_path / "survey.csv").write_text(SURVEY)
+    (tmp_path / "known.csv").write_text("country,year,estimate\nDE,2018,20\n")
+    named = {"source": "agency", "entity": ["country", "year"], "value": "estimate"}
+    joined = {**named, "entity": "country+year"}
+    for columns in (named, joined):
+        result = veracity.discover(
+            tmp_path / "survey.csv", columns=columns, known=tmp_path / "known.csv"
+        )
+        assert result.run.input.items == 15
+        assert result.run.input.known == 1
+        assert result.records().row(10) == ("IT|", "2018", "21")
+        assert result.why("DE | 2018").words
+    new = tmp_path / "new.csv"
+    new.write_text("agency,country,year,estimate\nUN,DE,2023,25\n")
+    assert result.fitted.judge(new).truths["entity"].to_list() == ["DE | 2023"]
+
+
+def test_cells_with_the_sign_between_them_stay_apart():
+    rows = [("a", "x | y", "z"), ("a", "x", "y | z"), ("b", "x", "y | z"), ("b", "x | y", "z")]
+    claims = pl.DataFrame(rows, schema=["source", "one", "two"], orient="row")
+    claims = claims.with_columns(value=pl.lit(1))
+    result = veracity.discover(claims, columns={"entity": ["one", "two"]})
+    assert result.run.input.items == 2
+    assert sorted(result.records().select("one", "two").rows()) == [("x", "y | z"), ("x | y", "z")]
+
+
+def test_a_column_that_is_left_out_of_the_entity_is_told_of(tmp_path):
+    (tmp_path / "survey.csv").write_text(SURVEY)
+    columns = {"source": "agency", "entity": "country", "value": "estimate"}
+    notes = veracity.read_claims(tmp_path / "survey.csv", columns=columns).notes
+    assert any("column 'year' is not read" in n and "entity=country+year" in n for n in notes)
+
+
+def test_a_name_that_no_columns_make_up_is_told(tmp_path):
+    (tmp_path / "survey.csv").write_text(SURVEY)
+    with pytest.raises(MissingColumn, match=r"no column 'country\+month', named as the entity"):
+        veracity.discover(tmp_path / "survey.csv", columns={"entity": ["country", "month"]})
+    with pytest.raises(MissingColumn, match="if two columns name an entity, entity=ONE"):
+        veracity.discover(tmp_path / "survey.csv")
