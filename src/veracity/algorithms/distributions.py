@@ -79,7 +79,9 @@ def _narrow_quantile(a: FloatArray, b: FloatArray, probability: float) -> FloatA
     n_portions = -(-a.size // PORTION) or 1
     portions = zip(np.array_split(a, n_portions), np.array_split(b, n_portions), strict=True)
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        return np.concatenate(list(pool.map(lambda of: _quantile(*of, probability), portions)))
+        return np.concatenate(
+            list(pool.map(lambda of: _quantile(of[0], of[1], probability), portions))
+        )
 
 
 def _quantile(a: FloatArray, b: FloatArray, probability: float) -> FloatArray:
