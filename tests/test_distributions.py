@@ -20,3 +20,13 @@ def test_beta_quantiles_are_exact(share, probability):
         a, b = some * share + 0.5, some * (1.0 - share) + 0.5
         found = beta_quantile(a, b, probability)
         np.testing.assert_allclose(found, betaincinv(a, b, probability), rtol=1e-9, atol=1e-12)
+
+
+def test_many_quantiles_are_exact_too():
+    rng = np.random.default_rng(5)
+    trials = np.append(12.0 * rng.random(60_000), 100.0 * rng.random(3_000))
+    share = rng.beta(0.5, 0.5, len(trials))
+    a, b = trials * share + 0.5, trials * (1.0 - share) + 0.5
+    for probability in (0.05, 0.95):
+        found = beta_quantile(a, b, probability)
+        np.testing.assert_allclose(found, betaincinv(a, b, probability), rtol=1e-9, atol=1e-12)

@@ -243,6 +243,7 @@ def test_tables_of_several_blocks_are_made_when_asked_for_and_then_kept(flights,
     result.save(tmp_path / "before")
     assert all(isinstance(vars(result.tables)[name], PieceTable) for name in ("truths", "facts"))
     assert result.tables.facts is result.tables.facts
+    assert_frame_equal(result.records(), whole.records())
     assert_frame_equal(before.facts, result.tables.facts)
     assert_frame_equal(result.tables.truths, whole.tables.truths)
     assert_frame_equal(result.tables.facts, whole.tables.facts)

@@ -8,6 +8,7 @@ many for that, so are pairs that share nothing, and NumPy goes from source to so
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,10 @@ PAIR_RULE = PairRule(min_shared=10, most_supporters=100, most_partners=50)
 
 CELLS_PER_CLAIM = 4
 """Up to so many pairs of sources for each claim of a block, there is a matrix of them all."""
+
+
+KEYS_AT_ONCE = 4_000_000
+"""So many keys of pairs, or twice as many, are in memory at a time."""
 
 
 class PairCounts(NamedTuple):
@@ -132,20 +137,31 @@ def count_shared(block: Block, is_able: BoolArray, rule: PairRule) -> PairCounts
         source_of_slot = np.flatnonzero(is_able)
         low, high = np.nonzero(n_shared)
         return PairCounts(source_of_slot[low] << 32 | source_of_slot[high], n_shared[low, high])
+    nothing: IntArray = np.zeros(0, np.int64)
+    found, waiting = PairCounts(nothing, nothing), [nothing]
+    for keys in _keys_of_pairs(block, is_able, rule.most_supporters):
+        waiting.append(keys)
+        if sum(map(len, waiting)) >= KEYS_AT_ONCE:
+            found = found + PairCounts.of(np.concatenate(waiting))
+            waiting = [nothing]
+    return found + PairCounts.of(np.concatenate(waiting))
+
+
+def _keys_of_pairs(block: Block, is_able: BoolArray, most: int) -> Iterator[IntArray]:
+    """The keys of all pairs that name a value which at most so many name, not too many at once."""
     kept = np.flatnonzero(is_able[block.source_of_support])
     source = block.source_of_support[kept].astype(np.int64)
     first = np.searchsorted(kept, block.first_support_of_fact)
     n_supporters = np.diff(first)
-    found = PairCounts(np.zeros(0, np.int64), np.zeros(0, np.int64))
     for size in np.unique(n_supporters):
-        if 1 < size <= rule.most_supporters:
+        if 1 < size <= most:
             one, other = np.triu_indices(size, k=1)
             supporters = source[first[:-1][n_supporters == size, None] + np.arange(size)]
-            for rows in np.array_split(supporters, len(supporters) * len(one) // 4_000_000 + 1):
+            n_portions = len(supporters) * len(one) // KEYS_AT_ONCE + 1
+            for rows in np.array_split(supporters, n_portions):
                 low = np.minimum(rows[:, one], rows[:, other])
                 high = np.maximum(rows[:, one], rows[:, other])
-                found = found + PairCounts.of(((low << 32) | high).ravel())
-    return found
+                yield ((low << 32) | high).ravel()
 
 
 def choose_pairs(counts: PairCounts, rank: FloatArray, rule: PairRule) -> Pairs:

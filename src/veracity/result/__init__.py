@@ -484,7 +484,7 @@ def _write_tables(
 ) -> None:
     """Write tables as Parquet files, two at a time: one is made while the other is packed.
 
-    Those on executors are written one after the other, since they keep all of these busy.
+    Those on disk or on executors are written one after the other: there is room for one piece.
     """
     tables = {name: table for name, table in frames.items() if table is not None}
     n_written, n_rows = 0, sum(map(len, tables.values()))
@@ -501,11 +501,14 @@ def _write_tables(
             table.write_parquet(file, compression_level=1, metadata=mark)
         return len(table)
 
-    with ThreadPoolExecutor(1 if is_elsewhere else 2) as pool:
+    pool = ThreadPoolExecutor(1 if is_elsewhere else 2)
+    try:
         tell("writing", 0, n_rows)
         for done in [pool.submit(write, name) for name in tables]:
             n_written += done.result()
             tell("writing", n_written, n_rows)
+    finally:
+        pool.shutdown(cancel_futures=True)  # who is stopped writes nothing more
 
 
 def _tell_piece(table: PieceTable, tell: Progress, number: int) -> None:

@@ -97,8 +97,9 @@ def _needed(result: Result, *, plausibility: bool) -> pl.DataFrame:
     wanted = ["entity", "attribute", "fact", "value", *([sureness] if plausibility else [])]
     schema = table.schema
     needed = [name for name in wanted if name in schema]
-    if isinstance(table, PieceTable):  # its pieces are in the order of hashes
-        return table.changed(lambda piece: piece.select(needed)).collect().sort(needed[0])
+    if isinstance(table, PieceTable):  # those on disk are in the order of hashes
+        some = table.changed(lambda piece: piece.select(needed)).collect()
+        return some.sort(needed[0], maintain_order=True)
     return table.select(needed)  # type: ignore[no-any-return]
 
 

@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import polars as pl
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import Progress as Bar
-from rich.table import Table
-from rich.text import Text
 
 from veracity.claims.block import SAME
 from veracity.errors import NotConverged
@@ -69,6 +64,10 @@ def at_work() -> Iterator[Progress | None]:
         if sys.stderr is None or not sys.stderr.isatty():
             yield None
             return
+        from rich.console import Console  # noqa: PLC0415 - takes its time to load
+        from rich.markup import escape  # noqa: PLC0415
+        from rich.progress import Progress as Bar  # noqa: PLC0415
+
         with Bar(console=Console(file=unfiltered(sys.stderr)), transient=True) as bar:
             task = bar.add_task("reading", total=None)
             yield lambda phase, done, total: bar.update(
@@ -195,6 +194,10 @@ def show_difference(difference: Difference, run: Run) -> None:
 
 def show_table(title: str, table: pl.DataFrame, n_rows: int, run: Run | None = None) -> None:
     """Print some rows of a table, and of how many they are; columns are called as in the claims."""
+    from rich.console import Console  # noqa: PLC0415 - takes its time to load
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     shown = Table(title=title if n_rows == len(table) else f"{title} ({len(table)} of {n_rows:,})")
     called = {} if run is None else own_names(table.columns, run.input.columns, run.kind)
     for name, dtype in table.schema.items():

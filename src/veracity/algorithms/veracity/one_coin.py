@@ -132,16 +132,22 @@ class OneCoin(NamedTuple):
 
         A source that names several values of an item speaks of it once.
         """
-        side = _side_of_item(block)
+        side, n = _side_of_item(block), self.n_attributes
         cell = self._cell_of_item(block)
-        spoken = self._voices(block, side, SIDES)
-        open_items = np.where(side == DISPUTED, cell, self.n_attributes)
-        by_attribute = self._voices(block, open_items, self.n_attributes + 1)[:, :-1]
+        column = np.where(side == DISPUTED, cell, n - 1 + side)  # others stand behind attributes
+        voices = self._voices(block, column, n + SIDES - 1)
+        by_attribute = voices[:, :n]
+        spoken = np.column_stack([by_attribute.sum(axis=1), voices[:, n:]])
+        return spoken, by_attribute, self._tally_known(block, cell)
+
+    def _tally_known(self, block: Block, cell: IntArray) -> FloatArray:
+        """[source, attribute, 2]: how often each source is right and wrong where that is known."""
+        if not block.is_known.any():
+            return np.zeros((len(self.disputed), self.n_attributes, 2))
         right = self._supports(block, (block.known_of_fact == 1).astype(np.float64), cell)
         known_items = np.where(block.is_known, cell, self.n_attributes)
         known = self._voices(block, known_items, self.n_attributes + 1)[:, :-1]
-        outcomes = np.stack([right, np.maximum(known - right, 0.0)], axis=2)
-        return spoken, by_attribute, outcomes
+        return np.stack([right, np.maximum(known - right, 0.0)], axis=2)
 
     def learn_survey(self, total: Tally) -> OneCoin:
         """What was counted."""

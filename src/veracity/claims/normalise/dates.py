@@ -89,9 +89,11 @@ def read_moments(texts: pl.Series) -> pl.DataFrame:
     >>> read_moments(pl.Series(["5:25A 01-02-12", "Wed, Dec 14 6:30 PM On Time"])).rows()[0]
     ('05:25', None, 2012, 1, 2, 'either', '', False)
     """
-    for other, usual in OTHER_FORMS.items():
-        texts = texts.str.replace(other, usual)
-    rows = texts.to_frame("text").select(
+    usual = pl.col("text")
+    for other, form in OTHER_FORMS.items():
+        usual = usual.str.replace(other, form)
+    rows = texts.to_frame("text").select(text=usual)
+    rows = rows.select(
         pl.col("text").str.extract_groups(CLOCK).struct.unnest(),
         rest=pl.col("text").str.replace(CLOCK, "$before $next").str.strip_chars(),
     )

@@ -176,6 +176,8 @@ def _kind(told: dict[str, Any]) -> ValueKind:
 def _near(values: pl.DataFrame) -> dict[str, date]:
     """The middle of each attribute's dates, where nearly all are within half a year of it."""
     days = values.filter(pl.col("day").is_not_null() & pl.col("year").is_not_null())
+    if days.is_empty():
+        return {}
     days = days.select("attribute", "claims", on=_as_date()).drop_nulls()
     so_far = pl.col("claims").cum_sum().over("attribute")
     middle = days.sort("attribute", "on").filter(
