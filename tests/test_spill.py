@@ -397,6 +397,21 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
         veracity.discover(CLAIMS).fitted.judge(claims, engine=place)
 
 
+@pytest.mark.parametrize("columns", [{}, {"time": "said"}])
+@pytest.mark.parametrize("n_values", [600, 601, 1200])
+def test_values_are_open_as_soon_as_they_are_too_many(tmp_path, monkeypatch, columns, n_values):
+    most, for_all, brought_together = 600, NumberedForAll, AllNames
+    monkeypatch.setattr(spilled, "NumberedForAll", lambda n_rows, **_: for_all(n_rows, most))
+    monkeypatch.setattr(spilled, "AllNames", lambda numbers, **_: brought_together(numbers, most))
+    claims = of_long_values(n_values, 10).with_columns(said=1)
+    found = prepare(claims, columns=columns, engine=on_disk(tmp_path)).encoded
+    is_open = n_values > most
+    assert (len(found.names.labels), found.names.n_open) == ((0, most) if is_open else (most, 0))
+    expected = prepare(claims, columns=columns).encoded
+    keys = ["entity", "value"]
+    assert found.facts.sort(keys).equals(expected.facts.sort(keys))
+
+
 SAID_AGAIN = {
     "the same": {},
     "newer": {"time": [1, 2]},

@@ -76,7 +76,7 @@ class ClaimsStream:
             opened.columns,
         )
         self.shape, self.types = how.told(opened.wide), opened.types
-        self._are_numbers, self._is_text = self.kind == "numeric", is_text
+        self._are_numbers, self._is_text = how.kind == "numeric", is_text
         self._notes, self._parts = opened.notes, opened.parts
         self.seconds = time.perf_counter() - began
 

@@ -141,6 +141,7 @@ def encode_spilled(
         return replace(found, names=found.names.with_names(not_own)), settled
 
     names = AllNames(decided.are_numbers, most_text=room.most_text)
+    # those that are numbered for all; and open values, which stay in their part
     not_own = dict.fromkeys([*before, "value"] if rows.names.n_open else before, NO_NAMES)
     writer, n_self_contradicting = _PartsWriter(room), 0
     said_again, weighed = Settled(), NOT_WEIGHED
@@ -153,8 +154,8 @@ def encode_spilled(
             names.add(found.names)
             n_self_contradicting += found.n_self_contradicting
             writer.add(found)
-    n_open = names.n_open or rows.names.n_open
     all_names, parts = names.together().with_names(before), writer.finish()
+    n_open = rows.names.n_open or names.n_open
     check_some(parts, n_self_contradicting, table.origin)
     writer.renumber(lambda own: places_among(own, all_names, is_open=n_open > 0))
     told = notes_of(all_names, n_self_contradicting)
