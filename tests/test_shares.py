@@ -331,3 +331,27 @@ def test_shares_that_cannot_be_are_refused(kind, wrong):
     damaged = tables["claims"].with_columns(share=pl.lit(wrong, pl.Float64))
     with pytest.raises(ValueError, match="'share' cannot be"):
         check_claims(tables["facts"], damaged, tables["layout"], names, kind)
+
+
+@pytest.mark.parametrize("options", [{"samples": True}, {}], ids=["samples", "several values"])
+def test_few_models_that_are_asked_five_times_are_no_worse_than_a_vote(options):
+    """Three models, three answers to choose from: what they say most is mostly true."""
+    lost = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows, truth = [], []
+        for question in range(20):
+            true = int(rng.integers(3))
+            truth.append((f"q{question}", str(true)))
+            for model in range(3):
+                is_right = rng.random(5) < 0.7
+                said = np.where(is_right, true, (true + rng.integers(1, 3, 5)) % 3)
+                rows += [(f"model {model}", f"q{question}", str(answer)) for answer in said]
+        claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+        known = pl.DataFrame(truth, schema=["entity", "value"], orient="row")
+        vote, own = (
+            veracity.evaluate(veracity.discover(claims, name, **options), known).accuracy
+            for name in ("majority-vote", "veracity")
+        )
+        lost.append(vote - own)
+    assert np.mean(lost) <= 0.03

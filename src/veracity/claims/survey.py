@@ -42,6 +42,8 @@ class Counted(NamedTuple):
     known_of_source: FloatArray
     largest_item: Largest
     """Pairs of source and value of one item."""
+    divided: int
+    """Values that a source names beside others, or by less than its whole word."""
 
 
 def counted(block: Block, n_sources: int) -> Counted:
@@ -62,7 +64,15 @@ def counted(block: Block, n_sources: int) -> Counted:
         shared_of_source=shared.astype(np.float64),
         known_of_source=_known(block, n_sources),
         largest_item=Largest((n_facts * n_voices).max()),
+        divided=_divided(block),
     )
+
+
+def _divided(block: Block) -> int:
+    """How many values are named beside others of the item, or by a part of a word."""
+    if block.has_shares:
+        return int(np.count_nonzero(block.share_of_support != 1.0))
+    return len(block.source_of_support) - len(block.source_of_voice)
 
 
 def _known(block: Block, n_sources: int) -> FloatArray:

@@ -78,6 +78,9 @@ MOST_LABELS = 20
 
 ITEMS_PER_LABEL = 5
 
+MOST_DIVIDED = 0.1
+"""How many of the values that sources name may be one of several, if these are labels."""
+
 MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
 accuracy only."""
@@ -199,10 +202,15 @@ class Veracity(Algorithm[Belief]):
         return None if self.source_features is None else self.source_features.rows(names.sources)
 
     def _shares_labels(self, survey: Survey) -> bool:
-        """Whether values are labels that items share, and few enough for a matrix per source."""
-        n_labels = survey.n_labels
-        is_shared = n_labels <= MOST_LABELS and survey.counted.items >= ITEMS_PER_LABEL * n_labels
+        """Whether values are labels that items share, and few enough for a matrix per source.
+
+        And whether each source says one of them. Of a word that is divided a confusion matrix sees
+        parts, none of which is sure, and what it learns from them fades away from round to round.
+        """
+        n_labels, counts = survey.n_labels, survey.counted
+        is_shared = n_labels <= MOST_LABELS and counts.items >= ITEMS_PER_LABEL * n_labels
         is_plain = self.confusions and self.item_features is None
+        is_plain &= counts.divided <= MOST_DIVIDED * counts.items_of_source.sum()
         return is_plain and is_shared and survey.n_sources * n_labels**2 <= MOST_CELLS
 
     def phases(self, state: Belief) -> tuple[Phase[Belief], ...]:
