@@ -282,3 +282,49 @@ def test_without_scripts_the_page_can_be_read(page, address):
         assert "sources make" in page.find_element(By.ID, "summary").text
     finally:
         page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+# --- nothing is clipped, whatever there is to show ------------------------------------------------
+
+LONG = "The International Consolidated Register of Departures and Arrivals, revised edition of 2026"
+WORD = "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft"
+
+CLIPPED = """
+const found = [];
+for (const picture of document.querySelectorAll("svg")) {
+  const box = picture.getBoundingClientRect();
+  if (!box.width) continue;
+  for (const label of picture.querySelectorAll("text")) {
+    const own = label.getBoundingClientRect();
+    const is_inside = own.left > box.left - 1 && own.right < box.right + 1
+      && own.top > box.top - 1 && own.bottom < box.bottom + 1;
+    if (own.width && !is_inside) found.push(label.textContent);
+  }
+}
+return found;
+"""
+
+
+def many_names():
+    claims = veracity.synthetic.flights().claims
+    return claims.with_columns(
+        pl.col("source").replace({"radar": LONG, "airline": WORD}),
+        pl.col("attribute").replace({"gate": LONG.lower()}),
+    )
+
+
+def three_sources():
+    return veracity.synthetic.Synthetic(sources=3, items=12).draw(seed=2).claims
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("make", [many_names, three_sources], ids=lambda make: make.__name__)
+def test_no_name_in_a_figure_is_clipped(driver, tmp_path, make, width):
+    page = veracity.write_report(veracity.discover(make()), tmp_path / "report.html")
+    set_width(driver, width)
+    driver.get(page.as_uri())
+    assert driver.execute_script(CLIPPED) == []
+    assert "null" not in driver.execute_script(
+        "return [...document.querySelectorAll('svg text')].map(label => label.textContent)"
+    )
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from veracity.claims.how import HowToRead
 from veracity.claims.schema import CLAIM_COLUMNS, KINDS, comparable, numbers_in
-from veracity.claims.wide import Seen, shape_of
+from veracity.claims.shapes import Seen
+from veracity.claims.wide import shape_of
 from veracity.errors import MissingColumn, ParameterError
 
 VALUES = CLAIM_COLUMNS["categorical"]

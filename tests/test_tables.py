@@ -356,7 +356,7 @@ def test_a_column_of_sources_is_not_passed_over_in_silence_where_files_name_them
 
 
 def test_large_wide_files_are_read_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr("veracity.claims.wide.ROWS_PER_BATCH", 4)
+    monkeypatch.setattr("veracity.claims.unpivoting.ROWS_PER_BATCH", 4)
     same_answer(vote(write(by_attributes(), tmp_path / "export.parquet")))
 
 

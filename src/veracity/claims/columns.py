@@ -22,7 +22,9 @@ from veracity.claims.schema import (
     parts_of_name,
     recognised,
 )
-from veracity.claims.wide import SAMPLE, Seen, Shape, Unpivoted, shape_of
+from veracity.claims.shapes import SAMPLE, Seen, Shape
+from veracity.claims.unpivoting import Unpivoted
+from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.batched import BatchedRows
 from veracity.io.databases import (

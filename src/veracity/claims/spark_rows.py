@@ -20,7 +20,8 @@ from veracity.claims.normalise import (
     detect,
 )
 from veracity.claims.schema import Kind
-from veracity.claims.wide import SAMPLE, Seen, Shape, shape_of
+from veracity.claims.shapes import SAMPLE, Seen, Shape
+from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES, name_of
 from veracity.io.frames import FrameKind, is_spark_frame

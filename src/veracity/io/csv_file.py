@@ -354,7 +354,7 @@ MOST_TOTALS = 5
 
 TOTALS = frozenset({
     "total", "totals", "grand total", "subtotal", "sum", "sums", "summe", "gesamt", "gesamtsumme",
-    "zwischensumme", "totale", "somme", "suma", "somma", "totaal",
+    "zwischensumme", "totale", "suma", "somma", "totaal",
 })  # fmt: skip
 """What a row at the end is called that sums up those above it."""
 

@@ -55,9 +55,11 @@ def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
             "group": np.where(group[one] == group[other], group[one], 0),
         }
     )
-    return rows.filter(one != other).with_columns(
-        pl.col("agreement").fill_nan(None), group=pl.when(pl.col("group") > 0).then("group")
-    )
+    pairs = rows.filter(one != other).with_columns(pl.col("agreement").fill_nan(None))
+    # Who shares few items with all others of a group is in it by the mean of all, not by evidence.
+    is_seen = [pl.col("agreement").count().over("group", own) > 0 for own in ("source", "other")]
+    is_group = (pl.col("group") > 0) & is_seen[0] & is_seen[1]
+    return pairs.with_columns(group=pl.when(is_group).then("group"))
 
 
 def _most_active(result: Result, most: int) -> IntArray:
@@ -106,7 +108,7 @@ def plot_agreement(
     alt, look = altair(), look_of(theme)
     table = drawable(agreement_table(result) if table is None else table)
     order = table["source"].unique(maintain_order=True).to_list()
-    step = max(12, min(44, 520 // len(order)))
+    step = max(12, min(130, 520 // len(order)))  # large for few: the note above has to fit
     cells = chart_of(table).encode(
         x=alt.X("source:N", **_names(alt, order, step, -90)),
         y=alt.Y("other:N", **_names(alt, order, step, 0)),
@@ -180,7 +182,8 @@ def _tooltip(alt: Any) -> list[Any]:  # noqa: ANN401
 
 def _numbers(alt: Any, look: Look, cells: Any) -> Any:  # noqa: ANN401
     """The agreement in each cell, in a colour that stands out from it."""
-    return cells.mark_text(fontSize=10).encode(
+    known = cells.transform_filter("isValid(datum.agreement)")
+    return known.mark_text(fontSize=10).encode(
         text=alt.Text("agreement:Q", format=".2f"),
         color=alt.condition("datum.agreement > 0.85", alt.value(look.paper), alt.value(look.ink)),
     )

@@ -99,6 +99,10 @@ def look_of(theme: str) -> Look:
     raise ParameterError(f"plot: theme must be 'light' or 'dark', got {theme!r}")
 
 
+PADDING = {"left": 36, "right": 36, "top": 12, "bottom": 28}
+"""Space around a figure, in pixels: in a browser, long names may be wider than was reckoned."""
+
+
 def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:  # noqa: ANN401 - any chart
     """Put a title, a note below it, and the colours of the theme on a figure."""
     alt = altair()
@@ -117,7 +121,7 @@ def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:  # noqa: 
     )
     config = alt.Config(
         background=look.paper,
-        padding={"left": 24, "right": 24, "top": 12, "bottom": 12},
+        padding=PADDING,
         font=FONT,
         view=alt.ViewConfig(stroke=look.grid),
         axis=axis,

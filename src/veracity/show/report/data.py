@@ -56,9 +56,9 @@ def _counts(profile: Profile) -> str:
         rows.append(("claims that name a further value", measure(profile.self_contradicting)))
     if profile.coverage is not None:
         rows.append(("items whose truth is known", f"{profile.known:,}"))
-        if profile.accuracy is not None:
+        if profile.accuracy is not None and profile.kind != "numeric":
             rows.append(("mean accuracy of the sources there", f"{profile.accuracy:.1%}"))
-        if profile.ceiling is not None:
+        if profile.ceiling is not None and profile.kind != "numeric":
             rows.append(("of these, somebody claims the truth", f"{profile.ceiling:.1%}"))
     told = "".join(f"<div><dt>{text(what)}</dt><dd>{number}</dd></div>" for what, number in rows)
     return f'<dl class="facts">{told}</dl>'

@@ -54,7 +54,7 @@ def draw(
         tell("drawing", number, len(TITLES))
         given = {"truth": truth} if name in NEED_TRUTH else {}
         if name == "agreement":
-            given = {"table": agreement}
+            given = {"table": None if _never_agree(agreement) else agreement}
         if any(value is None for value in given.values()):
             continue
         try:
@@ -62,6 +62,11 @@ def draw(
         except ParameterError:  # this figure is not for these data, such as agreement of one source
             continue
     return Drawn(figures)
+
+
+def _never_agree(agreement: pl.DataFrame | None) -> bool:
+    """Whether no two sources ever say the same, as with measured numbers: nothing is to be seen."""
+    return agreement is None or int(agreement["same"].sum()) == 0
 
 
 def _figure(plots: Plots, name: str, title: str, given: dict[str, Any]) -> str:

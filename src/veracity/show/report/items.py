@@ -31,9 +31,13 @@ def items_to_check(found: Findings) -> str:
     things = thing(found.result, 2)
     if items.is_empty():
         return paragraph(f"No {things} are contested: there is nothing to check against another.")
-    shown = items.with_columns(pl.col("values").list.join(" | "))
+    shown = items
     if found.result.kind == "numeric":
-        shown = shown.drop("plausibility")
+        short = [[f"{float(number):.6g}" for number in values] for values in items["values"]]
+        shown = items.drop("plausibility").with_columns(
+            values=pl.Series(short, dtype=pl.List(pl.String))
+        )
+    shown = shown.with_columns(pl.col("values").list.join(" | "))
     shown = shown.select(column for column in SHOWN if column in shown.columns)
     look = Look(
         caption=f"{things.capitalize()} to look up, the most helpful first",

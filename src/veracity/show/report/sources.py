@@ -66,7 +66,8 @@ def sources_table(found: Findings) -> pl.DataFrame:
     if found.profile is None:
         return shown
     others = found.profile.by_source.rename({"accuracy": "right"}, strict=False)
-    others = others.select(pl.col("^(source|agreement|known|right)$"))
+    told = "source|known" if found.result.kind == "numeric" else "source|agreement|known|right"
+    others = others.select(pl.col(f"^({told})$"))  # that two numbers are equal says nothing
     return shown.join(others, on="source", how="left", maintain_order="left")
 
 

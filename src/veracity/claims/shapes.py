@@ -1,0 +1,271 @@
+"""What a table of claims may look like, and what users are told of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from veracity.claims.how import HowToRead, Wide
+from veracity.claims.schema import (
+    CARRYING,
+    JOINED,
+    listed,
+    missing_column,
+    recognised,
+    simple_name,
+)
+from veracity.printing import in_short
+
+__all__ = [
+    "FEWEST_ROWS",
+    "SAMPLE",
+    "Seen",
+    "Shape",
+    "asked_for_keys",
+    "column_like",
+    "is_stamp",
+    "is_unique",
+    "note_left",
+    "note_like",
+    "note_unread",
+    "told",
+    "unclear",
+]
+
+SAMPLE = 2_000
+"""So many rows are looked at to see what columns are."""
+
+FEWEST_ROWS = 4
+"""With fewer rows than this, agreement is no evidence."""
+
+LIKE_PARTS: Mapping[str, frozenset[str]] = {
+    "time": frozenset({
+        "time", "timestamp", "ts", "date", "datetime", "date_time", "as_of", "created",
+        "created_at", "updated", "updated_at", "last_updated", "update_time", "modified",
+        "modified_at", "last_modified", "submitted_at", "submit_time", "submission_time",
+        "observed_at", "retrieved_at", "fetched_at", "scraped_at", "crawled_at", "seen_at",
+        "last_seen", "event_time", "annotated_at", "labeled_at", "answered_at", "completed_at",
+    }),
+    "weight": frozenset({
+        "weight", "weights", "confidence", "conf", "probability", "prob", "score", "certainty",
+        "count", "counts", "n", "votes", "n_votes", "num_votes", "frequency",
+    }),
+}  # fmt: skip
+"""Names of columns that may carry weight, though nobody said so."""
+
+SAMPLE_NAMES = frozenset({
+    "sample", "sample_id", "run", "run_id", "trial", "attempt", "repetition", "repeat", "draw",
+    "seed", "try",
+})  # fmt: skip
+"""Names of columns that number what a source was asked several times."""
+
+NOT_STAMPS = frozenset({"time", "date", "datetime", "date_time", "event_time"})
+"""Names of times that an attribute may have; the others tell when a row was written."""
+
+
+class Shape(NamedTuple):
+    """Which columns of a table are what."""
+
+    keys: dict[str, str]
+    """The columns that play a part in each row."""
+    spread: tuple[str, ...] = ()
+    """The columns that hold values, if the table is wide."""
+    of_names: str = ""
+    """The part that their names play, an attribute or a source."""
+    of_cells: str = ""
+    """The part that their cells play, a value or a claim."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are several claims in a row."""
+        return bool(self.spread)
+
+    @property
+    def wide(self) -> Wide | None:
+        """By what it is wide, as a user would say it."""
+        if not self.is_wide:
+            return None
+        by = {"source": "sources", "attribute": "attributes"}
+        return by.get(self.of_names, "entities")  # type: ignore[return-value]
+
+
+Sample = Callable[[], pl.DataFrame]
+
+
+class Seen(NamedTuple):
+    """A table as it is found: what it is called, its columns, and a way to look at some rows."""
+
+    origin: str
+    found: Sequence[str]
+    wanted: Sequence[str]
+    sample: Sample
+
+    def parts(self, parts: Sequence[str], how: HowToRead) -> dict[str, str]:
+        """Which columns play these parts, as far as names tell."""
+        given = {part: name for part, name in how.columns.items() if part in parts}
+        return recognised(self.found, parts, given=given, likely=how.likely, origin=self.origin)
+
+    def others(self, keys: Mapping[str, str]) -> list[str]:
+        """The columns that are none of these, and have a name."""
+        return [name for name in self.found if name.strip() and name not in keys.values()]
+
+
+def is_stamp(name: str) -> bool:
+    """Whether a column tells when its row was written."""
+    return column_like(name) == "time" and simple_name(name) not in NOT_STAMPS
+
+
+def is_unique(rows: pl.DataFrame, names: Sequence[str]) -> bool:
+    """Whether no two rows have the same in these columns."""
+    return bool(rows.select(pl.struct(*names).is_unique().all()).item())
+
+
+def column_like(name: str) -> str | None:
+    """The part that a column may play by its name, a time or a weight, though nobody said so.
+
+    >>> [column_like(name) for name in ("Timestamp", "lastUpdated", "n-votes", "gate")]
+    ['time', 'time', 'weight', None]
+    """
+    simple = simple_name(name)
+    return next((part for part, names in LIKE_PARTS.items() if simple in names), None)
+
+
+def told(shape: Shape) -> str:
+    """What a wide table was taken for, and how to say otherwise."""
+    keys = " and ".join(
+        f"'{in_short(name)}'" for part, name in shape.keys.items() if part not in CARRYING
+    )
+    otherwise = {
+        "attributes": "if only one of them has the values, name it: --columns value=NAME",
+        "sources": "if they are attributes, say --wide attributes",
+        "entities": "if they are attributes, say --wide attributes --columns entity=NAME",
+    }[shape.wide or "attributes"]
+    return (
+        f"a wide table, with one row per {keys} and one column per {shape.of_names}: "
+        f"{listed(shape.spread)}; {otherwise}"
+    )
+
+
+def note_unread(table: Seen, shape: Shape, notes: list[str]) -> None:
+    """Tell which columns of a wide table hold no values."""
+    for name in table.others(shape.keys):
+        if name in shape.spread:
+            continue
+        if is_stamp(name):
+            notes.append(like_note(name, "time"))
+        else:
+            notes.append(f"column '{in_short(name)}' is not read: it is not taken as a source")
+
+
+def note_left(table: Seen, how: HowToRead, keys: Mapping[str, str], notes: list[str]) -> None:
+    """Tell of columns that were left although the user may want them."""
+    left = table.others(keys)
+    for name in left:
+        part = column_like(name)
+        if part is not None:
+            notes.append(like_note(name, part))
+    others = [name for name in left if column_like(name) is None]
+    is_plain = not how.samples and not how.carrying
+    if others and is_plain and {"source", "entity"} <= keys.keys():
+        notes += _notes_of_keys(table.sample(), keys, others)
+    if "value" in how.columns and "attribute" not in keys and others:
+        notes.append(
+            f"not read: {listed(others)}; if each is an attribute, leave out the value and say "
+            "--wide attributes"
+        )
+
+
+def _notes_of_keys(
+    rows: pl.DataFrame, keys: Mapping[str, str], others: Sequence[str]
+) -> Iterator[str]:
+    """Tell of a column that tells apart what a source says several times of one item.
+
+    It has to do so in all rows, and have few values: a remark would be different in each row.
+    """
+    own = [keys[part] for part in ("source", "entity", "attribute") if part in keys]
+    if len(rows) < FEWEST_ROWS or is_unique(rows, own):
+        return
+    for name in others:
+        is_few = 1 < rows[name].n_unique() <= len(rows) / 4
+        if is_few and is_unique(rows, [*own, name]):
+            option = shlex.quote(f"entity={keys['entity']}{JOINED}{name}")
+            means = f"if it is a part of the entity, say --columns {option}"
+            if simple_name(name) in SAMPLE_NAMES:
+                means = "if it numbers samples, say --samples"
+            yield (
+                f"column '{in_short(name)}' is not read, and tells apart what a source says of one "
+                f"item; {means}"
+            )
+
+
+def note_like(shape: Shape, notes: list[str]) -> None:
+    """Tell of columns of a wide table that may be something else."""
+    for name in shape.spread:
+        part = column_like(name)
+        if part is not None:
+            notes.append(like_note(name, part, f"is taken as {_a(shape.of_names)}"))
+
+
+def _a(word: str) -> str:
+    return f"an {word}" if word[0] in "ae" else f"a {word}"
+
+
+def like_note(name: str, part: str, taken: str = "is not read") -> str:
+    """That a column looks as if it carried weight, and how to say that it does."""
+    option = shlex.quote(f"{part}={name}")
+    means = {
+        "time": "only the newest claim of a source about an item counts",
+        "weight": "each claim counts by its weight",
+    }[part]
+    return f"column '{in_short(name)}' {taken}; with --columns {option}, {means}"
+
+
+def asked_for_keys(table: Seen, how: HowToRead) -> str:
+    """That a table can be unpivoted once it is known what a row is about."""
+    of_shape = {"attributes": ("source", "entity"), "entities": ("source",)}
+    parts = of_shape.get(how.wide or "", table.wanted[1:2])
+    parts = tuple(part for part in parts if part in table.wanted)
+    keys = table.parts(parts, how)
+    lacking = [part for part in parts if part not in keys]
+    if not lacking:
+        return f"{table.origin}: no column is left that could hold values; check --columns"
+    return missing_column(table.found, keys, lacking, table.origin)
+
+
+def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> str:
+    """What is missing, what the columns look like, and what can be said of them."""
+    spare = table.others(long)
+    if len(spare) < 2:
+        return missing_column(table.found, long, lacking, table.origin)
+    rows = table.sample().head(1)
+    cells = rows.row(0, named=True) if len(rows) else dict.fromkeys(table.found, "")
+    shown = [f"{in_short(name, 30)}={in_short(cells[name], 20)}" for name in table.found[:12]]
+    entity = next((part for part in table.wanted if part in ("entity", "fact")), "entity")
+    source, about = _option("source", long), _option(entity, long)
+    names_source = "source" in table.wanted
+    choices = [f"if a row is one claim, say --columns {','.join(f'{p}=NAME' for p in lacking)}"]
+    if "value" in table.wanted:
+        keys = f"{source},{about}" if names_source else about
+        choices.append(
+            f"if each further column is an attribute, --wide attributes --columns {keys}"
+        )
+    if names_source and "source" not in long:  # else the source's column would be taken for one
+        choices.append(f"if each is a source, --wide sources --columns {about}")
+    if names_source and entity not in long:
+        choices.append(f"if each is {_a(entity)}, --wide entities --columns {source}")
+    if names_source and "source" not in long:
+        choices.append("if each file is a source, --source-from filename")
+    if entity in lacking:
+        choices.append(f"if two columns name {_a(entity)}, {entity}=ONE+OTHER")
+    return (
+        f"{table.origin}: no column {listed(lacking)} among {listed(table.found)} (the first row: "
+        f"{', '.join(shown)}); {'; '.join(choices)} (in Python: columns={{'{lacking[0]}': 'NAME'}},"
+        " wide='attributes', and so on)"
+    )
+
+
+def _option(part: str, named: Mapping[str, str]) -> str:
+    return shlex.quote(f"{part}={named[part]}") if part in named else f"{part}=NAME"

@@ -1,0 +1,66 @@
+"""A wide table becomes long: its claims, made of a batch of its rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from veracity.claims.checking import plain
+from veracity.claims.shapes import Shape
+from veracity.io.batched import BatchedRows
+from veracity.io.files import Part, batches_of, n_rows_of
+from veracity.io.frames import ROWS_PER_BATCH
+from veracity.naming import rendered
+
+__all__ = ["Unpivoted"]
+
+
+@dataclass(frozen=True)
+class Unpivoted(BatchedRows):
+    """The claims of a wide table, made of a batch of its rows at a time; empty cells are none."""
+
+    part: Part
+    shape: Shape
+    dtypes: pl.Schema
+    """Those of the wide table."""
+
+    def count(self) -> int:
+        """How many cells there are: no fewer than claims."""
+        return n_rows_of(self.part) * len(self.shape.spread)
+
+    def nothing(self) -> pl.DataFrame:
+        """No claim."""
+        return self._long(self.dtypes.to_frame())
+
+    def as_they_come(self) -> Iterator[pl.DataFrame]:
+        """The claims, at least one batch of them."""
+        most_rows = max(1, ROWS_PER_BATCH // len(self.shape.spread))
+        for batch in batches_of(self.part):
+            yield from map(self._long, batch.iter_slices(most_rows) if len(batch) else [batch])
+
+    def _long(self, batch: pl.DataFrame) -> pl.DataFrame:
+        shape = self.shape
+        keys = [plain(name, self.dtypes[name]).alias(part) for part, name in shape.keys.items()]
+        found = [
+            batch.select(
+                *keys,
+                pl.lit(name).alias(shape.of_names),
+                self._cell(name).alias(shape.of_cells),
+            )
+            for name in shape.spread
+        ]
+        claims = pl.concat(found, how="vertical_relaxed")
+        cells = claims[shape.of_cells]
+        is_empty = cells.is_null()
+        if cells.dtype == pl.String:
+            is_empty |= (cells == "").fill_null(value=True)
+        return claims.filter(~is_empty)
+
+    def _cell(self, name: str) -> pl.Expr:
+        """A column of values, of the type that all of them have, or as text."""
+        kinds = {self.dtypes[own] for own in self.shape.spread} - {pl.Null()}
+        own = self.dtypes[name]
+        is_common = len(kinds) <= 1 or all(kind.is_numeric() for kind in kinds)
+        return plain(name, own) if is_common else rendered(pl.col(name), own)
