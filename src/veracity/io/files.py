@@ -361,7 +361,7 @@ def n_rows_of(part: Part) -> int:
     """How many rows a part has; a Parquet file and a database tell without being read."""
     if isinstance(part.rows, BatchedRows):
         return part.rows.count()
-    return _told_of(part, pl.len())
+    return _told_of(part, part.rows.select(pl.len()))
 
 
 def first_rows_of(part: Part) -> pl.DataFrame:
@@ -375,12 +375,12 @@ def has_null(part: Part, name: str) -> bool:
     """Whether a column has rows with nothing in them."""
     if isinstance(part.rows, BatchedRows):
         return any(batch[name].null_count() for batch in part.rows.batches())
-    return _told_of(part, pl.col(name).null_count()) > 0
+    return _told_of(part, part.rows.select(pl.col(name).null_count())) > 0
 
 
-def _told_of(part: Part, number: pl.Expr) -> int:
+def _told_of(part: Part, number: pl.LazyFrame) -> int:
     """A number of a part; none where a damaged file gives not even one batch."""
-    told = _first_batch(part, part.rows.select(number))
+    told = _first_batch(part, number)
     return int(told.item()) if len(told) else 0
 
 
