@@ -281,8 +281,8 @@ def damages(rng: random.Random) -> Case:
 
 ODD_PATHS = (
     "claims [1]", "claims[", "*", "?", "~", "a\nb", "\x1b[31m", "\u202e", "\u00e9", "e\u0301", "#a",
-    "a#b", "%41", "a%00", "x" * 200, "claims.csv", ".hidden", " ", "a:b", "sqlite", "COM1", "a'b", 'a"b',
-    "<b>", "$(x)", "a\\b",
+    "a#b", "%41", "a%00", "x" * 200, "claims.csv", ".hidden", " ", "a:b", "sqlite", "COM1", "a'b",
+    'a"b', "<b>", "$(x)", "a\\b",
 )  # fmt: skip
 """Names of files as somebody may have given them."""
 
