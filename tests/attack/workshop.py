@@ -122,6 +122,13 @@ class Workshop:
         """Start a command in a process of its own."""
         out, err = self._streams
         Path(out).touch()
+
+        def begin() -> None:
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)  # whoever runs this in the background
+            if limits is not None:
+                limits()
+
         with Path(stdout or out).open("wb") as to, Path(err).open("wb") as errors:
             return subprocess.Popen(
                 [sys.executable, "-m", "veracity", *command],
@@ -130,7 +137,7 @@ class Workshop:
                 stdin=subprocess.DEVNULL,
                 stdout=to,
                 stderr=errors,
-                preexec_fn=limits,  # noqa: PLW1509 - this process has no threads
+                preexec_fn=begin,  # noqa: PLW1509 - this process has no threads
             )
 
     def run_alone(
