@@ -224,6 +224,10 @@ def chains(rng: random.Random) -> Case:
     """Claims in any form, and what is done with them."""
     claims = _some_claims(rng)
     name, files, address = odd_files.written(rng, claims.rows, claims.kind)
+    if name in files and rng.random() < 0.15:
+        odd = f"{rng.choice(ODD_PATHS)}{name.removeprefix('claims')}"
+        files[odd] = files.pop(name)
+        name = odd
     files["truth.csv"] = _known(rng, claims)
     how = [*address, "--kind", claims.kind, *_how(rng, claims)]
     reading = [part for part in how if part not in ("--min-plausibility", "--seed", "--threads")]
@@ -274,6 +278,13 @@ def damages(rng: random.Random) -> Case:
     command = rng.choice(("discover", "check", "profile"))
     return Case(files, ((command, name, *how, "--kind", claims.kind),))
 
+
+ODD_PATHS = (
+    "claims [1]", "claims[", "*", "?", "~", "a\nb", "\x1b[31m", "\u202e", "\u00e9", "e\u0301", "#a",
+    "a#b", "%41", "a%00", "x" * 200, "claims.csv", ".hidden", " ", "a:b", "sqlite", "COM1", "a'b",
+    'a"b', "<b>", "$(x)", "a\\b",
+)  # fmt: skip
+"""Names of files as somebody may have given them."""
 
 QUICK = tuple(name for name in ALGORITHM_NAMES if name not in ("veracity", "ltm", *FOR_NUMBERS))
 ANSWERING = ("--min-plausibility", "--seed", "--threads", "--memory")

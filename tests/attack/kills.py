@@ -58,7 +58,7 @@ WRITERS = (
 REMOVING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGQUIT,
             signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU, signal.SIGABRT)  # fmt: skip
 SIGNALS = (*(signal.SIGKILL,) * 12, *REMOVING[:4] * 2, *REMOVING)
-MOST_TIME = 90.0
+MOST_TIME = 600.0
 """Seconds that a command may take when it is not stopped."""
 
 

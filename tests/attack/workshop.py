@@ -12,13 +12,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from attack.case import Case, Outcome
 
 TIMEOUT = 60.0
-"""Seconds after which a command on so little data is said to hang."""
+"""Seconds of a processor that a command on so little data may take; then it is said to hang."""
+
+PATIENCE = 10.0
+"""So many times as long it may take on a clock, since others may be at work on the machine."""
 
 UNPRIVILEGED = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
 """So that not even root may do what the permissions of a file do not allow."""
@@ -39,6 +43,14 @@ def names_in(folder: Path) -> frozenset[str]:
     if not folder.is_dir():
         return frozenset()
     return frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def _seconds_of(process: subprocess.Popen[bytes]) -> float:
+    """What a process has used of the processors; nothing if it has ended."""
+    with contextlib.suppress(OSError):
+        told = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
+        return sum(map(int, told.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 class Workshop:
@@ -110,6 +122,13 @@ class Workshop:
         """Start a command in a process of its own."""
         out, err = self._streams
         Path(out).touch()
+
+        def begin() -> None:
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)  # whoever runs this in the background
+            if limits is not None:
+                limits()
+
         with Path(stdout or out).open("wb") as to, Path(err).open("wb") as errors:
             return subprocess.Popen(
                 [sys.executable, "-m", "veracity", *command],
@@ -118,7 +137,7 @@ class Workshop:
                 stdin=subprocess.DEVNULL,
                 stdout=to,
                 stderr=errors,
-                preexec_fn=limits,  # noqa: PLW1509 - this process has no threads
+                preexec_fn=begin,  # noqa: PLW1509 - this process has no threads
             )
 
     def run_alone(
@@ -131,7 +150,7 @@ class Workshop:
         """Run a command in a process of its own to its end."""
         process = self.start(command, folder, limits, stdout)
         try:
-            return process.wait(TIMEOUT)
+            return process.wait(PATIENCE * TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -163,7 +182,7 @@ class Workshop:
             start_new_session=True,
         )
         try:
-            return process.wait(TIMEOUT)
+            return process.wait(PATIENCE * TIMEOUT)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -183,9 +202,12 @@ class Workshop:
         job = {"command": command, "folder": str(folder), "streams": self._streams}
         worker.stdin.write(json.dumps(job).encode() + b"\n")
         worker.stdin.flush()
-        if not select.select([worker.stdout], [], [], TIMEOUT)[0]:
-            self._stop()
-            return None
+        begun, used = time.monotonic(), _seconds_of(worker)
+        while not select.select([worker.stdout], [], [], 1.0)[0]:
+            is_late = time.monotonic() - begun > PATIENCE * TIMEOUT
+            if is_late or _seconds_of(worker) - used > TIMEOUT:
+                self._stop()
+                return None
         answer = worker.stdout.readline()
         if answer:
             return int(answer)
