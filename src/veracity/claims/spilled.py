@@ -64,6 +64,10 @@ SHARE_OF_ROWS = 0.06
 """What share of the memory parts may take while they are encoded, and rows that are gathered to be
 written to theirs: of these there are several at a time, and copies of them."""
 
+ENOUGH_OF_ROWS = 1 << 20
+"""So many bytes of rows are gathered for each part, about, if that is less: to touch fresh memory
+takes longer than to write a part's rows in more pieces."""
+
 SHARE_OF_NAMES = 0.1
 LEAST_TEXT = 1 << 26
 """What share of it the values of all parts may take, and how many bytes they may in any case."""
@@ -225,7 +229,8 @@ class _Rows:
                     tell("parting", decided.n_rows, self._table.n_rows)
                     yield rows
 
-            gathered = _gathered(numbered(), int(self._room.memory * SHARE_OF_ROWS))
+            allowed = int(self._room.memory * SHARE_OF_ROWS)
+            gathered = _gathered(numbered(), min(allowed, self.n_parts * ENOUGH_OF_ROWS))
             for _ in in_order(partial(self._write, pool=pool), gathered, writing, 1):
                 pass
         return decided
