@@ -524,3 +524,11 @@ def test_what_is_no_text_is_a_number_or_refused_whether_it_is_normalised_or_not(
     else:
         with pytest.raises(BadValue, match="is no number"):
             veracity.discover(claims, kind="numeric", normalise=normalise)
+
+
+def test_claims_that_are_true_or_false_need_no_normalising_however_little_memory_there_is(tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text("source,fact,claim\na,x,true\nb,x,false\nc,x,true\n")
+    local = veracity.Local(memory="1KB", spill=tmp_path)
+    found = veracity.discover(path, kind="binary", normalise=True, engine=local)
+    assert found.truths["value"].to_list() == [True]

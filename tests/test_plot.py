@@ -457,3 +457,12 @@ def test_a_figure_that_cannot_be_written_is_refused_before_the_work(
     outcome = CliRunner().invoke(main, [*command, target])
     assert outcome.exit_code != 0
     assert said in outcome.output
+
+
+def test_confusions_of_sources_with_ends_of_lines_in_their_names_are_drawn(tmp_path):
+    rows = [
+        (s, f"x{i}", "yn"[(i + j) % 2]) for i in range(9) for j, s in enumerate(("a\u2029b", "c"))
+    ]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    figure = veracity.discover(claims, "dawid-skene").plot.draw("confusions")
+    assert plot.save_figure(figure, tmp_path / "figure.svg").exists()

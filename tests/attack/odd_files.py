@@ -422,7 +422,7 @@ def _duckdb(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
         "create view claimed as select * from claims",
         "create view claimed as select * from read_csv('/etc/passwd')",
         "create view claimed as select * from 'nowhere.parquet'",
-        'create view claimed as select * exclude (value), value as "val""ue" from claims',
+        'create view claimed as select * exclude (value), value as "val""or" from claims',
         "create view claimed as select source, entity, range as value from claims, range(3)",
         "create macro claimed(a) as a + 1",
     )

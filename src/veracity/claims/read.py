@@ -218,6 +218,8 @@ def open_claims(
         return stream
     if fits(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
         return _read(stream, how, began)
+    if how.kind == "binary":  # there are no values to look at
+        return stream
     look = partial(detect, kinds=how.kinds_of_values, claims_kind=how.kind)
     return NormalisedStream(stream, how.kind, look)
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.result.crowds import confusions_of
-from veracity.show.plot.figure import altair, chart_of, finish, look_of
+from veracity.show.plot.figure import altair, chart_of, drawable, finish, look_of
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -41,6 +41,7 @@ def plot_confusions(result: Result, theme: str = "light") -> TopLevelMixin:
             f"plot: {table['true'].n_unique()} labels are too many for a matrix one can read; "
             "result.confusions has them as a table"
         )
+    table = drawable(table)  # so that the order names sources as they are drawn
     order = table["source"].unique(maintain_order=True).to_list()
     step = max(14, min(34, 240 // table["true"].n_unique()))
     axis = alt.Axis(ticks=False, grid=False, labelOverlap=False, labelLimit=120)
