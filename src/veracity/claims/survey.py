@@ -72,7 +72,7 @@ def _divided(block: Block) -> int:
     """How many values are named beside others of the item, or by a part of a word."""
     if block.has_shares:
         return int(np.count_nonzero(block.share_of_support != 1.0))
-    return len(block.source_of_support) - len(block.source_of_voice)
+    return max(len(block.source_of_support) - len(block.source_of_voice), 0)  # some may deny
 
 
 def _known(block: Block, n_sources: int) -> FloatArray:
