@@ -100,8 +100,8 @@ def _explain(error: BaseException) -> int:
             error.show(told)
             _tell(message(told.getvalue()))
             return error.exit_code
-        case Exception() if was_asked_to_end():  # what a library made of being interrupted
-            sentence = STOPPED
+        case Exception() if was_asked_to_end() and not _tells_of_it(error):
+            sentence = STOPPED  # whatever a library made of being interrupted
         case BrokenPipeError():  # who reads has seen enough, such as head
             _leave_stdout()
             return 1
@@ -124,6 +124,11 @@ def _explain(error: BaseException) -> int:
             )
     _tell(f"error: {message(' '.join(sentence.splitlines()))}\n")
     return 2 if isinstance(error, ParameterError) else 1
+
+
+def _tells_of_it(error: BaseException) -> bool:
+    """Whether an error was made of the request to end, and says what is left."""
+    return isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def _tell(text: str) -> None:
