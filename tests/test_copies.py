@@ -15,7 +15,7 @@ from veracity.dependence.coverage import (
     is_borne_out,
     taken_over,
 )
-from veracity.dependence.deciding import decided_by_copies
+from veracity.dependence.deciding import decided_by_copies, disputed_items
 from veracity.preparing import prepare
 
 ITEMS = 300
@@ -323,7 +323,7 @@ def test_items_that_copies_decide_are_counted_by_hand():
     rows += [("f", "x", "1"), ("g", "x", "2")]
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     encoded = prepare(claims).encoded
-    (block,) = encoded.blocks
+    block = disputed_items(encoded.blocks[0], 12.0)
     copies = np.isin(np.array(list(encoded.names.sources)), list("cde"))
     weight = np.where(copies[block.source_of_support], 1 / 3, 1.0)
-    assert decided_by_copies(block, weight, 12.0) == (2.0, 1.0)
+    assert decided_by_copies(block, weight) == (2.0, 1.0)

@@ -67,7 +67,7 @@ from veracity.dependence.agreement import (
     slots_of,
     with_excess,
 )
-from veracity.dependence.deciding import decided_by_copies
+from veracity.dependence.deciding import decided_by_copies, disputed_items
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
 
@@ -315,8 +315,11 @@ class Veracity(Algorithm[Belief]):
         assert state.dependence is not None
         if not isinstance(state.model, OneCoin) or not state.dependence.is_any:
             return 0.0, 0.0
-        weight = state.dependence.weight_of_support(block, sites=True)
-        return decided_by_copies(block, weight, float(state.claims.sum()))
+        disputed = disputed_items(block, float(state.claims.sum()))
+        if disputed.n_items == 0:
+            return 0.0, 0.0
+        weight = state.dependence.weight_of_support(disputed, sites=True)
+        return decided_by_copies(disputed, weight)
 
     def learn_undecided(self, state: Belief, total: Tally) -> Belief:
         """Whether copies count once."""
