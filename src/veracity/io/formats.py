@@ -20,17 +20,11 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
-from veracity.io.csv_file import (
-    MOST_TOTALS,
-    distinct,
-    header_at,
-    is_longer,
-    n_totals,
-    totals_note,
-)
+from veracity.io.csv_file import distinct, header_at, is_longer
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
+from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
 from veracity.printing import in_short
 
 __all__ = [
