@@ -222,13 +222,15 @@ class Algorithm(ABC, Generic[State]):
             raise NotImplementedError(f"{self.name} does not judge by weights")
         return plausibilities(block, weights)
 
-    def doubt(self, block: Block, state: State, plausibility: FloatArray) -> FloatArray | None:
-        """By how much all that is judged may be off together, where claims have another reading.
+    def judge_with_doubt(
+        self, block: Block, state: State, memory: Memory = None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """The plausibilities, and by how much all may be off together: if claims have two readings.
 
         Of each fact a standard error, with a sign: all facts are off in this way, or all in the
         other.
         """
-        return None
+        return self.judge(block, state, memory), None
 
     def estimate(self, block: Block, state: State) -> tuple[FloatArray, FloatArray]:
         """For numeric claims: the number each item is estimated at, and its standard error."""

@@ -88,9 +88,8 @@ class _Judging:
     kind: str
 
     def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
-        judged = self.algorithm.judge(block, state, turn.memory)
+        judged, doubt = self.algorithm.judge_with_doubt(block, state, turn.memory)
         plausibility = clamp_known(judged, block)
-        doubt = self.algorithm.doubt(block, state, plausibility)
         features = self.algorithm.item_features
         n_kinds = 0 if features is None else features.n_kinds
         met = _met(block, (plausibility, doubt), self.n_sources, self.kind, n_kinds)

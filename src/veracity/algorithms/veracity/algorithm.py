@@ -468,16 +468,26 @@ class Veracity(Algorithm[Belief]):
 
         Where the claims have another reading, they weigh less on what it answers otherwise.
         """
+        weights, _ = self._in_both_readings(block, state, memory)
+        return weights
+
+    def judge_with_doubt(
+        self, block: Block, state: Belief, memory: Memory = None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """The plausibilities; they may be off as far as the rival, if any, judges otherwise."""
+        weights, other = self._in_both_readings(block, state, memory)
+        plausibility = plausibilities(block, weights)
+        return plausibility, None if other is None else off_by(plausibility, other)
+
+    def _in_both_readings(
+        self, block: Block, state: Belief, memory: Memory
+    ) -> tuple[Weights, FloatArray | None]:
+        """What the claims weigh, and the plausibilities in the other reading, if there is one."""
         weights = self._weights(block, state, memory)
         if state.rival is None:
-            return weights
-        return moderated(block, weights, plausibilities(block, self._weights(block, state.rival)))
-
-    def doubt(self, block: Block, state: Belief, plausibility: FloatArray) -> FloatArray | None:
-        """As far as the rival, if there is one, judges otherwise."""
-        if state.rival is None:
-            return None
-        return off_by(plausibility, plausibilities(block, self._weights(block, state.rival)))
+            return weights, None
+        other = plausibilities(block, self._weights(block, state.rival))
+        return moderated(block, weights, other), other
 
     def _weights(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
         model = state.model
