@@ -32,6 +32,7 @@ __all__ = [
     "name_text",
     "rendered",
     "text_like",
+    "types_read_again",
 ]
 
 
@@ -94,6 +95,11 @@ READ_AGAIN: Mapping[str, pl.DataType] = {
     )
 }
 """The types as which text can be read again, by name."""
+
+
+def types_read_again(dtypes: Mapping[str, pl.DataType]) -> dict[str, str]:
+    """The types of columns that are not text already, if text can be read as them again."""
+    return {name: str(dtype) for name, dtype in dtypes.items() if str(dtype) in READ_AGAIN}
 
 
 def in_type(text: pl.Series, name: str) -> pl.Series:

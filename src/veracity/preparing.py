@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from veracity.algorithms import Algorithm
@@ -33,6 +33,10 @@ class Prepared:
     seconds: dict[str, float]
     engine: Engine
     """Where they are held."""
+
+    def noting(self, note: str) -> Prepared:
+        """The same, with something more to be said of them."""
+        return replace(self, notes=(*self.notes, note))
 
 
 def prepare(

@@ -15,12 +15,12 @@ import polars as pl
 from veracity.claims.checking import plain
 from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
-    BETWEEN,
     joined_names,
     lacking_parts,
     listed,
     parts_of_name,
     recognised,
+    text_together,
 )
 from veracity.claims.shapes import SAMPLE, Seen, Shape
 from veracity.claims.unpivoting import Unpivoted
@@ -51,7 +51,7 @@ from veracity.io.files import (
 from veracity.io.formats import STANDARD_INPUT
 from veracity.io.frames import FrameKind
 from veracity.io.noting import Notes, told_once
-from veracity.naming import READ_AGAIN, rendered
+from veracity.naming import rendered, types_read_again
 from veracity.printing import in_short
 
 __all__ = ["open_parts", "read_table"]
@@ -235,19 +235,14 @@ def _chosen(
             notes.append(f"column '{name}' is taken as the {own}")
     if not shape.is_wide:
         kept = [plain(name, found[name]).alias(own) for own, name in shape.keys.items()]
-        return Chosen(_at_hand(part, part.rows.select(kept)), shape, _types(joined))
+        return Chosen(_at_hand(part, part.rows.select(kept)), shape, types_read_again(joined))
     names = [*shape.keys.values(), *shape.spread]
     whole = _at_hand(part, part.rows.select(map(pl.col, names)))
     dtypes = pl.Schema({name: found[name] for name in names})
     in_order = [pl.col(own) for own in wanted if own in (*shape.keys, *shape[2:])]
     claims = Unpivoted(whole, shape, dtypes).select(in_order)
     spread = {name: found[name] for name in shape.spread if shape.of_names == "attribute"}
-    return Chosen(part._replace(rows=claims), shape, _types({**joined, **spread}))
-
-
-def _types(dtypes: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """The types of columns that are not text already, if text can be read as them again."""
-    return {name: str(dtype) for name, dtype in dtypes.items() if str(dtype) in READ_AGAIN}
+    return Chosen(part._replace(rows=claims), shape, types_read_again({**joined, **spread}))
 
 
 def _with_joined(
@@ -265,17 +260,11 @@ def _with_joined(
     for name in dict.fromkeys([*how.columns.values(), *how.likely.values()]):
         if pieces := parts_of_name(name, found):
             others = [pl.col(own) for own in found if own not in pieces]
-            texts = [_escaped(rendered(pl.col(own), schema[own])) for own in pieces]
-            together = pl.concat_str(texts, separator=BETWEEN).alias(name)
+            together = text_together({own: schema[own] for own in pieces}).alias(name)
             part = part._replace(rows=part.rows.select([together, *others]))
             schema = part.rows.collect_schema()
             found = schema.names()
     return part, how
-
-
-def _escaped(text: pl.Expr) -> pl.Expr:
-    """Text in which no bar stands alone, so that different cells never look the same together."""
-    return text.str.replace_all("|", "||", literal=True)
 
 
 class Chosen(NamedTuple):

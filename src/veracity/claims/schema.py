@@ -13,7 +13,7 @@ import polars as pl
 
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
-from veracity.naming import as_text, text_like
+from veracity.naming import as_text, rendered, text_like
 from veracity.printing import in_short
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "parts_of_name",
     "recognised",
     "simple_name",
+    "text_together",
 ]
 
 Kind = Literal["categorical", "multiple", "binary", "numeric"]
@@ -216,6 +217,18 @@ def parts_of_name(name: str, found: Sequence[str]) -> list[str]:
     pieces = name.split(JOINED)
     is_joined = name not in found and len(pieces) > 1 and set(pieces) <= set(found)
     return pieces if is_joined else []
+
+
+def text_together(dtypes: Mapping[str, pl.DataType]) -> pl.Expr:
+    """Columns of these types as one text; without any of them there is none.
+
+    A bar of their own is written twice, so that different cells never look the same together.
+    """
+    texts = [
+        rendered(pl.col(name), dtype).str.replace_all("|", "||", literal=True)
+        for name, dtype in dtypes.items()
+    ]
+    return pl.concat_str(texts, separator=BETWEEN)
 
 
 def lacking_parts(parts: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
