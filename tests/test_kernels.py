@@ -34,7 +34,7 @@ def arguments_of(name, block, seed):
     machine = Machine(rng.normal(-1, 1, n), rng.normal(2, 1, n), rng.normal(), is_fixed)
     pace = Pace(0.05, int(rng.integers(1, 12)), 13.8, bool(rng.integers(2)), int(rng.integers(4)))
     truth = np.repeat(rng.integers(-1, 2, block.n_items), block.n_facts_of_item)
-    prior = rng.gamma(2, 2, (n, 2, 2)) + 1.0
+    prior = rng.gamma(rng.choice([0.3, 2.0]), 2.0, (n, 2, 2)) + 0.01  # also less than one claim
     counts = counts_of(block, truth, n)
     some = int(rng.integers(1, 200))
     item = np.append(np.arange(7), rng.integers(0, 7, some)).astype(np.int32)
