@@ -581,11 +581,11 @@ class Veracity(Algorithm[Belief]):
         return {name: features.worth(rate) for rate, name in enumerate(rates)}
 
     def worth_of_items(self, state: Belief) -> dict[str, Fit]:
-        """What features of items are worth for the accuracy where values differ."""
+        """What features of items are worth for the accuracy on all that several speak of."""
         model = state.model
         if not isinstance(model, OneCoin) or model.kinds is None:
             return {}
-        mean = float(np.average(model.disputed, weights=np.maximum(state.claims, SUREST)))
+        mean = float(np.average(model.accuracy, weights=np.maximum(state.claims, SUREST)))
         return {"accuracy": model.kinds.worth(mean)}
 
     def copies(self, state: Belief) -> Copies | None:

@@ -166,10 +166,23 @@ class OneCoin(NamedTuple):
         return self.tally_right(block, plausibilities(block, self.weights(block, found)))
 
     def tally_by_attribute(self, block: Block, found: Derived) -> Tally:
-        """How often the sources are right on each attribute, where there is a choice."""
+        """How often the sources are right on each attribute, where there is a choice.
+
+        Kinds are also known by how often sources agree there: where they are easy, there is seldom
+        a choice. So of these all is counted that several speak of, right claims and all claims.
+        """
         plausibility = clamp_known(plausibilities(block, self.weights(block, found)), block)
-        is_disputed = np.repeat(_side_of_item(block) == DISPUTED, block.n_facts_of_item)
-        return (self._supports(block, plausibility * is_disputed, self._cell_of_item(block)),)
+        side, cell = _side_of_item(block), self._cell_of_item(block)
+
+        def right(is_told: BoolArray) -> FloatArray:
+            return self._supports(block, plausibility * is_told[block.item_of_fact], cell)
+
+        if self.kinds is None:
+            return (right(side == DISPUTED),)
+        is_told = side != SAID_ONCE
+        column = np.where(is_told, cell, self.n_attributes)
+        spoken = self._voices(block, column, self.n_attributes + 1)[:, :-1]
+        return right(side == DISPUTED), right(is_told), spoken
 
     def _supports(self, block: Block, number: FloatArray, cell_of_item: IntArray) -> FloatArray:
         """Sums over the facts that each source supports, by attribute."""
@@ -227,15 +240,14 @@ class OneCoin(NamedTuple):
 
     def learn_by_attribute(self, total: Tally) -> OneCoin:
         """Accuracies by attribute, shrunk towards the source's own: how much, is learned."""
-        spoken = self.spoken_by_attribute
+        spoken, kinds = self.spoken_by_attribute, self.kinds
         right = total[0]
         wrong = np.maximum(spoken - right, 0.0)
-        counts, kinds = Counts(right, spoken), self.kinds
         is_free = np.repeat((self.prior.is_fixed == 0)[:, None], self.n_attributes, axis=1)
         expected = self._alike
         if kinds is not None:
-            told = Counts(*(np.where(is_free, count, 0.0) for count in counts))
-            kinds = kinds.learned(told, self.disputed)
+            told = Counts(*(np.where(is_free, count, 0.0) for count in total[1:]))
+            kinds = kinds.learned(told, self.accuracy)
             expected = np.clip(kinds.expected(self.disputed), SUREST, 1.0 - SUREST)
         tells = is_free & (spoken > 0.0) & says_most(np.where(is_free, spoken, 0.0), 2)
         plain = np.stack([expected, 1.0 - expected], axis=2)
