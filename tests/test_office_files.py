@@ -13,8 +13,10 @@ import pandas as pd  # noqa: TID251 - a notebook has it
 import polars as pl
 import pytest
 import xlsxwriter
+from click.testing import CliRunner
 
 import veracity
+from veracity.cli import main
 from veracity.errors import BadValue, InputError, MissingColumn
 
 ARTICLES = [(4001, "pen", 1.29), (4002, "ink", 4.5), (4003, "ruler", 2.0), (4004, "stapler", 9.95)]
@@ -124,6 +126,50 @@ def test_decimal_commas_are_read_where_it_is_said_and_else_told_how(tmp_path):
         columns={"source": "Händler", "entity": "Artikel"},
     )  # fmt: skip
     assert "2026-03-01" in wide.truths["value"].to_list()
+
+
+def supplier(path, numbers, cover=()):
+    """A workbook with a cover, if there is one, and a list of articles under these numbers."""
+    book = xlsxwriter.Workbook(path)
+    for row, cells in enumerate(cover):
+        (book.get_worksheet_by_name("Cover") or book.add_worksheet("Cover")).write_row(
+            row, 0, cells
+        )
+    sheet = book.add_worksheet("Articles")
+    sheet.write_row(0, 0, ["Article no.", "Price", "Stock"])
+    for row, number in enumerate(numbers, start=1):
+        sheet.write_row(row, 0, [number, 1.5 * row, 10 * row])
+    book.close()
+    return path
+
+
+def test_a_cover_is_no_table_of_claims(tmp_path):
+    cover = [("Miller & Sons",), ("as of", "2 November 2026"), ("clerk", "Smith")]
+    supplier(tmp_path / "miller.xlsx", range(4001, 4031), cover)
+    supplier(tmp_path / "acme.xlsx", range(4001, 4031))
+    result = veracity.discover(tmp_path, source_from="filename")
+    assert (result.run.input.sources, result.run.input.items) == (2, 60)
+    assert any("sheet 'Articles' is read, and 1 more is not" in note for note in result.notes)
+
+
+def test_a_command_takes_several_files_and_sheets(tmp_path):
+    cover = [("Miller & Sons",), ("as of", "2 November 2026")]
+    files = [supplier(tmp_path / f"{name}.xlsx", range(4001, 4031), cover) for name in "abc"]
+    named = [f"{files[0]}#Articles", *map(str, files[1:])]
+    done = CliRunner().invoke(main, ["discover", *named, "--source-from", "filename"])
+    assert done.exit_code == 0, done.output
+    assert "180 claims of 3 sources about 60 items" in done.stdout
+    both = CliRunner().invoke(main, ["discover", *named, "--table", "x"])
+    assert both.exit_code == 2
+    assert "--table and --query are for one database" in both.output
+
+
+def test_articles_that_lost_their_zeros_are_told_of(tmp_path):
+    supplier(tmp_path / "a.xlsx", [f"{n:06d}" for n in range(4001, 4031)])
+    supplier(tmp_path / "b.xlsx", range(4001, 4031))
+    result = veracity.discover(tmp_path, source_from="filename")
+    (note,) = [note for note in result.notes if note.startswith("entity-spellings")]
+    assert "30 of 30 entities (100%) have two names or more, such as '004001' and '4001'" in note
 
 
 # --- a crowd --------------------------------------------------------------------------------------
