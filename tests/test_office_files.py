@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import veracity
 from veracity.cli import main
-from veracity.errors import BadValue, InputError, MissingColumn
+from veracity.errors import BadValue, InputError, MissingColumn, ParameterError
 
 ARTICLES = [(4001, "pen", 1.29), (4002, "ink", 4.5), (4003, "ruler", 2.0), (4004, "stapler", 9.95)]
 
@@ -187,6 +187,103 @@ def test_cells_that_say_there_is_no_label_are_told_of(tmp_path):
     assert set(left.facts["value"]) == {"good", "bad"}
 
 
+LABELS = ("good", "bad", "unclear")
+
+
+def labelled():
+    """Three annotators on two questions to twenty texts: what each of them says."""
+    for text in range(20):
+        for place, worker in enumerate(("ann", "bob", "cem")):
+            is_odd = place == 2 and text % 4 == 0
+            yield text, worker, LABELS[(text + is_odd) % 3], "yes" if text % 5 else "no"
+
+
+def answers(result):
+    """The texts' labels under the first question, or the only one."""
+    truths = result.truths
+    if "attribute" in truths.columns:
+        truths = truths.filter(pl.col("attribute").str.contains("mood"))
+    return truths["value"].to_list()
+
+
+RIGHT = [LABELS[text % 3] for text in range(20)]
+
+
+def test_labels_within_objects_are_named_by_their_places(tmp_path):
+    """As Label Studio writes them."""
+    tasks = {}
+    for text, worker, mood, rude in labelled():
+        said = [{"from_name": "mood", "type": "choices", "value": {"choices": [mood]}},
+                {"from_name": "rude", "type": "choices", "value": {"choices": [rude]}}]  # fmt: skip
+        task = tasks.setdefault(text, {"id": text, "data": {"text": f"text {text:02}"},
+                                       "annotations": [], "predictions": []})  # fmt: skip
+        task["annotations"].append({"completed_by": {"email": worker}, "result": said})
+    tasks[0]["annotations"].append({"completed_by": {"email": "dan"}, "result": []})  # gave up
+    (tmp_path / "export.json").write_text(json.dumps(list(tasks.values())))
+    with pytest.raises(MissingColumn, match=r"can be named: .*'annotations\.completed_by\.email'"):
+        veracity.discover(tmp_path / "export.json")
+    columns = {
+        "source": "annotations.completed_by.email", "entity": "data.text",
+        "attribute": "annotations.result.from_name", "value": "annotations.result.value.choices",
+    }  # fmt: skip
+    result = veracity.discover(tmp_path / "export.json", "majority-vote", columns=columns)
+    assert (result.run.input.claims, result.run.input.sources) == (120, 3)
+    assert answers(result) == RIGHT
+    assert result.records().columns == ["data.text", "mood", "rude"]
+
+
+def test_lists_beside_each_other_are_not_multiplied():
+    rows = [{"id": 1, "who": [{"name": "a"}], "what": [{"label": "x"}]}]
+    with pytest.raises(ParameterError, match="'who' and 'what' are lists beside each other"):
+        veracity.discover(rows, columns={"source": "who.name", "value": "what.label"})
+
+
+def test_a_file_of_lists_for_each_annotator_is_read(tmp_path):
+    """As Doccano writes them."""
+    lines = {worker: [] for worker in ("ann", "bob", "cem")}
+    for text, worker, mood, _ in labelled():
+        lines[worker].append(json.dumps({"id": text, "label": [mood], "Comments": []}))
+    for worker, own in lines.items():
+        (tmp_path / f"{worker}.jsonl").write_text("\n".join(own))
+    with pytest.raises(MissingColumn, match="if each file is a source, --source-from filename"):
+        veracity.discover(tmp_path)
+    assert answers(veracity.discover(tmp_path, "majority-vote", source_from="filename")) == RIGHT
+
+
+@pytest.fixture
+def batch(tmp_path):
+    """As Mechanical Turk writes it: what was asked, who answered, and much else."""
+    rows = [
+        {"HITId": f"3X{text:02}", "Title": "Moods", "Reward": "$0.05", "MaxAssignments": 3,
+         "AssignmentId": f"A{number}", "WorkerId": worker, "AssignmentStatus": "Approved",
+         "WorkTimeInSeconds": 20 + number, "Input.text": f"text {text:02}",
+         "Answer.mood": mood, "Answer.rude": rude}
+        for number, (text, worker, mood, rude) in enumerate(labelled())
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_csv(tmp_path / "batch.csv")
+    return tmp_path / "batch.csv"
+
+
+def test_what_workers_answered_are_the_attributes(batch):
+    result = veracity.discover(batch, "majority-vote")
+    assert set(result.truths["attribute"]) == {"Answer.mood", "Answer.rude"}
+    assert answers(result) == RIGHT
+    assert any(note.startswith("not read: 'Title', 'Reward'") for note in result.notes)
+
+
+def test_several_columns_named_as_the_value_are_attributes(batch, tmp_path):
+    columns = {"entity": "Input.text", "value": ["Answer.mood", "WorkTimeInSeconds"]}
+    result = veracity.discover(batch, columns=columns)
+    assert set(result.truths["attribute"]) == {"Answer.mood", "WorkTimeInSeconds"}
+    assert not any("|" in value for value in result.facts["value"])
+    again = veracity.load(result.save(tmp_path / "run")).fitted.judge(batch)
+    assert set(again.truths["attribute"]) == {"Answer.mood", "WorkTimeInSeconds"}
+    result.write(tmp_path / "truths.csv")
+    assert pl.read_csv(tmp_path / "truths.csv").columns[:3] == ["Input.text", "attribute", "value"]
+    with pytest.raises(ParameterError, match="so each is an attribute"):
+        veracity.discover(batch, columns={**columns, "attribute": "Title"})
+
+
 # --- a notebook -----------------------------------------------------------------------------------
 
 
@@ -249,18 +346,18 @@ def test_samples_that_are_numbered_are_told_of(tmp_path):
     assert told not in veracity.read_claims(file, samples=True).notes
 
 
-def test_answers_in_lists_are_to_be_given_rows(tmp_path):
+def test_answers_in_lists_are_claims_each(tmp_path):
     file = asked(
         tmp_path / "lists.jsonl",
         lambda q, m, s: {"question_id": f"{q}-{s}", "model": m, "answers": ["a", "b"]},
     )
-    with pytest.raises(BadValue, match=r"give each value a row of its own.*explode\('answers'\)"):
-        veracity.discover(file, columns={"value": "answers"})
+    result = veracity.discover(file, columns={"value": "answers"})
+    assert set(result.facts["value"]) == {"a", "b"}
     with pytest.raises(MissingColumn) as refused:
         veracity.discover(asked(tmp_path / "two.jsonl", lambda q, m, s: {
             "question_id": f"{q}-{s}", "model": m, "answers": ["a", "b"], "confidence": [1, 2],
         }))  # fmt: skip
-    assert "answers=['a', 'b']" in str(refused.value)
+    assert "answers=a | b" in str(refused.value)
     assert "Series" not in str(refused.value)
 
 

@@ -34,9 +34,10 @@ def in_own_names(table: pl.DataFrame, columns: Mapping[str, str], kind: Kind) ->
 def own_names(names: Sequence[str], columns: Mapping[str, str], kind: Kind) -> dict[str, str]:
     """What the user calls each of some columns.
 
-    A column of ours that has the name of one of the user's gets a number.
+    A column of ours that has the name of one of the user's gets a number. Several columns that were
+    named as the value are attributes, and no column of an answer has their names together.
     """
-    own = dict(columns)
+    own = {part: name for part, name in columns.items() if part != "value" or JOINED not in name}
     if kind == "binary" and "claim" in own:
         own["value"] = own.pop("claim")  # what is claimed of a fact is its value
     called = {name: own[name] for name in names if name in own}
