@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from datetime import date
 
 import pandas as pd  # noqa: TID251 - a notebook has it
 import polars as pl
@@ -150,6 +151,30 @@ def test_a_cover_is_no_table_of_claims(tmp_path):
     result = veracity.discover(tmp_path, source_from="filename")
     assert (result.run.input.sources, result.run.input.items) == (2, 60)
     assert any("sheet 'Articles' is read, and 1 more is not" in note for note in result.notes)
+
+
+def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
+    rows = {
+        "miller": "A1;2.562;12,50 €;28. März 2021\nA2;62;1.007,00 €;1. Mai 2020",
+        "acme": "A1;2562;EUR 12,50;28.03.21\nA2;62 Stk.;EUR 1.007,00;01.05.20",
+    }
+    for name, text in rows.items():
+        (tmp_path / f"{name}.csv").write_text(f"No.;Stock;Price;valid from\n{text}")
+    result = veracity.discover(tmp_path, source_from="filename", normalise=True)
+    result.save(tmp_path / "run")
+    for own in (result, veracity.load(tmp_path / "run")):
+        records = own.records()
+        assert records.columns == ["No.", "Stock", "Price", "valid from"]
+        assert records.rows() == [
+            ("A1", 2562, 12.5, date(2021, 3, 28)), ("A2", 62, 1007.0, date(2020, 5, 1)),
+        ]  # fmt: skip
+        assert records.schema["Stock"] == pl.Int64
+
+
+def test_numbers_too_long_for_a_float_stay_text():
+    rows = {"source": list("aab"), "entity": list("xyx"), "value": ["1" * 20 + ".5", "2 kg", "2"]}
+    found = veracity.discover(pl.DataFrame(rows), normalise={"": "number"}).records()
+    assert found["value"].to_list() == ["1" * 20 + ".5", "2"]
 
 
 def test_a_command_takes_several_files_and_sheets(tmp_path):

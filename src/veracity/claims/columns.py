@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -83,7 +82,7 @@ class Opened(NamedTuple):
     wide: Wide | None = None
     """By what the table is wide."""
     types: Mapping[str, str] = MappingProxyType({})
-    """The types of columns whose values became text beside others."""
+    """The columns whose values may have become text beside others, in their order, with types."""
 
 
 def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
@@ -92,7 +91,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     notes: list[str] = []
     origin, frame_kind, whole = _whole(data, wanted, how, noted)
     columns: dict[str, str] = {}
-    parts, wide, types = [], how.wide, Counter[tuple[str, str]]()
+    parts, wide, types = [], how.wide, dict[str, str]()
     inner = [part for part in wanted if part != "source" or how.source_from is None]
     for part in whole:
         with reading_part(part):
@@ -100,7 +99,8 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
             if len(inner) < len(wanted):
                 _note_sources(part, found.shape, notes)
         parts.append(found.part)
-        types.update(found.types.items())
+        for name, dtype in found.types.items():
+            types[name] = dtype if types.get(name, dtype) == dtype else str(pl.String())
         named = found.shape.keys.items()
         columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
         columns |= _said_together(found.shape, how)
@@ -108,9 +108,8 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
-    of_all = {name: dtype for (name, dtype), count in types.items() if count == len(parts)}
     told = [*told_once(noted), *notes]
-    return Opened(origin, frame_kind, parts, told, columns, wide, of_all)
+    return Opened(origin, frame_kind, parts, told, columns, wide, types)
 
 
 def _said_together(shape: Shape, how: HowToRead) -> dict[str, str]:
@@ -296,8 +295,9 @@ def _listed_apart(part: Part, name: str | None, notes: list[str]) -> tuple[Part,
 
 
 def _types(dtypes: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """The types of columns that are not text already, if text can be read as them again."""
-    return {name: str(dtype) for name, dtype in dtypes.items() if str(dtype) in READ_AGAIN}
+    """The types of columns, those that text cannot be read as again being text."""
+    names = {name: str(dtype) for name, dtype in dtypes.items() if dtype != pl.Null}
+    return {name: own if own in READ_AGAIN else str(pl.String()) for name, own in names.items()}
 
 
 def _with_joined(
@@ -335,7 +335,7 @@ class Chosen(NamedTuple):
     part: Part
     shape: Shape
     types: dict[str, str]
-    """Those of columns whose values may become text beside others."""
+    """Of the columns whose values may become text beside others."""
 
 
 def _sample(part: Part) -> pl.DataFrame:

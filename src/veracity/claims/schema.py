@@ -100,7 +100,7 @@ class ClaimsTable:
     shape: Mapping[str, str] = field(default_factory=dict)
     """What is to be said of the shape of the table, beside its columns, to read it again."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """The types of columns whose values became text beside others."""
+    """The columns whose values may have become text beside others, in their order, with types."""
     encoding: str = "utf-8"
     seconds: float = 0.0
     """How long reading took."""
