@@ -23,7 +23,7 @@ from veracity.claims.schema import (
     parts_of_name,
     recognised,
 )
-from veracity.claims.shapes import SAMPLE, Seen, Shape
+from veracity.claims.shapes import SAMPLE, Seen, Shape, column_like, like_note
 from veracity.claims.unpivoting import Unpivoted
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, MissingColumn, ParameterError
@@ -152,7 +152,7 @@ def _whole(
     if selections and how.source_from == "table":
         selections = [one for selection in selections for one in tables_of(selection)]
     if selections:
-        parts = (_of_database(one, wanted, how) for one in selections)
+        parts = (_of_database(one, wanted, how, notes) for one in selections)
         return _together([one.name for one in selections]), "polars", parts
     if how.source_from == "table":
         raise ParameterError(
@@ -174,7 +174,7 @@ def _together(origins: Sequence[str]) -> str:
     return origins[0] + (f" and {len(origins) - 1} more" if len(origins) > 1 else "")
 
 
-def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead) -> Part:
+def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead, notes: Notes) -> Part:
     """The rows of a table or query; only the columns that are wanted, where that can be told."""
     name = selection.name
     found = column_names(selection)
@@ -184,6 +184,8 @@ def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead) ->
         chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
         is_long = how.wide is None and not lacking_parts(chosen, wanted)
         rows = StreamedRows.of(selection, chosen.values() if is_long else None)
+        left = [one for one in found if is_long and one not in chosen.values()]
+        notes += [like_note(one, part) for one in left if (part := column_like(one))]
     own = selection.table if how.source_from == "table" else None
     return Part(rows, name, name=own or "")
 

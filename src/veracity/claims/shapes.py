@@ -28,6 +28,7 @@ __all__ = [
     "column_like",
     "is_stamp",
     "is_unique",
+    "like_note",
     "note_left",
     "note_like",
     "note_unread",
@@ -47,7 +48,8 @@ LIKE_PARTS: Mapping[str, frozenset[str]] = {
         "created_at", "updated", "updated_at", "last_updated", "update_time", "modified",
         "modified_at", "last_modified", "submitted_at", "submit_time", "submission_time",
         "observed_at", "retrieved_at", "fetched_at", "scraped_at", "crawled_at", "seen_at",
-        "last_seen", "event_time", "annotated_at", "labeled_at", "answered_at", "completed_at",
+        "last_seen", "loaded_at", "ingested_at", "inserted_at", "extracted_at", "received_at",
+        "recorded_at", "event_time", "annotated_at", "labeled_at", "answered_at", "completed_at",
     }),
     "weight": frozenset({
         "weight", "weights", "confidence", "conf", "probability", "prob", "score", "certainty",
