@@ -254,6 +254,25 @@ def test_the_command_asks(result, tmp_path):
     assert "questions" in shown.output
 
 
+def test_questions_in_a_file_are_truths_once_they_are_answered(flights, tmp_path):
+    claims = flights.claims.rename({"entity": "flight", "value": "reading"})
+    columns = {"entity": "flight", "value": "reading"}
+    veracity.discover(claims, columns=columns).save(tmp_path / "run")
+    file = tmp_path / "questions.xlsx"
+    done = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--out", str(file)])
+    assert done.exit_code == 0, done.output
+    asked = pl.read_excel(file)
+    assert asked.columns[:3] == ["flight", "attribute", "reading"]
+    assert asked["reading"].null_count() == len(asked) == 10
+    first = asked["values"].str.split(" | ").list.first()
+    answered = asked.with_columns(reading=pl.when(pl.int_range(pl.len()) < 4).then(first))
+    answered.write_excel(file)
+    known = veracity.discover(claims, columns=columns, known=file).run.input.known
+    assert known == 4
+    refused = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--out", str(file)])
+    assert refused.exit_code == 1
+
+
 @pytest.mark.data
 def test_twenty_answers_on_the_weather_help_much(shared_data):
     folder = shared_data / "weather_raw"

@@ -98,8 +98,9 @@ READ_AGAIN: Mapping[str, pl.DataType] = {
 
 
 def types_read_again(dtypes: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """The types of columns that are not text already, if text can be read as them again."""
-    return {name: str(dtype) for name, dtype in dtypes.items() if str(dtype) in READ_AGAIN}
+    """The types of columns, those that text cannot be read as again being text."""
+    names = {name: str(dtype) for name, dtype in dtypes.items() if dtype != pl.Null}
+    return {name: own if own in READ_AGAIN else str(pl.String()) for name, own in names.items()}
 
 
 def in_type(text: pl.Series, name: str) -> pl.Series:

@@ -11,7 +11,7 @@ from veracity.algorithms import Algorithm
 from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead
 from veracity.claims.known import with_known
-from veracity.claims.schema import ClaimsTable, Kind, carries_more
+from veracity.claims.schema import Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
 from veracity.engines import Engine
@@ -60,7 +60,7 @@ def prepare(
     if algorithm is not None:
         has_shares = "weight" in table.columns or "samples" in table.shape
         form_for(algorithm, table.kind, has_shares=has_shares and table.kind != "numeric")
-    read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
+    read_before = table.seconds if table is claims else 0.0  # not by this clock
     encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
     if known is not None:

@@ -67,10 +67,10 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "source": ("source_id", "source_name", "source_system", "website", "site", "worker",
                "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler", "labeller",
                "user", "user_id", "provider", "sensor", "system", "model", "model_id",
-               "model_name", "llm"),
+               "model_name", "llm", "supplier", "vendor"),
     "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
                "item", "item_id", "hit_id", "document_id", "doc_id", "image_id", "example_id",
-               "prompt_id", "prompt", "key", "id"),
+               "prompt_id", "prompt", "product_id", "sku", "key", "id"),
     "attribute": ("property", "field", "predicate"),
     "value": ("label", "answer", "response", "annotation", "judgment", "judgement", "prediction",
               "truth"),
@@ -101,7 +101,7 @@ class ClaimsTable:
     shape: Mapping[str, str] = field(default_factory=dict)
     """What is to be said of the shape of the table, beside its columns, to read it again."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """The types of columns whose values became text beside others."""
+    """The columns whose values may have become text beside others, in their order, with types."""
     encoding: str = "utf-8"
     seconds: float = 0.0
     """How long reading took."""

@@ -135,7 +135,8 @@ def open_on_spark(
 def _with_joined(frame: Frame, how: HowToRead) -> tuple[Frame, dict[str, str]]:
     """The frame with a column in the place of each that several make up together; their types."""
     types: dict[str, str] = {}
-    for name in dict.fromkeys([*how.columns.values(), *how.likely.values()]):
+    said = {**how.likely, **how.columns}
+    for name in dict.fromkeys(name for own, name in said.items() if own != "value"):
         if pieces := parts_of_name(name, frame.columns):
             dtypes = _sample(_renamed(frame, {own: own for own in pieces})).schema
             types |= types_read_again(dtypes)
