@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,3 +111,14 @@ def saved_by_an_older_version(folder: Path, lacking: str) -> Path:
     for table in folder.glob("*.parquet"):
         pl.read_parquet(table).write_parquet(table)
     return folder
+
+
+@contextlib.contextmanager
+def files_of_at_most(n_bytes: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -26,6 +26,7 @@ from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 import veracity
+from claims import files_of_at_most
 from postgres import PASSWORD, folder_of_programs, running_server
 from veracity.cli import main
 from veracity.errors import (
@@ -830,6 +831,20 @@ def test_a_table_that_took_the_place_of_ours_is_not_ours(database, result):
     database.run("drop table truths", "create table truths (mine text)")
     with pytest.raises(OutputError, match="veracity did not write the table 'truths'"):
         result.write_database(database.address)
+
+
+@pytest.mark.parametrize("system", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("most", [10, 5_000, 13_000, 20_000])
+def test_a_database_that_does_not_fit_on_the_disk_is_whole_or_gone(tmp_path, result, system, most):
+    address = f"{system}:///{tmp_path}/new.db"
+    try:
+        with files_of_at_most(most):
+            result.write_database(address)
+    except OutputError:
+        assert list(tmp_path.iterdir()) == []
+    else:  # DuckDB may have it in a second file that is small enough
+        with duckdb.connect(tmp_path / "new.db") as found:
+            assert found.sql("select count(*) from facts").fetchall() == [(len(result.facts),)]
 
 
 def test_a_view_stays(database, result, two_against_one):

@@ -123,7 +123,7 @@ def test_who_hands_over_what_is_no_result_is_told_so(two_against_one, wrong):
         lambda: veracity.write_report(wrong, "page.html"),
         lambda: veracity.diff(result, wrong),
     ):
-        with pytest.raises(ParameterError, match="a result is needed, as discover and load"):
+        with pytest.raises(ParameterError, match="must be a result, as discover and load"):
             call()
 
 

@@ -205,6 +205,23 @@ def test_numbers_add_up_to_the_estimate(name):
     assert "the weighted mean of 4 claims from 2 to 3" in why.words
 
 
+def test_items_that_no_bias_shifts_are_explained_beside_others():
+    said = {"p0": (39.3, None, 61.1), "p1": (39.3, 52.1, None), "p2": (52.1, 52.1, 52.1)}
+    claims = pl.DataFrame([
+        {"source": f"s{number}", "entity": "x", "attribute": attribute, "value": value}
+        for attribute, values in said.items()
+        for number, value in enumerate(values)
+        if value is not None
+    ])  # fmt: skip
+    machine = veracity.NumericLTDRBM(tails=1.0, max_rounds=2)
+    with pytest.warns(veracity.errors.NotConverged):
+        why = veracity.discover(claims, machine, kind="numeric").why("x")
+    for sums, value in zip(why.values.iter_rows(named=True), why.values["value"], strict=True):
+        rows = why.rows.filter(attribute=sums["attribute"])
+        assert_allclose(rows["weight"].sum() + sums["prior"], value)
+        assert rows["bias"].null_count() == 0
+
+
 def test_samplers_tell_averages_and_say_so():
     why = discover(example("categorical"), "ltm").why("x")
     assert why.account == "average"

@@ -118,6 +118,28 @@ def test_who_watches_passes_requests_to_end_on(number, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_request_that_comes_where_nothing_can_be_raised_is_heeded_after_it(tmp_path):
+    done = python("-c", DEAF, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
+
+
+DEAF = """
+import os, signal, time
+from veracity.guard import heed_the_end, lose_no_request
+heed_the_end()
+lose_no_request()
+class Deaf:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+try:
+    Deaf()
+    time.sleep(5)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
 STOPPED_SENTENCE = "error: stopped before the end; no half-written result is left"
 STOPPED = """
 import os, signal, sys

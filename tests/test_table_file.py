@@ -12,10 +12,11 @@ from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 import veracity
+from claims import files_of_at_most
 from veracity.cli import main
 from veracity.cli.exporting import TABLE_NAMES
 from veracity.errors import OutputError
-from veracity.io.table_file import guarded, unguarded, write_table
+from veracity.io.table_file import ENDINGS, guarded, unguarded, write_table
 from veracity.result import FILE_TABLES, FURTHER_TABLES
 
 LABELS = """task,worker,label
@@ -252,3 +253,19 @@ def test_nothing_is_written_elsewhere_on_the_way_to_an_excel_file(tmp_path, monk
     write_table(pl.DataFrame({"a": ["x", "y"]}), place / "table.xlsx")
     assert not nowhere.exists()
     assert [path.name for path in place.iterdir()] == ["table.xlsx"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("n_rows", [20, 300])
+def test_a_table_that_does_not_fit_on_the_disk_is_not_written_at_all(tmp_path, ending, n_rows):
+    table = pl.DataFrame({"entity": [f"e{number * 7919 % 1000}" for number in range(n_rows)]})
+    whole, cut = tmp_path / f"whole{ending}", tmp_path / f"cut{ending}"
+    write_table(table, whole)
+    size = whole.stat().st_size
+    for most in (size - 1, size // 2, 10):
+        with (
+            files_of_at_most(most),
+            pytest.raises(OutputError, match="File too large"),
+        ):
+            write_table(table, cut)
+        assert not cut.exists()

@@ -13,6 +13,7 @@ from veracity.guard import (
     hold_standard_streams,
     let_only_python_speak,
     limits,
+    lose_no_request,
     stopping_signals,
     too_little,
     watched,
@@ -43,6 +44,7 @@ def _run() -> None:
     gc.set_threshold(FRESH)
     try:
         heed_the_end()
+        lose_no_request()
         from veracity.cli import main as run
     except KeyboardInterrupt:
         if sys.stderr is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.algorithms.state import to_arrays
+from veracity.arguments import checked
 from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
@@ -55,6 +57,7 @@ USUAL_ALGORITHM: dict[Kind, str] = {
 """What answers where no algorithm is named."""
 
 
+@checked
 @shows_progress
 def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     claims: object,
@@ -439,8 +442,11 @@ def chosen_algorithm(
     if isinstance(chosen, str):
         chosen = algorithm_named(chosen)
         chosen = chosen.by_sweeps() if isinstance(engine, Spark) else chosen
-    if not hasattr(chosen, "kinds"):
-        raise ParameterError(f"algorithm must be an algorithm or the name of one, got {chosen!r}")
+    if not hasattr(chosen, "kinds") or isinstance(chosen, type):
+        raise ParameterError(
+            "algorithm must be an algorithm, such as Veracity(strength=4.0), or the name of one, "
+            f"got {short(chosen)}"
+        )
     if seed is None or "seed" not in (field.name for field in fields(chosen)):  # type: ignore[arg-type]
         return chosen
     return replace(chosen, seed=seed)  # type: ignore[type-var]

@@ -16,6 +16,7 @@ import select
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -25,6 +26,7 @@ __all__ = [
     "hold_standard_streams",
     "let_only_python_speak",
     "limits",
+    "lose_no_request",
     "stopping_signals",
     "too_little",
     "was_asked_to_end",
@@ -120,6 +122,20 @@ def heed_the_end() -> None:
         with contextlib.suppress(ValueError, OSError):  # only the main thread may ask
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 signal.signal(number, stop)
+
+
+def lose_no_request() -> None:
+    """Let requests that come where nothing can be raised, as within a library, be made again."""
+    sys.unraisablehook = _ask_again
+
+
+def _ask_again(lost: Any) -> None:  # noqa: ANN401 - Python's own
+    if not issubclass(lost.exc_type, KeyboardInterrupt) or not _requests:
+        sys.__unraisablehook__(lost)
+        return
+    again = threading.Timer(0.02, os.kill, (os.getpid(), _requests[-1]))  # not here either
+    again.daemon = True
+    again.start()
 
 
 def was_asked_to_end() -> bool:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from decimal import Decimal
 
 import polars as pl
 
@@ -187,6 +188,8 @@ def name_text(name: object) -> str:
     """
     if isinstance(name, str):
         return name.encode(errors="backslashreplace").decode()  # half of a pair is no text
+    if isinstance(name, Decimal) and not name.is_finite():
+        return str(name)  # Polars knows no such decimals, and would panic
     try:
         text = as_text(pl.Series([name]))[0]
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from reprlib import repr as short
 
 from veracity.claims.how import HowToRead
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like
@@ -65,8 +66,11 @@ def _is_for_spark(claims: object, engine: Engine) -> bool:
 
 def engine_for(claims: object, engine: Engine | None) -> Engine:
     """The engine that was asked for; that of a Spark frame is the frame's own."""
-    if engine is not None and not all(hasattr(engine, part) for part in ("encode", "hold")):
-        raise ParameterError(f"engine must be an engine, such as Local(threads=2), got {engine!r}")
+    is_engine = all(hasattr(engine, part) for part in ("encode", "hold"))
+    if engine is not None and (not is_engine or isinstance(engine, type)):
+        raise ParameterError(
+            f"engine must be an engine, such as Local(threads=2), got {short(engine)}"
+        )
     if not is_spark_frame(claims):
         return engine or Local()
     if engine is None or (isinstance(engine, Spark) and engine.session is None):

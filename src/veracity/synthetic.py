@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from veracity.arguments import checked, require_fields
 from veracity.errors import ParameterError
 
 __all__ = ["Ranges", "SourceModels", "Synthetic", "SyntheticArrays", "SyntheticData", "flights"]
@@ -89,6 +90,7 @@ class Synthetic:
     copy_variability: float = 2.0
 
     def __post_init__(self) -> None:
+        require_fields(self)
         for name, least in (("sources", 1), ("items", 1), ("values", 2)):
             if not getattr(self, name) >= least:
                 raise ParameterError(f"Synthetic: {name} must be at least {least}")
@@ -101,12 +103,14 @@ class Synthetic:
         if not 0.0 <= self.copying <= 1.0:
             raise ParameterError("Synthetic: copying must be from 0 to 1")
 
+    @checked
     def draw(
         self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
     ) -> SyntheticData:
         """Draw sources, truths and claims; or truths and claims of sources that are given."""
         return _name(self, self.draw_arrays(seed, models))
 
+    @checked
     def draw_arrays(
         self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
     ) -> SyntheticArrays:
@@ -204,6 +208,17 @@ class Ranges:
     copy_frequency: tuple[float, float] = (0.88, 0.99)
     copy_variability: tuple[float, float] = (30.0, 30.0)
 
+    def __post_init__(self) -> None:
+        require_fields(self)
+        for field in fields(self):
+            low, high = getattr(self, field.name)
+            if not low <= high or low < 0 or (low == 0 and field.name != "copying"):
+                raise ParameterError(
+                    f"Ranges: {field.name} must be two numbers above 0, the smaller one first, got "
+                    f"{low} and {high}"
+                )
+
+    @checked
     def draw(self, seed: int | Sequence[int] = 0, **fixed: float) -> Synthetic:
         """Draw the parameters of one dataset; those that are `fixed` stay as they are."""
         rng = np.random.default_rng(seed)
@@ -235,7 +250,8 @@ FLIGHT_SITES = {
 """The sites of the demo, and how often each is right."""
 
 
-def flights(n_flights: int = 200, seed: int = 7) -> SyntheticData:
+@checked
+def flights(n_flights: int = 200, seed: int | Sequence[int] = 7) -> SyntheticData:
     """Flights as nine sites describe them: the demo's data.
 
     Three sites look at the flight itself; the others often still show the plan. Where plan and

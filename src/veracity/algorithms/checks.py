@@ -7,13 +7,10 @@ true or false.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from reprlib import repr as short
-from typing import Any
 
-import numpy as np
-
+from veracity.arguments import plain_number, require_declared, require_fields
 from veracity.errors import ParameterError
 
 __all__ = [
@@ -25,11 +22,8 @@ __all__ = [
     "require_share",
 ]
 
-LARGEST_WHOLE = 2**63 - 1
-"""The largest whole number that arrays and kernels can hold."""
-
-LARGEST, LEAST_POSITIVE = 1e100, 1e-100
-"""Numbers beyond these mean nothing, and what is multiplied by them may be no number any more."""
+LEAST_POSITIVE = 1e-100
+"""Numbers below this mean nothing, and what is divided by them may be no number any more."""
 
 
 def require_probability(owner: object, **parameters: float) -> None:
@@ -81,64 +75,10 @@ def require_one_of(owner: object, choices: tuple[str, ...], **parameters: str) -
 def _numbers(owner: object, parameters: dict[str, float]) -> list[tuple[str, float]]:
     """The parameters, each of them a number."""
     if is_dataclass(owner):
-        for field in fields(owner):
-            declared = getattr(field.type, "__name__", field.type)
-            if declared in TYPES:
-                _require(owner, field.name, getattr(owner, field.name), TYPES[declared])
+        require_fields(owner)
     for name, value in parameters.items():
-        _require(owner, name, value, TYPES["float"])
-    return [(name, _plain(value)) for name, value in parameters.items()]  # type: ignore[misc]
-
-
-def _require(owner: object, name: str, value: object, kind: tuple[Any, str]) -> None:
-    is_it, what = kind
-    if not is_it(value):
-        raise ParameterError(f"{_name(owner)}: {name} must be {what}, got {short(value)}")
-
-
-def _is_number(value: object) -> bool:
-    plain: Any = _plain(value)
-    return isinstance(plain, int | float) and not _is_switch(value) and abs(plain) <= LARGEST
-
-
-def _is_whole(value: object) -> bool:
-    plain: Any = _plain(value)
-    return isinstance(plain, int) and not _is_switch(value) and abs(plain) <= LARGEST_WHOLE
-
-
-def _plain(value: object) -> object:
-    """A number of the array library as one of Python's."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _is_switch(value: object) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
-def _is_prior(value: object) -> bool:
-    return callable(getattr(value, "rates", None))
-
-
-def _are_features(value: object) -> bool:
-    return value is None or callable(getattr(value, "rows", None))
-
-
-def _are_kinds(value: object) -> bool:
-    return value is None or hasattr(value, "n_kinds")
-
-
-TYPES: dict[Any, tuple[Callable[[object], bool], str]] = {
-    "float": (_is_number, "a number, at most 1e100"),
-    "int": (_is_whole, "a whole number, below 2^63"),
-    "bool": (_is_switch, "True or False"),
-    "Prior": (_is_prior, "a Prior"),
-    "SourceFeatures | None": (_are_features, "SourceFeatures, or None"),
-    "ItemFeatures | None": (_are_kinds, "ItemFeatures, or None"),
-    "Similarity": (callable, "a function of two values"),
-    "Similarity | None": (lambda x: x is None or callable(x), "a function of two values, or None"),
-    "float | None": (lambda x: x is None or _is_number(x), "a number, at most 1e100, or None"),
-}
-"""What a parameter must be by the type it is declared with, and how that is said."""
+        require_declared(_name(owner), name, value, float)
+    return [(name, plain_number(value)) for name, value in parameters.items()]  # type: ignore[misc]
 
 
 def _name(owner: object) -> str:

@@ -18,6 +18,7 @@ import polars as pl
 
 from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features, with_rows
 from veracity.algorithms.source_features import FeaturePart
+from veracity.arguments import checked
 from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.known import KnownCount
@@ -112,6 +113,7 @@ class ItemFeatures:
     notes: tuple[str, ...] = ()
 
     @classmethod
+    @checked
     def read(cls, data: object, likely: Mapping[str, str] | None = None) -> ItemFeatures:
         """Read a table with columns that name items, and others that describe them.
 

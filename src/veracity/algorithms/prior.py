@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from reprlib import repr as short
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -141,11 +142,17 @@ class Prior:
         require_probability(self, tpr=self.tpr, fpr=self.fpr)
         if self.prevalence is not None:
             require_share(self, prevalence=self.prevalence)
-        unknown = set(self.kind_of_source.values()) - set(self.of_kind)
-        if unknown:
-            raise ParameterError(
-                f"Prior: kind_of_source names the kind '{min(unknown)}', but of_kind does not"
-            )
+        for kind in self.kind_of_source.values():
+            if not isinstance(kind, str) or kind not in self.of_kind:
+                raise ParameterError(
+                    f"Prior: kind_of_source names the kind {short(kind)}, but of_kind does not"
+                )
+        for name, rates in (("of_kind", self.of_kind), ("of_source", self.of_source)):
+            for rate in rates.values():
+                if not isinstance(rate, Rate | ErrorSpread):
+                    raise ParameterError(
+                        f"Prior: {name} must give each a Rate or an ErrorSpread, got {short(rate)}"
+                    )
 
     @classmethod
     def from_table(cls, data: object) -> Prior:

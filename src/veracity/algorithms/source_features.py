@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features, with_rows
+from veracity.arguments import checked
 from veracity.claims.block import FloatArray
 from veracity.claims.schema import listed
 from veracity.errors import BadValue
@@ -114,6 +115,7 @@ class SourceFeatures:
     notes: tuple[str, ...] = ()
 
     @classmethod
+    @checked
     def read(cls, data: object, likely: Mapping[str, str] | None = None) -> SourceFeatures:
         """Read a table with a column that names sources, and others that describe them.
 

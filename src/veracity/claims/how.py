@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from reprlib import repr as short
 from typing import Any, Literal, get_args
 
 from veracity.claims.normalise import Normalise, ValueKind
@@ -60,26 +61,27 @@ class HowToRead:
     samples: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
+            raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {short(self.kind)}")
         if not isinstance(self.columns, Mapping):
             raise ParameterError(
-                f"columns must be a mapping from part to column, got {self.columns!r}"
+                f"columns must be a mapping from part to column, got {short(self.columns)}"
             )
         joined = {part: joined_names(names) for part, names in self.columns.items()}
         object.__setattr__(self, "columns", joined)
         if not isinstance(self.normalise, bool | Mapping):
             raise ParameterError(
                 "normalise must be True, False, or say what the values of attributes are, e.g. "
-                f"{{'departure': 'time'}}; got {self.normalise!r}"
+                f"{{'departure': 'time'}}; got {short(self.normalise)}"
             )
 
         for name, allowed in (("wide", Wide), ("source_from", SourceFrom)):
             value = getattr(self, name)
-            if value is not None and value not in get_args(allowed):
+            is_allowed = isinstance(value, str) and value in get_args(allowed)
+            if value is not None and not is_allowed:
                 *most, last = map(repr, get_args(allowed))
                 words = f"{', '.join(most)} or {last}"
-                raise ParameterError(f"{name} must be {words}, got {value!r}")
+                raise ParameterError(f"{name} must be {words}, got {short(value)}")
         if self.kind == "multiple" and (self.samples or "weight" in self.columns):
             raise ParameterError(
                 "samples and weights are not for multiple claims: several values of a source count"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from veracity.arguments import checked
 from veracity.claims.checking import (
     as_claims,
     check_calendar,
@@ -224,6 +225,7 @@ def open_claims(
     return NormalisedStream(stream, how.kind, look)
 
 
+@checked
 def read_claims(
     data: object,
     *,
@@ -294,6 +296,7 @@ def _read(stream: ClaimsStream, how: HowToRead, began: float) -> ClaimsTable:
     )
 
 
+@checked
 def read_database(
     database: object,
     query: str | None = None,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
 from veracity import errors
+from veracity.arguments import require_fields
 from veracity.claims.block import Block
 from veracity.claims.encode import CLAIMS_PER_BLOCK
 from veracity.claims.encoded import Encoded
@@ -100,6 +101,7 @@ class Spark:
     partitions: int | None = None
 
     def __post_init__(self) -> None:
+        require_fields(self)
         if self.partitions is not None and self.partitions < 1:
             raise ParameterError(f"Spark: partitions must be at least 1, got {self.partitions}")
 

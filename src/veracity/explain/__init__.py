@@ -120,7 +120,7 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
         words if len(parts) == 1 else f"{_name_in(values, keys[-1])}: {words}"
         for words, values, _ in parts
     ]
-    frames = (pl.concat([part[1] for part in parts]), pl.concat([part[2] for part in parts]))
+    frames = (pl.concat([part[1] for part in parts]), _of_all_items([part[2] for part in parts]))
     weights = items[0].weights
     if n_items > len(items):
         lines.append(
@@ -316,6 +316,13 @@ def said_by_source(item: Item) -> pl.DataFrame:
     return said.group_by("source", maintain_order=True).agg(claimed=several)
 
 
+def _of_all_items(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of all items; without the biases of sources, if none is biased."""
+    rows = pl.concat(parts)
+    is_biased = "bias" in rows.columns and bool((rows["bias"] != 0.0).any())
+    return rows if is_biased else rows.drop("bias", strict=False)
+
+
 # --- numbers --------------------------------------------------------------------------------------
 
 
@@ -336,17 +343,17 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
         supporters=pl.lit(len(number)),
     )
     shift = item.weights.shift_of_claim
-    weight = share * (number if shift is None else difference(number, shift))
+    if shift is None:
+        shift = np.zeros(len(number))
+    weight = share * difference(number, shift)
     order = heaviest_first(share)
     shown, rest = order[:MOST_ROWS], order[MOST_ROWS:]
     told = result.tables.sources.select("source", "deviation")[item.source_of_claim[shown]]
     rows = told.with_columns(
-        claimed=number[shown], share=share[shown], weight=weight[shown],
+        claimed=number[shown], share=share[shown], weight=weight[shown], bias=shift[shown],
         claims=pl.lit(1, pl.Int64),
     )  # fmt: skip
-    columns = ["source", "claimed", "deviation", "share", "weight", "claims"]
-    if shift is not None:
-        rows, columns = rows.with_columns(bias=shift[shown]), [*columns[:3], "bias", *columns[3:]]
+    columns = ["source", "claimed", "deviation", "bias", "share", "weight", "claims"]
     if len(rest):
         sums = {"share": [share[rest].sum()], "weight": [weight[rest].sum()]}
         rows = pl.concat([rows, pl.DataFrame({**sums, "claims": [len(rest)]})], how="diagonal")

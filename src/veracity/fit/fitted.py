@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.state import from_arrays, to_arrays
+from veracity.arguments import checked
 from veracity.claims.block import Names
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Largest, Survey
 from veracity.fit.loop import Kept, Totals, prior_rates
 from veracity.printing import counted
+from veracity.progress import Progress
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -54,6 +56,7 @@ class Fitted:
     normalisation: Mapping[str, Any] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
 
+    @checked
     def judge(
         self,
         claims: object,
@@ -63,7 +66,7 @@ class Fitted:
         source_features: object | None = None,
         item_features: object | None = None,
         engine: Any = None,  # noqa: ANN401 - `Engine`, which is further down the flow
-        progress: Any = None,  # noqa: ANN401 - `Progress`
+        progress: Progress | None = None,
     ) -> Result:
         """Judge claims with what was learned from others; nothing is learned.
 
@@ -86,6 +89,7 @@ class Fitted:
         )
         return result
 
+    @checked
     def update(
         self,
         claims: object,
@@ -95,7 +99,7 @@ class Fitted:
         source_features: object | None = None,
         item_features: object | None = None,
         engine: Any = None,  # noqa: ANN401
-        progress: Any = None,  # noqa: ANN401
+        progress: Progress | None = None,
     ) -> Result:
         """Go on learning from new claims; of the old ones what they added up to is kept.
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from veracity.algorithms import Algorithm
+from veracity.arguments import checked
 from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
@@ -116,6 +117,7 @@ class Health:
 Told = TypeVar("Told", DataWarning, AgainstVote)
 
 
+@checked
 @shows_progress
 def check(
     claims: object,
@@ -199,8 +201,8 @@ def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
 
 
 def _answered(prepared: Prepared, algorithm: Algorithm[Any] | str | None, tell: Progress) -> Result:
-    usual = USUAL_ALGORITHM[prepared.table.kind]
-    chosen = chosen_algorithm(algorithm or usual, engine=prepared.engine)
+    wanted = USUAL_ALGORITHM[prepared.table.kind] if algorithm is None else algorithm
+    chosen = chosen_algorithm(wanted, engine=prepared.engine)
     return answer(prepared, chosen, tell=tell)
 
 

@@ -8,18 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from reprlib import repr as short
 from typing import Any
 
 import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms import algorithms as all_algorithms
+from veracity.arguments import checked
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
 from veracity.discovery import answer, chosen_algorithm
 from veracity.engines import Engine
-from veracity.errors import NotConverged, VeracityError
+from veracity.errors import NotConverged, ParameterError, VeracityError
 from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
@@ -87,6 +89,7 @@ class Comparison:
         return pl.DataFrame(pairs, schema=schema)
 
 
+@checked
 @shows_progress
 def compare(
     claims: object,
@@ -171,6 +174,11 @@ def _chosen(
     if algorithms is None:
         every = {name: chosen_algorithm(name, seed) for name in all_algorithms()}
         return {name: one for name, one in every.items() if kind in one.kinds}
+    if not isinstance(algorithms, Sequence) or isinstance(algorithms, str | bytes):
+        raise ParameterError(
+            "compare: algorithms must be a list of algorithms or of their names, or a mapping from "
+            f"names to algorithms, got {short(algorithms)}"
+        )
     chosen: dict[str, Algorithm[Any]] = {}
     for one in algorithms:
         algorithm = chosen_algorithm(one, seed)

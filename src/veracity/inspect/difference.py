@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from veracity.arguments import checked
 from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError
@@ -16,7 +17,7 @@ from veracity.inspect.evaluation import usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text
 from veracity.printing import counted, printable
-from veracity.result import Result, require_result
+from veracity.result import Result
 from veracity.result.layout import claims_of_part
 
 __all__ = ["Difference", "diff"]
@@ -70,6 +71,7 @@ class Difference:
         return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
 
 
+@checked
 def diff(result: Result, other: Result) -> Difference:
     """Tell what has changed from one result to another: items with the reason, and sources.
 
@@ -89,7 +91,6 @@ def diff(result: Result, other: Result) -> Difference:
     >>> diff(before, after).items["reason"].to_list()
     ['2 new claims: b says 2, c says 2']
     """
-    require_result("diff", result, other)
     if result.kind != other.kind:
         raise ParameterError(f"diff: one run is of {result.kind} claims, one of {other.kind} ones")
     before, after = _Run.of(result), _Run.of(other)

@@ -12,6 +12,7 @@ import polars as pl
 
 from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
+from veracity.arguments import checked
 from veracity.claims.block import SAME, BoolArray, FloatArray
 from veracity.claims.encoded import Part
 from veracity.claims.how import HowToRead
@@ -21,7 +22,7 @@ from veracity.claims.truths import read_truth
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.printing import counted
-from veracity.result import Result, require_result
+from veracity.result import Result
 
 __all__ = ["Evaluation", "calibration_bins", "evaluate", "score_truths", "usual_tolerance"]
 
@@ -91,6 +92,7 @@ class Evaluation:
         return {k: v for k, v in all_of_them.items() if isinstance(v, int | float)}
 
 
+@checked
 def evaluate(
     result: Result,
     truth: object,
@@ -161,7 +163,6 @@ def score_truths(
     The plausibility of what was chosen is `sure`, and `right` is how far that is true; numbers have
     their `distance` from the truth instead.
     """
-    require_result("evaluate", result)
     if threshold is not None:
         require_share("evaluate", threshold=threshold)
     if tolerance is not None:

@@ -15,6 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from veracity.algorithms.checks import require_at_least
+from veracity.arguments import checked
 from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.how import HowToRead
@@ -159,6 +161,7 @@ class Profile:
         return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
 
 
+@checked
 def profile(
     claims: object,
     truth: object | None = None,
@@ -194,6 +197,8 @@ def profile(
     >>> found.contested, found.entropy
     (0.5, 0.5)
     """
+    if most_paired is not None:
+        require_at_least("profile", 1, most_paired=most_paired)
     tell = progress or say_nothing
     how = {"columns": columns, "kind": kind, "normalise": normalise, "engine": engine}
     given = _given(claims, truth, tell, **how)

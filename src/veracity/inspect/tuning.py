@@ -12,7 +12,9 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import Algorithm
+from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.settings import settable
+from veracity.arguments import checked
 from veracity.claims.known import with_known
 from veracity.claims.schema import ClaimsTable, Kind, keys_of
 from veracity.claims.truths import read_truths_beside
@@ -80,6 +82,7 @@ class Tuning:
         return hand_back(self.rows, self.frame_kind)
 
 
+@checked
 def tune(
     claims: object,
     truth: object | None = None,
@@ -124,12 +127,12 @@ def tune(
     >>> found.measure, len(found.table)
     ('accuracy', 2)
     """
-    if folds < 2:
-        raise ParameterError(f"tune: folds must be at least 2, got {folds}")
+    require_at_least("tune", 2, folds=folds)
+    require_at_least("tune", 0, seed=seed or 0)
     tell = progress or say_nothing
     prepared = prepare(claims, columns=columns, kind=kind, tell=tell, engine=engine)
     own = prepared.table.kind
-    chosen = chosen_algorithm(algorithm or USUAL_ALGORITHM[own], seed)
+    chosen = chosen_algorithm(USUAL_ALGORITHM[own] if algorithm is None else algorithm, seed)
     settings = _settings(chosen, grid)
     rng = np.random.default_rng(seed or 0)
     if truth is None:
@@ -162,7 +165,8 @@ def _settings(algorithm: Algorithm[Any], grid: Mapping[str, Sequence[Any]]) -> l
             raise ParameterError(
                 f"tune: {algorithm.name} has no parameter '{name}'; it has {', '.join(known)}"
             )
-        if isinstance(values, str) or not len(values):
+        is_list = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str | bytes)
+        if not is_list or not len(values):
             raise ParameterError(f"tune: the grid of {name} must be a list of values")
     if not grid:
         raise ParameterError(f"tune: the grid is empty; {algorithm.name} has {', '.join(known)}")

@@ -273,8 +273,13 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
     library = type(data).__module__.split(".")[0]
     if library == "pandas":
         return _from_pandas(data).lazy(), "pandas"
-    rows = _with_decimals_that_fit(pl.DataFrame(data))
+    rows = _with_decimals_that_fit(_with_text_that_is_text(pl.DataFrame(data)))
     return rows.lazy(), "pyarrow" if library == "pyarrow" else "polars"
+
+
+def _with_text_that_is_text(rows: pl.DataFrame) -> pl.DataFrame:
+    """Refuse text that is none: Polars trusts Arrow streams, and other bytes end the process."""
+    return rows.with_columns(pl.col(pl.String).cast(pl.Binary).cast(pl.String))
 
 
 def _with_decimals_that_fit(rows: pl.DataFrame) -> pl.DataFrame:

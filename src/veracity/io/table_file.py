@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import importlib
+import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,8 @@ def write_table(
         if ending == ".xlsx":
             _write_excel(_plain(whole, keep_lists=False), unfinished, target)
         else:
-            _plain(whole).write_json(unfinished)
+            # Polars would not tell of what its own buffer could not write at the end.
+            unfinished.write_bytes(_plain(whole).write_json().encode())
         return 0
 
 
@@ -208,15 +210,16 @@ def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
     """One sheet; texts stay texts, also those that look like formulas, addresses or numbers."""
     _check_sheet(table, target)
     never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
-    # What it writes on the way goes with the unfinished file, also if this is stopped.
-    options = {**dict.fromkeys(never, False), "tmpdir": str(unfinished.parent)}
-    with _excel().Workbook(unfinished, options) as book:
+    # Files of its own would stay if it is stopped, and be tried again where the disk is full.
+    packed = io.BytesIO()
+    with _excel().Workbook(packed, {**dict.fromkeys(never, False), "in_memory": True}) as book:
         sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
         sheet.write_row(0, 0, table.columns, bold)
         for number, column in enumerate(table):
             sheet.write_column(1, number, _exact(column).to_list())
         sheet.freeze_panes(1, 0)
         sheet.autofit()
+    unfinished.write_bytes(packed.getbuffer())
 
 
 def _exact(column: pl.Series) -> pl.Series:

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from veracity._version import __version__
+from veracity.arguments import checked
 from veracity.claims.block import BoolArray, FloatArray
 from veracity.claims.encoded import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
@@ -47,7 +48,6 @@ from veracity.result.tables import (
 
 __all__ = [
     "DATABASE_TABLES", "FILE_TABLES", "FURTHER_TABLES", "RUN_FILE", "Result", "load",
-    "require_result",
 ]  # fmt: skip
 
 DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
@@ -111,6 +111,7 @@ class Result:
         """One row per item: the value settled on, its plausibility, runner-up and margin."""
         return self._handed("truths")
 
+    @checked
     def records(self, *, plausibility: bool = False) -> Any:  # noqa: ANN401
         """One row per entity, one column per attribute: the value that was settled on.
 
@@ -300,6 +301,7 @@ class Result:
         table = importlib.import_module("veracity.questions").questions_of(self, budget)
         return hand_back(table, self.frame_kind)
 
+    @checked
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -336,6 +338,7 @@ class Result:
             )
         return target
 
+    @checked
     def write(
         self,
         file: str | os.PathLike[str],
@@ -385,6 +388,7 @@ class Result:
         texts = "1 text that begins" if n_guarded == 1 else f"{n_guarded:,} texts that begin"
         return [f"{target.name}: {texts} like a formula got an apostrophe in front"]
 
+    @checked
     def scan(self, name: str) -> pl.LazyFrame:
         """A table that `save` writes, such as ``"facts"``, as a lazy polars frame.
 
@@ -396,6 +400,7 @@ class Result:
             raise ParameterError(f"scan: no table {name!r}; there are {known}")
         return table.scan() if isinstance(table, PieceTable) else table.lazy()
 
+    @checked
     def write_database(
         self,
         address: str,
@@ -516,6 +521,7 @@ def _tell_piece(table: PieceTable, tell: Progress, number: int) -> None:
     tell(f"writing {table.name}", number, table.n_pieces)
 
 
+@checked
 def load(folder: str | os.PathLike[str]) -> Result:
     """Read a result that `Result.save` wrote.
 
@@ -523,13 +529,3 @@ def load(folder: str | os.PathLike[str]) -> Result:
     """
     saved = read_saved(Path(folder))
     return Result(saved.tables, saved.run, fitted=saved.fitted, encoded=saved.encoded)
-
-
-def require_result(owner: str, *results: object) -> None:
-    """Refuse what is no result, such as its folder or one of its tables."""
-    for result in results:
-        if not isinstance(result, Result):
-            raise ParameterError(
-                f"{owner}: a result is needed, as discover and load return it, got "
-                f"{type(result).__name__}"
-            )

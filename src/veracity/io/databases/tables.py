@@ -281,6 +281,10 @@ class PostgresTarget(Target):
             cursor.adbc_ingest(name, self.plain(rows), mode="append", db_schema_name=self.schema)
 
 
+LOGS = (".wal", "-journal", "-wal", "-shm")
+"""How the names of files end in which DuckDB and SQLite note what is not in the database yet."""
+
+
 class FileTarget(Target):
     """A database in a file, which is gone again if it was made for what could not be written."""
 
@@ -291,16 +295,18 @@ class FileTarget(Target):
         """Connected, until it is left; what was not committed then is undone."""
         file = Path(self.address.location)
         is_new = not file.exists()
-        with self.writing():
-            if not file.parent.is_dir():
-                raise OutputError(f"{self.address.shown}: there is no folder {file.parent}")
-            self.connection = self.connect()
+        if not file.parent.is_dir():
+            raise OutputError(f"{self.address.shown}: there is no folder {file.parent}")
         try:
+            with self.writing():
+                self.connection = self.connect()
             yield
         finally:
-            self.connection.close()
+            if self.connection is not None:
+                self.connection.close()
             if is_new and not self.is_done:
-                file.unlink(missing_ok=True)
+                for beside in ("", *LOGS):
+                    Path(f"{file}{beside}").unlink(missing_ok=True)
 
     @abstractmethod
     def connect(self) -> Any:  # noqa: ANN401 - a connection
@@ -310,6 +316,12 @@ class FileTarget(Target):
         """Make all that was written stay."""
         super().commit()
         self.is_done = True
+
+    @contextlib.contextmanager
+    def committing(self, run: str) -> Iterator[None]:
+        """There is no server that knows more: what could not be committed was not written."""
+        with self.writing():
+            yield
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a statement."""

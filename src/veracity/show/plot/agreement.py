@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from veracity.algorithms.checks import require_at_least
+from veracity.arguments import checked
 from veracity.claims.block import FloatArray, IntArray
 from veracity.dependence.meeting import Met, meetings
 from veracity.doubts.overlap import FEW_SHARED
@@ -27,6 +29,7 @@ NEAR = 0.9
 """Groups that agree as much, on average, are outlined."""
 
 
+@checked
 def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
     """One row per pair of the most active sources, both ways round, groups that agree side by side.
 
@@ -64,6 +67,7 @@ def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
 
 def _most_active(result: Result, most: int) -> IntArray:
     """Row numbers of the sources with most claims."""
+    require_at_least("agreement_table", 2, most=most)
     if len(result.tables.sources) < 2:
         raise ParameterError("plot: agreement needs two sources or more; there is one")
     ranked = result.tables.sources.with_row_index("row").sort(
@@ -101,10 +105,13 @@ def _side_by_side(same: FloatArray, shared: FloatArray) -> tuple[IntArray, IntAr
     return leaves_list(tree), fcluster(tree, 1.0 - NEAR, "distance")
 
 
+@checked
 def plot_agreement(
     result: Result, theme: str = "light", table: pl.DataFrame | None = None
 ) -> TopLevelMixin:
     """The share of shared items on which two sources say the same, for all pairs."""
+    if table is not None and not {"source", "other"} <= set(table.columns):
+        raise ParameterError("plot: the table of an agreement must be what agreement_table made")
     alt, look = altair(), look_of(theme)
     table = drawable(agreement_table(result) if table is None else table)
     order = table["source"].unique(maintain_order=True).to_list()

@@ -9,10 +9,12 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.extras import how_to_get
 from veracity.io.folders import check_file, finished_file
@@ -93,10 +95,9 @@ def look_of(theme: str) -> Look:
     >>> look_of("dark").main
     '#56b4e9'
     """
-    for name, look in THEMES.items():
-        if name == theme:
-            return look
-    raise ParameterError(f"plot: theme must be 'light' or 'dark', got {theme!r}")
+    if not isinstance(theme, str) or theme not in THEMES:
+        raise ParameterError(f"plot: theme must be 'light' or 'dark', got {short(theme)}")
+    return THEMES[theme]
 
 
 PADDING = {"left": 36, "right": 36, "top": 12, "bottom": 28}
@@ -205,6 +206,7 @@ def _labels(names: pl.Series) -> pl.Series:
     return names.replace(label_of_name)
 
 
+@checked
 def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str]) -> Path:
     """Write a figure as SVG, PNG, PDF or a page that needs no network; all of it, or nothing."""
     target = check_figure(path)

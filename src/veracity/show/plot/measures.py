@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from veracity.algorithms.checks import require_at_least
+from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import calibration_bins, evaluate, score_truths
 from veracity.naming import as_text
@@ -72,6 +74,7 @@ def _with_interval(rows: pl.DataFrame, share: str, n: str) -> pl.DataFrame:
 # --- calibration ----------------------------------------------------------------------------------
 
 
+@checked
 def calibration_table(result: Result, truth: object) -> pl.DataFrame:
     """One row per tenth of plausibility: its mean, the share that is right, how many judged."""
     _need_plausibility(result, "calibration")
@@ -137,6 +140,7 @@ def _bin_tooltip(alt: Any) -> list[Any]:  # noqa: ANN401 - the module
 # --- plausibility ---------------------------------------------------------------------------------
 
 
+@checked
 def plausibility_table(result: Result, n: int = N_BINS) -> pl.DataFrame:
     """How many items (facts, for "multiple" and "binary") have a plausibility in each n-th part.
 
@@ -203,12 +207,14 @@ def plot_plausibility(result: Result, theme: str = "light") -> TopLevelMixin:
 # --- the rounds -----------------------------------------------------------------------------------
 
 
+@checked
 def trace_table(result: Result, most: int = MOST_ROUNDS) -> pl.DataFrame:
     """How far each round moved the sources' rates; of many rounds some, and always the last.
 
     Rounds that moved nothing, or nothing one could measure, cannot be shown on a logarithmic scale
     and are left out.
     """
+    require_at_least("trace_table", 1, most=most)
     schema = {"round": pl.Int64, "change": pl.Float64, "seconds": pl.Float64}
     rows = pl.DataFrame(result.run.trace, schema=schema).filter(pl.col("change") > 0.0)
     if len(rows) <= most:
@@ -263,6 +269,7 @@ def _decades(alt: Any, rows: pl.DataFrame, tolerance: float | None) -> dict[str,
 # --- shares that are right ------------------------------------------------------------------------
 
 
+@checked
 def accuracy_table(result: Result, truth: object, most: int = MOST_ATTRIBUTES) -> pl.DataFrame:
     """Accuracy of each attribute and of all items, with Wilson's 90 % interval; the worst first.
 
@@ -331,6 +338,7 @@ def _shares(rows: pl.DataFrame, name: str, share: str, title: str, look: Look) -
 # --- algorithms -----------------------------------------------------------------------------------
 
 
+@checked
 def comparison_table(comparison: Comparison) -> pl.DataFrame:
     """The algorithms that did not fail, the best first; accuracy with Wilson's 90 % interval."""
     rows = comparison.rows

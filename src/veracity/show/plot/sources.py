@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from veracity.arguments import checked
+from veracity.errors import ParameterError
 from veracity.naming import as_text
 from veracity.printing import counted
 from veracity.show.plot.figure import Look, altair, chart_of, finish, look_of, shorten
@@ -41,6 +43,7 @@ class Window(NamedTuple):
     tpr: tuple[float, float]
 
 
+@checked
 def source_points(result: Result, most: int = MOST_POINTS) -> pl.DataFrame:
     """The most active sources: names, rates, intervals if there are any, accuracy and claims.
 
@@ -64,8 +67,11 @@ def source_cells(sources: pl.DataFrame, window: Window, n: int = N_CELLS) -> pl.
     return cells.group_by(list(columns)).agg(sources=pl.len()).sort("fpr", "tpr")
 
 
+@checked
 def deviation_points(result: Result, most: int = MOST_POINTS) -> pl.DataFrame:
     """The most active sources of numbers, the nearest to the estimates first."""
+    if result.kind != "numeric":
+        raise ParameterError(f"deviation_points: sources of {result.kind} claims have rates")
     ranked = result.tables.sources.sort("claims", descending=True, maintain_order=True)
     return ranked.select("source", "deviation", "claims", "items").head(most).sort("deviation")
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from veracity.arguments import checked
 from veracity.io.folders import check_file, finished_file
 from veracity.progress import Progress, shows_progress
-from veracity.result import Result, require_result
+from veracity.result import Result
 from veracity.show.report.contents import sections_of
 from veracity.show.report.gather import gather
 from veracity.show.report.page import put_together
@@ -20,6 +21,7 @@ from veracity.show.report.page import put_together
 __all__ = ["write_report"]
 
 
+@checked
 @shows_progress
 def write_report(
     result: Result,
@@ -50,7 +52,6 @@ def write_report(
     >>> veracity.write_report(result, "report.html")  # doctest: +SKIP
     PosixPath('report.html')
     """
-    require_result("write_report", result)
     target = Path(path)
     check_file(target, force=force)
     findings = gather(result, truth, progress)
