@@ -78,7 +78,7 @@ def arguments_of(name, block, seed):
             column,
             np.maximum(block.n_facts_of_item, 0.0 if is_plain else 5.0),
             nothing if is_plain else weight_of_support,
-            no_number if is_plain else reference.count_named(block, n),
+            no_number if is_plain else rng.integers(1, 4, len(weight_of_support), np.int32),
             nothing if is_plain else 1.0 + rng.random(block.n_items),
         ),
         "sum_by_source": (block, rng.random(block.n_facts), column, n, 3),
@@ -228,6 +228,21 @@ def test_arrays_of_any_layout_are_read(tmp_path):
 def test_what_a_kernel_was_given_and_gives_back_is_the_same_array():
     slots, hashes = np.zeros((4, 2), np.uint64), np.array([7], dtype=np.uint64)
     assert compiled.number_names(slots, 0, hashes, hashes)[0] is slots
+
+
+@pytest.mark.parametrize("twin", [reference, compiled], ids=["reference", "compiled"])
+def test_pairs_are_counted_on_every_item(twin):
+    says = [("a", "1"), ("b", "1"), ("c", "2")]
+    rows = [(s, f"e{e}", value) for e in range(3) for s, value in says]
+    block = as_block(pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row"))
+    slot, items = np.arange(3), np.arange(3)
+    both, same = twin.count_pairs(block, items, slot, np.ones(block.n_facts))
+    assert both.tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
+    assert same.tolist() == [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
+    # were a and b not counted, c would be right with odds of e to one
+    false = twin.count_false_pairs(block, items, slot, np.ones(3))
+    share = 3.0 / (1.0 + np.exp(-1.0))
+    assert_allclose(false, [[0, share, 0], [share, 0, 0], [0, 0, 0]])
 
 
 def as_tuple(answer):
