@@ -115,7 +115,8 @@ def some_pairs(n_slots, rng):
 
 
 def n_sources_of(block):
-    return int(block.source_of_voice.max()) + 1
+    """How many sources there are; the last one speaks in other blocks only."""
+    return int(block.source_of_voice.max()) + 2
 
 
 def counts_of(block, truth, n_sources):
@@ -239,10 +240,13 @@ def test_pairs_are_counted_on_every_item(twin):
     both, same = twin.count_pairs(block, items, slot, np.ones(block.n_facts))
     assert both.tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
     assert same.tolist() == [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
-    # were a and b not counted, c would be right with odds of e to one
-    false = twin.count_false_pairs(block, items, slot, np.ones(3))
-    share = 3.0 / (1.0 + np.exp(-1.0))
-    assert_allclose(false, [[0, share, 0], [share, 0, 0], [0, 0, 0]])
+    for weight in (
+        1.0,
+        5.0,
+    ):  # the odds that c is right, and a and b are wrong, are its exponential
+        false = twin.count_false_pairs(block, items, slot, np.array([1.0, 1.0, weight]))
+        share = 3.0 / (1.0 + np.exp(-weight))
+        assert_allclose(false, [[0, share, 0], [share, 0, 0], [0, 0, 0]])
 
 
 def as_tuple(answer):
@@ -318,6 +322,11 @@ def test_the_size_of_the_claims_decides_which_twin_runs(monkeypatch, n_facts, ru
     )
     arguments = np.zeros(n_facts), np.array([0, n_facts]), np.array([-np.inf])
     assert kernels.normalise_log(*arguments) == "this one"
+
+
+def test_few_claims_have_the_reference():
+    assert loading.kernels_for(loading.FEW) is reference
+    assert loading.kernels_for(loading.FEW + 1) is compiled
 
 
 def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monkeypatch, tmp_path):
