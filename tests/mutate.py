@@ -202,13 +202,12 @@ def found_in(folder: Path, module: str) -> dict[str, str]:
 
 def mutate(module: str, told: argparse.Namespace) -> dict[str, str]:
     """Mutate a module; `again`: only what survived before, with the tests as they are now."""
-    again = told.again
     folder = prepared(module)
-    before = found_in(folder, module) if again else {}
-    if not again:
+    before = found_in(folder, module) if told.again else {}
+    if not told.again:
         shutil.rmtree(folder / "mutants", ignore_errors=True)
     names = [name for name, fate in before.items() if fate in ("survived", "no test")]
-    if again and before and not names:
+    if before and not names:
         return before
     if not before:
         names = [f"*__mutmut_*{digit}" for digit in told.ending]

@@ -165,6 +165,16 @@ def test_of_numbers_it_is_told_what_facts_say_and_that_nothing_is_known_of_items
     assert_array_equal(block.known_number_of_item, [np.nan])
 
 
+@pytest.mark.parametrize("kind", ["categorical", "binary"])
+def test_numbers_of_names_take_four_bytes_and_what_is_known_takes_one(kind):
+    of_item = {"entity": ["x"], "value": ["1"]} if kind == "categorical" else {"fact": ["x"]}
+    (block,) = encoded({"source": ["a"], "claim": [True], **of_item}, kind).blocks
+    arrays = block.known_of_fact, block.label_of_fact, block.attribute_of_item
+    assert [own.dtype for own in (*arrays, block.source_of_support, block.source_of_voice)] == [
+        np.int8, *[np.int32] * 4
+    ]  # fmt: skip
+
+
 def test_who_denies_with_a_weight_supports_nothing():
     columns = {"source": ["a", "b"], "fact": ["p"] * 2, "claim": [True, False], "weight": [1.0, 2]}
     (block,) = encoded(columns, "binary").blocks

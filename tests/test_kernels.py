@@ -78,7 +78,7 @@ def arguments_of(name, block, seed):
             column,
             np.maximum(block.n_facts_of_item, 0.0 if is_plain else 5.0),
             nothing if is_plain else weight_of_support,
-            no_number if is_plain else reference.count_named(block, n),
+            no_number if is_plain else rng.integers(1, 4, len(weight_of_support), np.int32),
             nothing if is_plain else 1.0 + rng.random(block.n_items),
         ),
         "sum_by_source": (block, rng.random(block.n_facts), column, n, 3),
@@ -115,7 +115,8 @@ def some_pairs(n_slots, rng):
 
 
 def n_sources_of(block):
-    return int(block.source_of_voice.max()) + 1
+    """How many sources there are; the last one speaks in other blocks only."""
+    return int(block.source_of_voice.max()) + 2
 
 
 def counts_of(block, truth, n_sources):
@@ -230,6 +231,24 @@ def test_what_a_kernel_was_given_and_gives_back_is_the_same_array():
     assert compiled.number_names(slots, 0, hashes, hashes)[0] is slots
 
 
+@pytest.mark.parametrize("twin", [reference, compiled], ids=["reference", "compiled"])
+def test_pairs_are_counted_on_every_item(twin):
+    says = [("a", "1"), ("b", "1"), ("c", "2")]
+    rows = [(s, f"e{e}", value) for e in range(3) for s, value in says]
+    block = as_block(pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row"))
+    slot, items = np.arange(3), np.arange(3)
+    both, same = twin.count_pairs(block, items, slot, np.ones(block.n_facts))
+    assert both.tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
+    assert same.tolist() == [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
+    for weight in (
+        1.0,
+        5.0,
+    ):  # the odds that c is right, and a and b are wrong, are its exponential
+        false = twin.count_false_pairs(block, items, slot, np.array([1.0, 1.0, weight]))
+        share = 3.0 / (1.0 + np.exp(-weight))
+        assert_allclose(false, [[0, share, 0], [share, 0, 0], [0, 0, 0]])
+
+
 def as_tuple(answer):
     return answer if isinstance(answer, tuple) else (answer,)
 
@@ -303,6 +322,11 @@ def test_the_size_of_the_claims_decides_which_twin_runs(monkeypatch, n_facts, ru
     )
     arguments = np.zeros(n_facts), np.array([0, n_facts]), np.array([-np.inf])
     assert kernels.normalise_log(*arguments) == "this one"
+
+
+def test_few_claims_have_the_reference():
+    assert loading.kernels_for(loading.FEW) is reference
+    assert loading.kernels_for(loading.FEW + 1) is compiled
 
 
 def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monkeypatch, tmp_path):
