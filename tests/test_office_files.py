@@ -169,6 +169,14 @@ def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
             ("A1", 2562, 12.5, date(2021, 3, 28)), ("A2", 62, 1007.0, date(2020, 5, 1)),
         ]  # fmt: skip
         assert records.schema["Stock"] == pl.Int64
+        own.write(tmp_path / "golden.xlsx", "records", force=True)
+        assert pl.read_excel(tmp_path / "golden.xlsx").rows() == records.rows()
+
+
+def test_numbers_without_a_unit_among_others_are_told_of():
+    rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["4 kg", "4000 g", "4"]}
+    result = veracity.discover(pl.DataFrame(rows), normalise=True)
+    assert any('kept apart, naming no unit: 1 claim, "4"' in note for note in result.notes)
 
 
 def test_numbers_too_long_for_a_float_stay_text():

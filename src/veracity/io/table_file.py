@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import importlib
 from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ NO_FORMULA = (
 
 LIST_SEPARATOR = " | "
 """What stands between several values in one cell."""
+
+FIRST_DAY = date(1900, 3, 1)
+"""Before this day Excel counts a 29th of February that was none."""
 
 MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1_048_575, 16_384, 32_767
 """What a sheet of Excel holds, beside its header."""
@@ -113,7 +117,7 @@ def write_table(
             return _write_text(table, unfinished, change, "," if ending == ".csv" else "\t")
         whole = change(table.collect() if isinstance(table, PieceTable) else table)
         if ending == ".xlsx":
-            _write_excel(_plain(whole, keep_lists=False), unfinished, target)
+            _write_excel(_plain(whole, keep_lists=False, keep_dates=True), unfinished, target)
         else:
             _plain(whole).write_json(unfinished)
         return 0
@@ -177,8 +181,10 @@ def unguarded(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _plain(table: pl.DataFrame, *, keep_lists: bool = True) -> pl.DataFrame:
-    """The table with names of all types as text, but for numbers and Booleans."""
+def _plain(
+    table: pl.DataFrame, *, keep_lists: bool = True, keep_dates: bool = False
+) -> pl.DataFrame:
+    """The table with names of all types as text, but for numbers, Booleans, and dates if kept."""
     cells = []
     for name, dtype in table.schema.items():
         if isinstance(dtype, pl.List):
@@ -186,6 +192,8 @@ def _plain(table: pl.DataFrame, *, keep_lists: bool = True) -> pl.DataFrame:
             cells.append(text if keep_lists else text.list.join(LIST_SEPARATOR))
         elif dtype.is_float():
             cells.append(pl.col(name).fill_nan(None))
+        elif keep_dates and dtype == pl.Date and (table[name] >= FIRST_DAY).all():
+            continue
         elif not (dtype.is_integer() or dtype == pl.Boolean):
             cells.append(rendered(pl.col(name), dtype).alias(name))
     return table.with_columns(cells)
@@ -210,6 +218,7 @@ def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
     never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
     # What it writes on the way goes with the unfinished file, also if this is stopped.
     options = {**dict.fromkeys(never, False), "tmpdir": str(unfinished.parent)}
+    options["default_date_format"] = "yyyy-mm-dd"
     with _excel().Workbook(unfinished, options) as book:
         sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
         sheet.write_row(0, 0, table.columns, bold)
