@@ -317,6 +317,24 @@ def test_several_columns_named_as_the_value_are_attributes(batch, tmp_path):
         veracity.discover(batch, columns={**columns, "attribute": "Title"})
 
 
+def test_several_columns_named_as_the_value_may_be_sources_or_questions():
+    rows = [{"id": n, "text": f"{n}?", **{m: {"answer": "AB"[n % 2], "sure": 0.9} for m in "pq"}}
+            for n in range(4)]  # fmt: skip
+    columns = {"entity": "id", "value": ["p.answer", "q.answer"]}
+    result = veracity.discover(rows, "majority-vote", wide="sources", columns=columns)
+    assert result.sources["source"].to_list() == ["p.answer", "q.answer"]
+    assert result.truths["value"].to_list() == ["A", "B", "A", "B"]
+    form = {
+        "Email": ["a", "b", "c"],
+        "1?": ["x", "x", "y"],
+        "2?": ["z"] * 3,
+        "Comments?": ["-"] * 3,
+    }
+    columns = {"source": "Email", "value": "1?+2?"}
+    found = veracity.discover(form, "majority-vote", wide="entities", columns=columns)
+    assert found.truths.select("entity", "value").rows() == [("1?", "x"), ("2?", "z")]
+
+
 # --- a notebook -----------------------------------------------------------------------------------
 
 
