@@ -127,3 +127,11 @@ def test_the_command(tmp_path, monkeypatch):
     assert json.loads(answer.output)["items"][0]["after"] == "2"
     answer = CliRunner().invoke(main, ["diff", "one", "two", "--out", "changed.csv"])
     assert "--force to replace it" in answer.output
+
+
+def test_runs_about_different_items_are_told_of(flights):
+    is_new = pl.col("entity") >= "VC-250"
+    old = veracity.discover(flights.claims.filter(~is_new))
+    updated = old.fitted.update(flights.claims.filter(is_new))
+    (note,) = veracity.diff(old, updated).notes
+    assert note.startswith("the runs have no item in common; a run that judge or update wrote")

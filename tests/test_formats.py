@@ -95,9 +95,22 @@ def test_what_is_no_json_is_told(tmp_path, content):
         vote(tmp_path / "claims.json")
 
 
-def test_rows_within_an_object_are_asked_for(tmp_path):
-    (tmp_path / "claims.json").write_text(json.dumps({"claims": ROWS}))
-    with pytest.raises(UnreadableFile, match="whose 'claims' may have the rows"):
+@pytest.mark.parametrize("indent", [None, 2])
+def test_rows_within_an_object_are_read(tmp_path, indent):
+    (tmp_path / "claims.json").write_text(json.dumps({"claims": ROWS}, indent=indent))
+    same_answer(vote(tmp_path / "claims.json"))
+    more = {"version": 2, "claims": ROWS, "errors": []}
+    (tmp_path / "more.json").write_text(json.dumps(more, indent=indent))
+    columns = {part: f"claims.{part}" for part in ROWS[0]}
+    assert len(vote(tmp_path / "more.json", columns=columns).truths) > 1
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", '{"claims": [1, 2]}', '{"claims": []}', '{"claims": {}}']
+)
+def test_an_object_without_rows_is_told(tmp_path, content):
+    (tmp_path / "claims.json").write_text(content)
+    with pytest.raises(InputError):
         vote(tmp_path / "claims.json")
 
 

@@ -169,6 +169,14 @@ def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
             ("A1", 2562, 12.5, date(2021, 3, 28)), ("A2", 62, 1007.0, date(2020, 5, 1)),
         ]  # fmt: skip
         assert records.schema["Stock"] == pl.Int64
+        own.write(tmp_path / "golden.xlsx", "records", force=True)
+        assert pl.read_excel(tmp_path / "golden.xlsx").rows() == records.rows()
+
+
+def test_numbers_without_a_unit_among_others_are_told_of():
+    rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["4 kg", "4000 g", "4"]}
+    result = veracity.discover(pl.DataFrame(rows), normalise=True)
+    assert any('kept apart, naming no unit: 1 claim, "4"' in note for note in result.notes)
 
 
 def test_numbers_too_long_for_a_float_stay_text():
@@ -307,6 +315,24 @@ def test_several_columns_named_as_the_value_are_attributes(batch, tmp_path):
     assert pl.read_csv(tmp_path / "truths.csv").columns[:3] == ["Input.text", "attribute", "value"]
     with pytest.raises(ParameterError, match="so each is an attribute"):
         veracity.discover(batch, columns={**columns, "attribute": "Title"})
+
+
+def test_several_columns_named_as_the_value_may_be_sources_or_questions():
+    rows = [{"id": n, "text": f"{n}?", **{m: {"answer": "AB"[n % 2], "sure": 0.9} for m in "pq"}}
+            for n in range(4)]  # fmt: skip
+    columns = {"entity": "id", "value": ["p.answer", "q.answer"]}
+    result = veracity.discover(rows, "majority-vote", wide="sources", columns=columns)
+    assert result.sources["source"].to_list() == ["p.answer", "q.answer"]
+    assert result.truths["value"].to_list() == ["A", "B", "A", "B"]
+    form = {
+        "Email": ["a", "b", "c"],
+        "1?": ["x", "x", "y"],
+        "2?": ["z"] * 3,
+        "Comments?": ["-"] * 3,
+    }
+    columns = {"source": "Email", "value": "1?+2?"}
+    found = veracity.discover(form, "majority-vote", wide="entities", columns=columns)
+    assert found.truths.select("entity", "value").rows() == [("1?", "x"), ("2?", "z")]
 
 
 # --- a notebook -----------------------------------------------------------------------------------

@@ -58,12 +58,14 @@ TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_tr
 
 def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     """Find out what the columns of a table are; what was found out is noted."""
-    several = _said_attributes(table, how)
+    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities}
+    several = _said_columns(table, how)
     if several:
         others = {part: name for part, name in how.columns.items() if part != "value"}
-        shape = _by_attributes(table, replace(how, columns=others, wide="attributes"))
+        how = replace(how, columns=others, wide=how.wide or "attributes")
+        shape = by[how.wide or "attributes"](table, how)
         if shape is None:
-            raise MissingColumn(asked_for_keys(table, replace(how, columns=others)))
+            raise MissingColumn(asked_for_keys(table, how))
         shape = shape._replace(spread=several)
         note_unread(table, shape, notes)
         return shape
@@ -72,7 +74,6 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     )
     lacking = lacking_parts(long, table.wanted)
     if how.wide is not None:
-        by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities}
         shape = by[how.wide](table, how)
         if shape is None:
             raise MissingColumn(asked_for_keys(table, how))
@@ -91,14 +92,14 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     return shape
 
 
-def _said_attributes(table: Seen, how: HowToRead) -> tuple[str, ...]:
-    """The columns that were named together as the value: each is an attribute."""
+def _said_columns(table: Seen, how: HowToRead) -> tuple[str, ...]:
+    """The columns that were named together as the value: each is an attribute, or as is said."""
     named = {**how.likely, **how.columns}.get("value", "")
     several = tuple(parts_of_name(named, table.found)) if "value" in table.wanted else ()
-    if several and (how.wide in ("sources", "entities") or "attribute" in how.columns):
+    if several and how.wide in (None, "attributes") and "attribute" in how.columns:
         raise ParameterError(
             f"columns: the value is in several columns, {listed(several)}, so each is an "
-            "attribute; leave out what else the attribute or the columns are said to be"
+            "attribute; leave out the attribute, or say --wide sources if each is a source"
         )
     return several
 

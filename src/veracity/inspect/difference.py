@@ -44,7 +44,7 @@ class Difference:
     same
         How many items have the same value in both.
     notes
-        How the runs themselves differ: algorithm, parameters, normalising.
+        How the runs themselves differ: algorithm, parameters, normalising, all of their items.
     """
 
     items: Any
@@ -117,9 +117,18 @@ def diff(result: Result, other: Result) -> Difference:
         items=hand_back(items, kind),
         sources=hand_back(moved, kind),
         same=len(both) - len(changed),
-        notes=settings,
+        notes=[*settings, *_nothing_shared(both)],
         frame_kind=kind,
     )
+
+
+def _nothing_shared(both: pl.DataFrame) -> list[str]:
+    """That the runs are about different items, and why that may be."""
+    if both.is_empty() or not both["change"].is_in(["new", "gone"]).all():
+        return []
+    return [
+        "the runs have no item in common; a run that judge or update wrote has only the new claims"
+    ]
 
 
 class _Run(NamedTuple):

@@ -97,9 +97,11 @@ def _open_json(path: Path) -> pl.LazyFrame:
             head = text.read(1024)
         begin = head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
         if begin == b"{" and not is_packed and not head.startswith(codecs.BOM_UTF8):
-            rows = pl.scan_ndjson(path, infer_schema_length=None)
-            _refuse_nested(path, rows.collect_schema())
-            return rows
+            with contextlib.suppress(pl.exceptions.ComputeError):  # one object over many lines
+                rows = pl.scan_ndjson(path, infer_schema_length=None)
+                rows.collect_schema()
+                return _rows_within(path, rows)
+            return _read_json(path, is_packed=False, is_array=True)
         if begin not in (b"[", b"{"):
             raise UnreadableFile(f"{path}: no JSON: {JSON_FORMS}")
         return _read_json(path, is_packed=is_packed, is_array=begin == b"[")
@@ -119,18 +121,18 @@ def _read_json(path: Path, *, is_packed: bool, is_array: bool) -> pl.LazyFrame:
     content = gzip.decompress(path.read_bytes()) if is_packed else path.read_bytes()
     read = pl.read_json if is_array else pl.read_ndjson
     rows = read(content.removeprefix(codecs.BOM_UTF8), infer_schema_length=None)
-    _refuse_nested(path, rows.schema)
-    return rows.lazy()
+    return _rows_within(path, rows.lazy())
 
 
-def _refuse_nested(path: Path, schema: pl.Schema) -> None:
-    """Refuse one object that has the rows in it: of two arrays, it would not be known which."""
-    nested = [name for name, dtype in schema.items() if isinstance(dtype, pl.List)]
-    if len(schema) == 1 and nested:
-        raise UnreadableFile(
-            f"{path}: an object whose '{in_short(nested[0])}' may have the rows; give that array "
-            "by itself"
-        )
+def _rows_within(path: Path, rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The rows, which may be the only thing within an object; of two arrays, both are columns."""
+    schema = rows.collect_schema()
+    name, dtype = next(iter(schema.items()), ("", None))
+    if len(schema) != 1 or not isinstance(dtype, pl.List):
+        return rows
+    if isinstance(dtype.inner, pl.Struct):
+        return rows.explode(name).unnest(name)
+    raise UnreadableFile(f"{path}: an object whose '{in_short(name)}' has no rows; {JSON_FORMS}")
 
 
 # --- workbooks ------------------------------------------------------------------------------------

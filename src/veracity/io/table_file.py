@@ -10,6 +10,7 @@ import glob
 import importlib
 import io
 from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ NO_FORMULA = (
 
 LIST_SEPARATOR = " | "
 """What stands between several values in one cell."""
+
+FIRST_DAY = date(1900, 3, 1)
+"""Before this day Excel counts a 29th of February that was none."""
 
 MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1_048_575, 16_384, 32_767
 """What a sheet of Excel holds, beside its header."""
@@ -114,7 +118,7 @@ def write_table(
             return _write_text(table, unfinished, change, "," if ending == ".csv" else "\t")
         whole = change(table.collect() if isinstance(table, PieceTable) else table)
         if ending == ".xlsx":
-            _write_excel(_plain(whole, keep_lists=False), unfinished, target)
+            _write_excel(_plain(whole, keep_lists=False, keep_dates=True), unfinished, target)
         else:
             # Polars would not tell of what its own buffer could not write at the end.
             unfinished.write_bytes(_plain(whole).write_json().encode())
@@ -179,8 +183,10 @@ def unguarded(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _plain(table: pl.DataFrame, *, keep_lists: bool = True) -> pl.DataFrame:
-    """The table with names of all types as text, but for numbers and Booleans."""
+def _plain(
+    table: pl.DataFrame, *, keep_lists: bool = True, keep_dates: bool = False
+) -> pl.DataFrame:
+    """The table with names of all types as text, but for numbers, Booleans, and dates if kept."""
     cells = []
     for name, dtype in table.schema.items():
         if isinstance(dtype, pl.List):
@@ -188,6 +194,8 @@ def _plain(table: pl.DataFrame, *, keep_lists: bool = True) -> pl.DataFrame:
             cells.append(text if keep_lists else text.list.join(LIST_SEPARATOR))
         elif dtype.is_float():
             cells.append(pl.col(name).fill_nan(None))
+        elif keep_dates and dtype == pl.Date and (table[name] >= FIRST_DAY).all():
+            continue
         elif not (dtype.is_integer() or dtype == pl.Boolean):
             cells.append(rendered(pl.col(name), dtype).alias(name))
     return table.with_columns(cells)
@@ -211,8 +219,10 @@ def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
     _check_sheet(table, target)
     never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
     # Files of its own would stay if it is stopped, and be tried again where the disk is full.
+    options = {**dict.fromkeys(never, False), "in_memory": True}
+    options["default_date_format"] = "yyyy-mm-dd"
     packed = io.BytesIO()
-    with _excel().Workbook(packed, {**dict.fromkeys(never, False), "in_memory": True}) as book:
+    with _excel().Workbook(packed, options) as book:
         sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
         sheet.write_row(0, 0, table.columns, bold)
         for number, column in enumerate(table):

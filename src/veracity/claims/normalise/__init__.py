@@ -76,6 +76,7 @@ DONE = {
     "incomplete": "left out, saying too little",
     "no number": "left out, being no number",
     "unread": "kept as text",
+    "bare": "kept apart, naming no unit",
 }
 """What was done with values that are not of their attribute's kind."""
 
@@ -399,6 +400,7 @@ def _notes(values: pl.DataFrame) -> tuple[str, ...]:
         "incomplete": pl.col("change") == "incomplete",
         "no number": pl.col("change") == "no number",
         "unread": is_read_otherwise & pl.col("after").is_not_null(),
+        "bare": pl.col("mixes_units") & pl.col("own_unit").is_null() & ~pl.col("is_text"),
         "filled": filled & pl.col("after").is_not_null() & ~pl.col("is_text"),
     }
     usual_first = values.sort("claims", "text", descending=[True, False])
