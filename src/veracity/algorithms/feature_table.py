@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from veracity.claims.columns import read_table
+from veracity.claims.columns import read_table, require_plain
 from veracity.claims.schema import lacking_parts, listed, recognised
 from veracity.errors import BadValue, MissingColumn
 from veracity.io.databases import is_address
@@ -58,6 +58,8 @@ def read_features(
             f"{origin}: '{found[clash[0]]}' is taken as the {clash[0]}, and there is a column "
             f"'{clash[0]}', too; call one of them otherwise"
         )
+    for key, name in found.items():
+        require_plain(origin, key, name, table.schema[name])
     names = [as_text(table[name]).alias(key) for key, name in found.items()]
     names = [name.fill_null("") if name.name == "attribute" else name for name in names]
     _check_keys(pl.DataFrame(names), found, origin)

@@ -54,7 +54,7 @@ from veracity.io.noting import Notes, told_once
 from veracity.naming import READ_AGAIN, rendered
 from veracity.printing import in_short
 
-__all__ = ["open_parts", "read_table"]
+__all__ = ["open_parts", "read_table", "require_plain"]
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
@@ -229,7 +229,7 @@ def _chosen(
             raise
         shape = shape_of(table, replace(how, wide=wide), notes)
     for own, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
-        _check_plain(part.origin, own, name, found[name])
+        require_plain(part.origin, own, name, found[name])
     for own, name in shape.keys.items():
         if name not in (own, how.columns.get(own), how.likely.get(own)):
             notes.append(f"column '{name}' is taken as the {own}")
@@ -301,7 +301,7 @@ def _at_hand(part: Part, rows: pl.LazyFrame | BatchedRows) -> Part:
     return part._replace(rows=rows)
 
 
-def _check_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None:
+def require_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None:
     """Refuse columns that hold no plain values."""
     if dtype.is_nested() or dtype == pl.Object or isinstance(dtype, OF_OTHERS):
         mend = "turn it into text or numbers first"
