@@ -29,6 +29,9 @@ BIN = Path(sys.executable).parent
 FIELDS = ("algorithms", "kernels", "claims/encode.py")
 """What can be mutated: folders and modules whose tests are named below."""
 
+LEFT_OUT = ("emitting.py", "jit.py", "kept.py")
+"""What makes, keeps and calls machine code: tests try it in programs of their own."""
+
 DEFAULT = "algorithms/mle.py"
 """What is mutated unless said otherwise: it takes minutes."""
 
@@ -110,7 +113,14 @@ PRELOAD = ("hypothesis", "polars", "pytest", "scipy.stats", "veracity.testing",
 FOR_MUTMUT = """
 
 import json
+import subprocess
 
+
+def no_program(*_, **__):
+    pytest.skip("a program of its own knows nothing of mutants")
+
+
+subprocess.Popen.__init__ = no_program
 pytest.Item._nodeid = pytest.Item.nodeid  # mutmut 3.8 asks for what pytest 9.2 no longer has
 
 
@@ -135,7 +145,7 @@ def judges_of(module: str) -> Judges:
     if folder == "kernels":
         return Judges(OF_KERNELS)
     if folder == "claims":
-        return Judges(OF_ENCODING, "not (stopped or killed or full)")  # programs of their own
+        return Judges(OF_ENCODING)
     if name in SHARED:
         return Judges(OF_ALL_ALGORITHMS)
     if name.startswith("veracity/"):
@@ -156,7 +166,7 @@ def modules_named(given: list[str]) -> list[str]:
         names = [str(file.relative_to(ROOT / PACKAGE)) for file in files]
         if not files[0].is_file() or not names[0].startswith(FIELDS):
             raise SystemExit(f"{name} cannot be mutated; this can: {', '.join(FIELDS)}, all")
-        found += [one for one in names if not one.endswith("__init__.py")]
+        found += [one for one in names if not one.endswith(("__init__.py", *LEFT_OUT))]
     return found
 
 
@@ -190,8 +200,9 @@ def found_in(folder: Path, module: str) -> dict[str, str]:
     return {name: FATE.get(code, "failed") for name, code in codes.items()}
 
 
-def mutate(module: str, workers: int, again: bool) -> dict[str, str]:
+def mutate(module: str, told: argparse.Namespace) -> dict[str, str]:
     """Mutate a module; `again`: only what survived before, with the tests as they are now."""
+    again = told.again
     folder = prepared(module)
     before = found_in(folder, module) if again else {}
     if not again:
@@ -199,10 +210,12 @@ def mutate(module: str, workers: int, again: bool) -> dict[str, str]:
     names = [name for name, fate in before.items() if fate in ("survived", "no test")]
     if again and before and not names:
         return before
+    if not before:
+        names = [f"*__mutmut_*{digit}" for digit in told.ending]
     environment = os.environ | {"CI": "true"}  # hypothesis tries the same examples every time
     if module.startswith("kernels/"):
         environment["NUMBA_DISABLE_JIT"] = "1"
-    command = [BIN / "mutmut", "run", "--max-children", str(workers), *names]
+    command = [BIN / "mutmut", "run", "--max-children", str(told.workers), *names]
     done = subprocess.run(command, cwd=folder, env=environment, check=False)
     if done.returncode:
         raise SystemExit(f"{module}: the tests fail without any fault, or there are none")
@@ -227,12 +240,13 @@ def show(module: str, fates: dict[str, str]) -> None:
 
 
 def tell(fates_of_module: dict[str, dict[str, str]]) -> None:
-    """A row for each module."""
+    """A row for each module; noticed is a share of what was tried."""
     kinds = ("killed", "never ends", "survived", "no test", "not tried", "failed")
     print(f"\n{'module':32}", *(f"{kind:>10}" for kind in ("mutants", *kinds)), f"{'noticed':>8}")
     for module, fates in fates_of_module.items():
         counts = Counter(fates.values())
-        share = (counts["killed"] + counts["never ends"]) / max(len(fates), 1)
+        tried = len(fates) - counts["not tried"]
+        share = (counts["killed"] + counts["never ends"]) / max(tried, 1)
         numbers = (len(fates), *(counts[kind] for kind in kinds))
         print(f"{module:32}", *(f"{number:10}" for number in numbers), f"{share:8.1%}")
 
@@ -243,10 +257,17 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", help=f"such as {DEFAULT}, or all")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--again", action="store_true", help="only what survived the last time")
+    parser.add_argument(
+        "--ending",
+        default="",
+        metavar="DIGITS",
+        help="only mutants whose number, within their function, ends in one of these digits: "
+        "each is a tenth of all",
+    )
     told = parser.parse_args()
     fates = {}
     for module in modules_named(told.modules):
-        fates[module] = mutate(module, told.workers, told.again)
+        fates[module] = mutate(module, told)
         show(module, fates[module])
     tell(fates)
     return int(any("failed" in of_module.values() for of_module in fates.values()))

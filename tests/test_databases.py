@@ -288,6 +288,16 @@ def test_cells_of_sqlite_have_types_of_their_own(sqlite_file):
     assert rows["value"].to_list() == [1.0, 1.5, 2.0]
 
 
+def test_a_column_that_may_be_a_time_is_told_of_though_it_is_not_read(database):
+    database.run(
+        "create table claims (vendor text, sku text, value text, loaded_at text)",
+        "insert into claims values ('a', 'x', 'y', '2026-01-01'), ('a', 'x', 'z', '2026-01-02')",
+    )
+    found = veracity.read_database(database.address, "claims")
+    assert any("'loaded_at' is not read; with --columns time=loaded_at" in n for n in found.notes)
+    assert found.columns == {"source": "vendor", "entity": "sku"}
+
+
 def test_a_column_that_is_no_plain_value_is_refused(database_with_schemas):
     database = database_with_schemas
     database.run("create table claims (source text, entity text, value int[])")

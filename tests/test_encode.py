@@ -9,9 +9,9 @@ from numpy.testing import assert_array_equal
 
 import veracity
 from claims import as_block, as_encoded, value_rows
-from veracity.claims.encode import encode
+from veracity.claims.encode import _in_portions, encode
 from veracity.claims.how import HowToRead
-from veracity.claims.numbering import Hashes, _pairs_by_hash, _pairs_by_place
+from veracity.claims.numbering import Hashes, _pairs_by_hash, _pairs_by_place, marks_of
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
 from veracity.io import memory
@@ -134,19 +134,66 @@ def test_the_same_entity_with_two_attributes_is_two_items():
         "attribute": ["p", "q"],
         "value": ["1"] * 2,
     }
-    assert encoded(columns).items.rows() == [("x", "p"), ("x", "q")]
+    found = encoded(columns)
+    assert found.items.rows() == [("x", "p"), ("x", "q")]
+    assert found.blocks[0].attribute_of_item.tolist() == [0, 1]
 
 
 def test_a_source_that_calls_a_fact_both_true_and_false_says_nothing():
     columns = {"source": ["a", "a", "b"], "fact": ["p"] * 3, "claim": [True, False, True]}
     found = encoded(columns, "binary")
     assert found.n_claims == 1
-    assert "both claims are left out" in found.notes[0]
+    assert found.notes == (
+        "1 time a source calls one fact both true and false: both claims are left out",
+    )
+    (block,) = found.blocks
+    assert_array_equal(block.mark_of_item, marks_of(found.items))
 
 
 def test_no_claims_at_all_is_an_error():
     with pytest.raises(veracity.errors.NoClaims, match="no claim is left"):
         encoded({"source": [], "entity": [], "value": []})
+    columns = {"source": ["a", "a"], "fact": ["p"] * 2, "claim": [True, False]}
+    with pytest.raises(veracity.errors.NoClaims, match="every source contradicts itself"):
+        encoded(columns, "binary")
+
+
+def test_of_numbers_it_is_told_what_facts_say_and_that_nothing_is_known_of_items():
+    columns = {"source": ["a", "b"], "entity": ["x"] * 2, "value": [2.5, 1.5]}
+    (block,) = encoded(columns, "numeric").blocks
+    assert block.number_of_fact.tolist() == [1.5, 2.5]
+    assert_array_equal(block.known_number_of_item, [np.nan])
+
+
+def test_who_denies_with_a_weight_supports_nothing():
+    columns = {"source": ["a", "b"], "fact": ["p"] * 2, "claim": [True, False], "weight": [1.0, 2]}
+    (block,) = encoded(columns, "binary").blocks
+    assert (block.source_of_support.tolist(), block.source_of_voice.tolist()) == ([0], [0, 1])
+
+
+def test_it_is_told_how_many_rows_were_taken_before_each_batch(monkeypatch):
+    monkeypatch.setattr("veracity.claims.schema.ROWS_PER_BATCH", 2)
+    rows = pl.DataFrame({"source": list("abcde"), "entity": ["x"] * 5, "value": ["1"] * 5})
+    told = []
+    encode(ClaimsTable(rows, "categorical", "a test"), lambda *own: told.append(own))
+    assert told == [("encoding", n, 5) for n in (0, 2, 4)]
+
+
+def test_blocks_are_of_one_size():
+    rows = [(f"s{s}", f"e{e:02}", "1") for e in range(40) for s in range(3)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    cut = encode(read_claims(claims), claims_per_block=30)
+    assert [block.n_items for block in cut.blocks] == [10] * 4
+
+
+def test_batches_are_taken_until_they_are_enough_rows_for_a_portion(monkeypatch):
+    monkeypatch.setattr("veracity.claims.encode.CLAIMS_PARTED", 5)
+    batches = [np.full(n, n, np.int32) for n in (2, 3, 1, 9, 4)]
+    columns = [*batches], [*batches]
+    portions = list(_in_portions(columns))
+    assert [len(own) for own, _ in portions] == [5, 10, 4]
+    assert columns == ([], [])
+    assert_array_equal(np.concatenate([own for own, _ in portions]), np.concatenate(batches))
 
 
 def test_a_source_left_without_a_claim_is_no_source():

@@ -141,3 +141,11 @@ def test_truths_that_the_run_knew_are_told():
     assert veracity.evaluate(found, truth([("y", "1")])).notes == []
     (note,) = veracity.evaluate(found, truth([("x", "2"), ("y", "1")])).notes
     assert note.startswith("1 of the 2 items judged was known to the run")
+
+
+def test_measures_are_told_in_a_line(flights):
+    found = veracity.evaluate(veracity.discover(flights.claims), flights.truth)
+    assert str(found).startswith(f"400 judged: accuracy {found.accuracy:.3f}, log loss ")
+    compared = veracity.compare(flights.claims, flights.truth, algorithms=["majority-vote"])
+    assert "majority-vote" in str(compared)
+    assert "Result" not in str(compared)

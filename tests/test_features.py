@@ -410,6 +410,38 @@ def test_who_knows_what_is_learned_from_features_of_items(labels):
     assert nothing > -0.01
 
 
+WORTH = np.array([0.8, 0.0, -0.8])
+"""What each topic adds to the log-odds that any source is right on it."""
+
+
+def easy_and_hard(seed, n_sources=30, n_items=240, claims=30):
+    """Hardly four sources speak of an item; some topics are easy for all; and the topics."""
+    rng = np.random.default_rng([seed, 18])
+    topic, truth = rng.integers(0, 3, n_items), rng.integers(0, 4, n_items)
+    ability, rows = rng.normal(0.5, 0.5, n_sources), []
+    for source in range(n_sources):
+        for item in rng.choice(n_items, claims, replace=False):
+            is_right = rng.random() < 1.0 / (1.0 + np.exp(-ability[source] - WORTH[topic[item]]))
+            value = truth[item] if is_right else (truth[item] + rng.integers(1, 4)) % 4
+            rows.append((f"s{source}", int(item), f"{item}: {value}"))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    return claims, pl.DataFrame({"entity": np.arange(n_items), "topic": TOPICS[topic]})
+
+
+def test_weights_of_kinds_are_learned_also_from_items_on_which_all_agree():
+    found, true, hits = [], [], []
+    for seed in range(10):
+        claims, about = easy_and_hard(seed)
+        worth = veracity.discover(claims, item_features=about).features
+        own = WORTH - WORTH @ [(about["topic"] == topic).mean() for topic in TOPICS]
+        found, true = [*found, *worth["weight"]], [*true, *own]
+        low, high = worth["weight_low", "weight_high"].to_numpy().T
+        hits.append((low < own) & (own < high))
+    share = np.dot(found, true) / np.dot(true, true)
+    assert 0.65 < share < 1.1  # of disputed items alone, less than half of it would be found
+    assert np.mean(hits) >= 0.84
+
+
 @pytest.fixture(scope="module")
 def topical():
     claims, truth, about = asked(0)

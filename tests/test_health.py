@@ -110,6 +110,13 @@ def with_two_spellings():
     return clean().with_columns(value=value)
 
 
+def with_two_names():
+    """Three sources write some entities in capitals."""
+    shouts = (pl.col("source") < "source03") & (pl.col("entity") < "entity030")
+    named = pl.when(shouts).then(pl.col("entity").str.to_uppercase()).otherwise("entity")
+    return clean().with_columns(entity=named)
+
+
 def with_gaps():
     is_gap = pl.int_range(pl.len()) % 20 == 0
     return clean().with_columns(value=pl.when(is_gap).then(pl.lit("N/A")).otherwise("value"))
@@ -129,6 +136,7 @@ CASES = {
     "near-copies": with_mirrors,
     "far-from-vote": lambda: MISLED.claims,
     "spellings": with_two_spellings,
+    "entity-spellings": with_two_names,
     "placeholders": with_gaps,
 }
 """For each warning, claims that give rise to it and to no other; but see `test_readings`."""

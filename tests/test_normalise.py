@@ -144,6 +144,30 @@ def test_dates(value, day):
     assert one(value, "date") == day
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["28. August 2021", "28 août 2021", "28 de agosto de 2021", "28 agosto 2021", "28.08.21",
+     "28 augustus 2021", "le 28 août 2021", "2021-08-28"],
+)  # fmt: skip
+def test_dates_of_offices_elsewhere(value):
+    assert one(value, "date") == "2021-08-28"
+
+
+@pytest.mark.parametrize(
+    ("value", "day"),
+    [("3. März 2020", "2020-03-03"), ("1. Jänner 2020", "2020-01-01"),
+     ("5. Okt. 2020", "2020-10-05"),
+     ("15 mei 2020", "2020-05-15"), ("2 février 2020", "2020-02-02")],
+)  # fmt: skip
+def test_months_in_other_languages(value, day):
+    assert one(value, "date") == day
+
+
+def test_versions_and_addresses_are_no_dates():
+    for value in ("1.2.03", "10.04.22.1", "31.13.22", "juni"):
+        assert one(value, "date") == value
+
+
 def test_whether_the_day_comes_first_is_told_by_other_values():
     assert normalised(["25/12/2011", "01/02/2011"]) == ["2011-12-25", "2011-02-01"]
     assert normalised(["12/25/2011", "01/02/2011"]) == ["2011-12-25", "2011-01-02"]
@@ -234,6 +258,15 @@ def test_different_numbers_never_merge(several):
 )
 def test_numbers(value, number):
     assert one(value, "number") == number
+
+
+def test_where_no_value_tells_the_decimal_sign_other_attributes_do():
+    rows = pl.concat([
+        rows_of(["2.562", "62", "1140 Stk."], "stock"), rows_of(["12,50 €", "1.007,5"], "price"),
+    ])  # fmt: skip
+    found = normalise(rows)[1].rows
+    assert found["value"].to_list() == ["2562", "62", "1140", "12.5", "1007.5"]
+    assert normalised(["2.562", "62"]) == ["2.562", "62"]
 
 
 def test_which_sign_is_decimal_is_told_by_other_values():

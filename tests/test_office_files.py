@@ -8,14 +8,17 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from datetime import date
 
 import pandas as pd  # noqa: TID251 - a notebook has it
 import polars as pl
 import pytest
 import xlsxwriter
+from click.testing import CliRunner
 
 import veracity
-from veracity.errors import BadValue, InputError, MissingColumn
+from veracity.cli import main
+from veracity.errors import BadValue, InputError, MissingColumn, ParameterError
 
 ARTICLES = [(4001, "pen", 1.29), (4002, "ink", 4.5), (4003, "ruler", 2.0), (4004, "stapler", 9.95)]
 
@@ -126,6 +129,74 @@ def test_decimal_commas_are_read_where_it_is_said_and_else_told_how(tmp_path):
     assert "2026-03-01" in wide.truths["value"].to_list()
 
 
+def supplier(path, numbers, cover=()):
+    """A workbook with a cover, if there is one, and a list of articles under these numbers."""
+    book = xlsxwriter.Workbook(path)
+    for row, cells in enumerate(cover):
+        (book.get_worksheet_by_name("Cover") or book.add_worksheet("Cover")).write_row(
+            row, 0, cells
+        )
+    sheet = book.add_worksheet("Articles")
+    sheet.write_row(0, 0, ["Article no.", "Price", "Stock"])
+    for row, number in enumerate(numbers, start=1):
+        sheet.write_row(row, 0, [number, 1.5 * row, 10 * row])
+    book.close()
+    return path
+
+
+def test_a_cover_is_no_table_of_claims(tmp_path):
+    cover = [("Miller & Sons",), ("as of", "2 November 2026"), ("clerk", "Smith")]
+    supplier(tmp_path / "miller.xlsx", range(4001, 4031), cover)
+    supplier(tmp_path / "acme.xlsx", range(4001, 4031))
+    result = veracity.discover(tmp_path, source_from="filename")
+    assert (result.run.input.sources, result.run.input.items) == (2, 60)
+    assert any("sheet 'Articles' is read, and 1 more is not" in note for note in result.notes)
+
+
+def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
+    rows = {
+        "miller": "A1;2.562;12,50 €;28. März 2021\nA2;62;1.007,00 €;1. Mai 2020",
+        "acme": "A1;2562;EUR 12,50;28.03.21\nA2;62 Stk.;EUR 1.007,00;01.05.20",
+    }
+    for name, text in rows.items():
+        (tmp_path / f"{name}.csv").write_text(f"No.;Stock;Price;valid from\n{text}")
+    result = veracity.discover(tmp_path, source_from="filename", normalise=True)
+    result.save(tmp_path / "run")
+    for own in (result, veracity.load(tmp_path / "run")):
+        records = own.records()
+        assert records.columns == ["No.", "Stock", "Price", "valid from"]
+        assert records.rows() == [
+            ("A1", 2562, 12.5, date(2021, 3, 28)), ("A2", 62, 1007.0, date(2020, 5, 1)),
+        ]  # fmt: skip
+        assert records.schema["Stock"] == pl.Int64
+
+
+def test_numbers_too_long_for_a_float_stay_text():
+    rows = {"source": list("aab"), "entity": list("xyx"), "value": ["1" * 20 + ".5", "2 kg", "2"]}
+    found = veracity.discover(pl.DataFrame(rows), normalise={"": "number"}).records()
+    assert found["value"].to_list() == ["1" * 20 + ".5", "2"]
+
+
+def test_a_command_takes_several_files_and_sheets(tmp_path):
+    cover = [("Miller & Sons",), ("as of", "2 November 2026")]
+    files = [supplier(tmp_path / f"{name}.xlsx", range(4001, 4031), cover) for name in "abc"]
+    named = [f"{files[0]}#Articles", *map(str, files[1:])]
+    done = CliRunner().invoke(main, ["discover", *named, "--source-from", "filename"])
+    assert done.exit_code == 0, done.output
+    assert "180 claims of 3 sources about 60 items" in done.stdout
+    both = CliRunner().invoke(main, ["discover", *named, "--table", "x"])
+    assert both.exit_code == 2
+    assert "--table and --query are for one database" in both.output
+
+
+def test_articles_that_lost_their_zeros_are_told_of(tmp_path):
+    supplier(tmp_path / "a.xlsx", [f"{n:06d}" for n in range(4001, 4031)])
+    supplier(tmp_path / "b.xlsx", range(4001, 4031))
+    result = veracity.discover(tmp_path, source_from="filename")
+    (note,) = [note for note in result.notes if note.startswith("entity-spellings")]
+    assert "30 of 30 entities (100%) have two names or more, such as '004001' and '4001'" in note
+
+
 # --- a crowd --------------------------------------------------------------------------------------
 
 
@@ -139,6 +210,103 @@ def test_cells_that_say_there_is_no_label_are_told_of(tmp_path):
     assert "n/a; normalise=True, or --normalise, leaves them out" in note
     left = veracity.discover(tmp_path / "labels.csv", normalise=True)
     assert set(left.facts["value"]) == {"good", "bad"}
+
+
+LABELS = ("good", "bad", "unclear")
+
+
+def labelled():
+    """Three annotators on two questions to twenty texts: what each of them says."""
+    for text in range(20):
+        for place, worker in enumerate(("ann", "bob", "cem")):
+            is_odd = place == 2 and text % 4 == 0
+            yield text, worker, LABELS[(text + is_odd) % 3], "yes" if text % 5 else "no"
+
+
+def answers(result):
+    """The texts' labels under the first question, or the only one."""
+    truths = result.truths
+    if "attribute" in truths.columns:
+        truths = truths.filter(pl.col("attribute").str.contains("mood"))
+    return truths["value"].to_list()
+
+
+RIGHT = [LABELS[text % 3] for text in range(20)]
+
+
+def test_labels_within_objects_are_named_by_their_places(tmp_path):
+    """As Label Studio writes them."""
+    tasks = {}
+    for text, worker, mood, rude in labelled():
+        said = [{"from_name": "mood", "type": "choices", "value": {"choices": [mood]}},
+                {"from_name": "rude", "type": "choices", "value": {"choices": [rude]}}]  # fmt: skip
+        task = tasks.setdefault(text, {"id": text, "data": {"text": f"text {text:02}"},
+                                       "annotations": [], "predictions": []})  # fmt: skip
+        task["annotations"].append({"completed_by": {"email": worker}, "result": said})
+    tasks[0]["annotations"].append({"completed_by": {"email": "dan"}, "result": []})  # gave up
+    (tmp_path / "export.json").write_text(json.dumps(list(tasks.values())))
+    with pytest.raises(MissingColumn, match=r"can be named: .*'annotations\.completed_by\.email'"):
+        veracity.discover(tmp_path / "export.json")
+    columns = {
+        "source": "annotations.completed_by.email", "entity": "data.text",
+        "attribute": "annotations.result.from_name", "value": "annotations.result.value.choices",
+    }  # fmt: skip
+    result = veracity.discover(tmp_path / "export.json", "majority-vote", columns=columns)
+    assert (result.run.input.claims, result.run.input.sources) == (120, 3)
+    assert answers(result) == RIGHT
+    assert result.records().columns == ["data.text", "mood", "rude"]
+
+
+def test_lists_beside_each_other_are_not_multiplied():
+    rows = [{"id": 1, "who": [{"name": "a"}], "what": [{"label": "x"}]}]
+    with pytest.raises(ParameterError, match="'who' and 'what' are lists beside each other"):
+        veracity.discover(rows, columns={"source": "who.name", "value": "what.label"})
+
+
+def test_a_file_of_lists_for_each_annotator_is_read(tmp_path):
+    """As Doccano writes them."""
+    lines = {worker: [] for worker in ("ann", "bob", "cem")}
+    for text, worker, mood, _ in labelled():
+        lines[worker].append(json.dumps({"id": text, "label": [mood], "Comments": []}))
+    for worker, own in lines.items():
+        (tmp_path / f"{worker}.jsonl").write_text("\n".join(own))
+    with pytest.raises(MissingColumn, match="if each file is a source, --source-from filename"):
+        veracity.discover(tmp_path)
+    assert answers(veracity.discover(tmp_path, "majority-vote", source_from="filename")) == RIGHT
+
+
+@pytest.fixture
+def batch(tmp_path):
+    """As Mechanical Turk writes it: what was asked, who answered, and much else."""
+    rows = [
+        {"HITId": f"3X{text:02}", "Title": "Moods", "Reward": "$0.05", "MaxAssignments": 3,
+         "AssignmentId": f"A{number}", "WorkerId": worker, "AssignmentStatus": "Approved",
+         "WorkTimeInSeconds": 20 + number, "Input.text": f"text {text:02}",
+         "Answer.mood": mood, "Answer.rude": rude}
+        for number, (text, worker, mood, rude) in enumerate(labelled())
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_csv(tmp_path / "batch.csv")
+    return tmp_path / "batch.csv"
+
+
+def test_what_workers_answered_are_the_attributes(batch):
+    result = veracity.discover(batch, "majority-vote")
+    assert set(result.truths["attribute"]) == {"Answer.mood", "Answer.rude"}
+    assert answers(result) == RIGHT
+    assert any(note.startswith("not read: 'Title', 'Reward'") for note in result.notes)
+
+
+def test_several_columns_named_as_the_value_are_attributes(batch, tmp_path):
+    columns = {"entity": "Input.text", "value": ["Answer.mood", "WorkTimeInSeconds"]}
+    result = veracity.discover(batch, columns=columns)
+    assert set(result.truths["attribute"]) == {"Answer.mood", "WorkTimeInSeconds"}
+    assert not any("|" in value for value in result.facts["value"])
+    again = veracity.load(result.save(tmp_path / "run")).fitted.judge(batch)
+    assert set(again.truths["attribute"]) == {"Answer.mood", "WorkTimeInSeconds"}
+    result.write(tmp_path / "truths.csv")
+    assert pl.read_csv(tmp_path / "truths.csv").columns[:3] == ["Input.text", "attribute", "value"]
+    with pytest.raises(ParameterError, match="so each is an attribute"):
+        veracity.discover(batch, columns={**columns, "attribute": "Title"})
 
 
 # --- a notebook -----------------------------------------------------------------------------------
@@ -203,18 +371,18 @@ def test_samples_that_are_numbered_are_told_of(tmp_path):
     assert told not in veracity.read_claims(file, samples=True).notes
 
 
-def test_answers_in_lists_are_to_be_given_rows(tmp_path):
+def test_answers_in_lists_are_claims_each(tmp_path):
     file = asked(
         tmp_path / "lists.jsonl",
         lambda q, m, s: {"question_id": f"{q}-{s}", "model": m, "answers": ["a", "b"]},
     )
-    with pytest.raises(BadValue, match=r"give each value a row of its own.*explode\('answers'\)"):
-        veracity.discover(file, columns={"value": "answers"})
+    result = veracity.discover(file, columns={"value": "answers"})
+    assert set(result.facts["value"]) == {"a", "b"}
     with pytest.raises(MissingColumn) as refused:
         veracity.discover(asked(tmp_path / "two.jsonl", lambda q, m, s: {
             "question_id": f"{q}-{s}", "model": m, "answers": ["a", "b"], "confidence": [1, 2],
         }))  # fmt: skip
-    assert "answers=['a', 'b']" in str(refused.value)
+    assert "answers=a | b" in str(refused.value)
     assert "Series" not in str(refused.value)
 
 

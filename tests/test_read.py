@@ -280,10 +280,16 @@ def test_columns_nobody_asked_for_may_hold_anything():
     assert vote(claims).truths["value"].to_list() == ["1"]
 
 
-@pytest.mark.parametrize("values", [[[1], [2], [1]], [{"a": 1}] * 3])
-def test_a_column_of_lists_or_structs_is_refused(values):
+@pytest.mark.parametrize("values", [[[[1]], [[2]], [[1]]], [{"a": 1}] * 3])
+def test_a_column_of_objects_or_lists_of_lists_is_refused(values):
     with pytest.raises(BadValue, match=r"column 'value' \(value\) holds .*, not plain values"):
         read_claims(frame(value=values))
+
+
+def test_each_value_of_a_list_is_a_claim():
+    found = read_claims(frame(value=[[1, 2], [2], []]))
+    assert found.rows["value"].to_list() == [1, 2, 2]
+    assert "column 'value' holds lists: each value in one is a claim" in found.notes
 
 
 @pytest.mark.parametrize(

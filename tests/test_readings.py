@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 import veracity
 from claims import saved_by_an_older_version
 from test_explain import check_plausibilities
+from veracity import Veracity
 from veracity.algorithms.veracity import algorithm
 from veracity.algorithms.veracity.mixing import off_by
 from veracity.cli import main
@@ -34,6 +35,108 @@ def divided():
             rows.append((f"s{source}", f"e{item}", str(said)))
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     return claims, pl.DataFrame(truth, schema=["entity", "value"], orient="row")
+
+
+def tempting(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A label in five is 1. On some others two sources that speak much say 1, too, both of them."""
+    rng = np.random.default_rng(seed)
+    speakers = {  # how often they say 1: where it is true, elsewhere, and where it tempts
+        "a": (0.85, 0.08, 0.9), "b": (0.83, 0.1, 0.9), "c": (0.8, 0.03, 0.1),
+        "d": (0.2, 0.18, 0.2), "e": (0.2, 0.16, 0.18), "f": (0.75, 0.1, 0.3),
+    }  # fmt: skip
+    rows, truth = [], []
+    is_one = rng.random(600) < 0.22
+    tempts = ~is_one & (rng.random(600) < 0.2)
+    for item, (one, tempted) in enumerate(zip(is_one, tempts, strict=True)):
+        truth.append((f"q{item}", str(int(one))))
+        for source, shares in speakers.items():
+            if rng.random() < 0.85:
+                said = rng.random() < shares[0 if one else 2 if tempted else 1]
+                rows.append((source, f"q{item}", str(int(said))))
+    return _tables(rows, truth)
+
+
+def in_each_others_place(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Of three labels one is frequent; all sources are as poor, and most errors of an item alike.
+
+    So the items whose errors are alike look like items of another label.
+    """
+    rng = np.random.default_rng(seed)
+    accuracy = rng.beta(16.5, 13.5, 60)
+    rows, truth = [], []
+    for item in range(114):
+        true = int(rng.choice(3, p=[0.8, 0.15, 0.05]))
+        decoy = (true + 1 + rng.integers(2)) % 3
+        truth.append((f"q{item}", str(true)))
+        for source in rng.choice(60, 8, replace=False):
+            other = decoy if rng.random() < 0.7 else (true + 1 + rng.integers(2)) % 3
+            said = true if rng.random() < accuracy[source] else other
+            rows.append((f"s{source}", f"q{item}", str(said)))
+    return _tables(rows, truth)
+
+
+def _tables(rows, truth) -> tuple[pl.DataFrame, pl.DataFrame]:
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    return claims, pl.DataFrame(truth, schema=["entity", "value"], orient="row")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_who_err_together_are_another_reading_and_twenty_answers_decide(seed):
+    claims, truth = tempting(seed)
+    result = veracity.discover(claims)
+    assert any(note.startswith("two readings: ") for note in result.notes)
+    plain = veracity.discover(claims, Veracity(confusions=False))
+    better = max(veracity.evaluate(one, truth).accuracy for one in (result, plain))
+    known = truth.clear()
+    for _ in range(2):
+        asked = result.questions(10).select("entity")
+        known = pl.concat([known, truth.join(asked, on="entity", how="semi")])
+        result = veracity.discover(claims, known=known)
+    rest = truth.join(known, on="entity", how="anti")
+    assert veracity.evaluate(result, rest).accuracy > better - 0.02
+
+
+def test_known_items_may_be_harder_than_others():
+    """What sources get wrong on them is compared with what was expected there, not elsewhere."""
+    claims, truth = tempting(0)
+    plain = Veracity(confusions=False)
+    before = veracity.discover(claims, plain)
+    hard = before.truths.sort("plausibility").head(40).select("entity")
+    after = veracity.discover(claims, plain, known=truth.join(hard, on="entity", how="semi"))
+    rest = truth.join(hard, on="entity", how="anti")
+    one, other = (veracity.evaluate(result, rest).accuracy for result in (before, after))
+    assert other > one - 0.01
+
+
+def test_labels_learned_in_each_others_place_are_noticed():
+    note = "of two readings, that in which more claims are true is told: if no source confuses"
+    right = []
+    for seed in range(8):
+        claims, truth = in_each_others_place(seed)
+        result, vote = veracity.discover(claims), veracity.discover(claims, "majority-vote")
+        right.append([veracity.evaluate(one, truth).accuracy for one in (result, vote)])
+        if not result.fitted.algorithm.confusions:
+            assert any(told.startswith(note) for told in result.notes)
+            assert right[-1][0] > right[-1][1] - 0.02
+    one, other = np.mean(right, axis=0)
+    assert one > other + 0.05  # 0.56 and 0.70 when it kept to its reading
+
+
+def test_a_crowd_that_does_confuse_labels_keeps_its_reading():
+    """Most call 1 mostly 0: fewer claims are true than by a vote, and rightly so."""
+    rng = np.random.default_rng(1)
+    rows, truth, confuses = [], [], rng.random(40) < 0.6
+    for item in range(300):
+        true = int(rng.integers(3))
+        truth.append((f"q{item}", str(true)))
+        for source in rng.choice(40, 10, replace=False):
+            said = true if rng.random() < 0.88 else (true + 1 + rng.integers(2)) % 3
+            said = 0 if confuses[source] and true == 1 and rng.random() < 0.7 else said
+            rows.append((f"s{source}", f"q{item}", str(said)))
+    claims, truth = _tables(rows, truth)
+    result, vote = veracity.discover(claims), veracity.discover(claims, "majority-vote")
+    one, other = (veracity.evaluate(told, truth).accuracy for told in (result, vote))
+    assert one > max(0.95, other + 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +252,25 @@ def test_the_command_asks(result, tmp_path):
     assert set(told[0]) == {"entity", "values", "plausibility", "claims", "gain", "why"}
     shown = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--budget", "3"])
     assert "questions" in shown.output
+
+
+def test_questions_in_a_file_are_truths_once_they_are_answered(flights, tmp_path):
+    claims = flights.claims.rename({"entity": "flight", "value": "reading"})
+    columns = {"entity": "flight", "value": "reading"}
+    veracity.discover(claims, columns=columns).save(tmp_path / "run")
+    file = tmp_path / "questions.xlsx"
+    done = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--out", str(file)])
+    assert done.exit_code == 0, done.output
+    asked = pl.read_excel(file)
+    assert asked.columns[:3] == ["flight", "attribute", "reading"]
+    assert asked["reading"].null_count() == len(asked) == 10
+    first = asked["values"].str.split(" | ").list.first()
+    answered = asked.with_columns(reading=pl.when(pl.int_range(pl.len()) < 4).then(first))
+    answered.write_excel(file)
+    known = veracity.discover(claims, columns=columns, known=file).run.input.known
+    assert known == 4
+    refused = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--out", str(file)])
+    assert refused.exit_code == 1
 
 
 @pytest.mark.data

@@ -12,6 +12,8 @@ from polars.testing import assert_frame_equal
 
 import veracity
 from claims import value_rows
+from veracity.claims.how import HowToRead
+from veracity.claims.read import open_claims
 from veracity.io.pieces import PieceTable
 
 
@@ -144,6 +146,13 @@ def test_a_saved_run_says_how_it_was_made(tmp_path, flights):
     assert run["parameters"]["prior"]["tpr"] == 0.8
     assert run["input"]["claims"] == len(flights.claims)
     assert set(run["seconds"]) == {"read", "encode", "learn", "tabulate"}
+
+
+def test_what_was_read_before_takes_no_time_from_the_rest(tmp_path, flights):
+    flights.claims.write_csv(tmp_path / "claims.csv")
+    stream = open_claims(tmp_path / "claims.csv", HowToRead())
+    stream.seconds = 100.0  # opened long before, and slowly
+    assert veracity.discover(stream).run.seconds["encode"] >= 0.0
 
 
 def test_run_json_is_strict_json(tmp_path):

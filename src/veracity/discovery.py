@@ -233,12 +233,16 @@ def answer(
     other = decided(encoded, algorithm) if kept is None else None
     if other is not None:
         name, algorithm = other
-        note = f"of two readings, known truths chose this one: {name}"
-        prepared = replace(prepared, notes=(*prepared.notes, note))
+        prepared = prepared.noting(f"of two readings, known truths chose this one: {name}")
     clock, names = Clock(), encoded.names
     with (engine or prepared.engine).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
-        learned, judged, readings, some = answered(held, encoded, survey, algorithm, tell, kept)
+        found = answered(held, encoded, survey, algorithm, tell, kept)
+        algorithm, learned, judged, readings, some, instead = found
+        if instead is not None:
+            prepared = prepared.noting(
+                f"of two readings, that in which more claims are true is told: {instead}"
+            )
         if kept is not None:
             _require_sound(judged, learned.state)
         clock.lap("learn")

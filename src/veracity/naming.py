@@ -33,6 +33,7 @@ __all__ = [
     "name_text",
     "rendered",
     "text_like",
+    "types_read_again",
 ]
 
 
@@ -95,6 +96,12 @@ READ_AGAIN: Mapping[str, pl.DataType] = {
     )
 }
 """The types as which text can be read again, by name."""
+
+
+def types_read_again(dtypes: Mapping[str, pl.DataType]) -> dict[str, str]:
+    """The types of columns, those that text cannot be read as again being text."""
+    names = {name: str(dtype) for name, dtype in dtypes.items() if dtype != pl.Null}
+    return {name: own if own in READ_AGAIN else str(pl.String()) for name, own in names.items()}
 
 
 def in_type(text: pl.Series, name: str) -> pl.Series:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from veracity.algorithms import Algorithm
 from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead
 from veracity.claims.known import with_known
-from veracity.claims.schema import ClaimsTable, Kind, carries_more
+from veracity.claims.schema import Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
 from veracity.engines import Engine
@@ -33,6 +33,10 @@ class Prepared:
     seconds: dict[str, float]
     engine: Engine
     """Where they are held."""
+
+    def noting(self, note: str) -> Prepared:
+        """The same, with something more to be said of them."""
+        return replace(self, notes=(*self.notes, note))
 
 
 def prepare(
@@ -56,7 +60,7 @@ def prepare(
     if algorithm is not None:
         has_shares = "weight" in table.columns or "samples" in table.shape
         form_for(algorithm, table.kind, has_shares=has_shares and table.kind != "numeric")
-    read_before = table.seconds if isinstance(table, ClaimsTable) else 0.0
+    read_before = table.seconds if table is claims else 0.0  # not by this clock
     encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
     if known is not None:

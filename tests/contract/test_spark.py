@@ -339,6 +339,25 @@ def test_wide_tables_records_and_confusions_are_the_same(engine):
     assert_same_answers(on_this_machine(found), expected)
 
 
+def test_entities_of_several_columns_are_joined_where_the_frame_lives(engine):
+    survey = pl.DataFrame(
+        {
+            "agency": ["a", "b", "c", "a", "b", "c"],
+            "country": ["D|E", "D|E", "D|E", "FR", "FR", "FR"],
+            "year": [2020, 2020, 2020, 2021, 2021, None],
+            "growth": ["-3.8", "-3.8", "-4.1", "3.2", "3.2", "3.0"],
+        }
+    )
+    columns = {"source": "agency", "entity": ["country", "year"], "value": "growth"}
+    found, expected = (
+        veracity.discover(one, "majority-vote", columns=columns)
+        for one in (frame_of(survey), survey)
+    )
+    assert sorted(as_polars(found.truths)["entity"]) == ["D||E | 2020", "FR | 2021"]
+    assert as_polars(found.records()).equals(expected.records())
+    assert_same_answers(on_this_machine(found), expected)
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "how"),
     [

@@ -268,6 +268,10 @@ class Algorithm(ABC, Generic[State]):
         """Others that could read the claims otherwise, by how they are come by: see `readings`."""
         return {}
 
+    def gives_way(self, state: State, rival: Algorithm[Any]) -> bool:
+        """Whether the rival's reading is told in its place if far more claims are true in that."""
+        return False
+
     def doubted(self, state: State, rival: Algorithm[Any], other: Any) -> State:  # noqa: ANN401
         """The state where a rival, with a state of its own, reads the claims otherwise."""
         return state

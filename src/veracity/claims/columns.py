@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,15 +13,18 @@ import polars as pl
 
 from veracity.claims.checking import plain
 from veracity.claims.how import HowToRead, Wide
+from veracity.claims.nested import inner_names, is_list, with_inner
 from veracity.claims.schema import (
     BETWEEN,
+    JOINED,
     joined_names,
     lacking_parts,
     listed,
     parts_of_name,
     recognised,
+    text_together,
 )
-from veracity.claims.shapes import SAMPLE, Seen, Shape
+from veracity.claims.shapes import SAMPLE, Seen, Shape, column_like, like_note
 from veracity.claims.unpivoting import Unpivoted
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, MissingColumn, ParameterError
@@ -51,7 +53,7 @@ from veracity.io.files import (
 from veracity.io.formats import STANDARD_INPUT
 from veracity.io.frames import FrameKind
 from veracity.io.noting import Notes, told_once
-from veracity.naming import READ_AGAIN, rendered
+from veracity.naming import rendered, types_read_again
 from veracity.printing import in_short
 
 __all__ = ["open_parts", "read_table", "require_plain"]
@@ -81,7 +83,7 @@ class Opened(NamedTuple):
     wide: Wide | None = None
     """By what the table is wide."""
     types: Mapping[str, str] = MappingProxyType({})
-    """The types of columns whose values became text beside others."""
+    """The columns whose values may have become text beside others, in their order, with types."""
 
 
 def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
@@ -90,7 +92,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     notes: list[str] = []
     origin, frame_kind, whole = _whole(data, wanted, how, noted)
     columns: dict[str, str] = {}
-    parts, wide, types = [], how.wide, Counter[tuple[str, str]]()
+    parts, wide, types = [], how.wide, dict[str, str]()
     inner = [part for part in wanted if part != "source" or how.source_from is None]
     for part in whole:
         with reading_part(part):
@@ -98,16 +100,24 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
             if len(inner) < len(wanted):
                 _note_sources(part, found.shape, notes)
         parts.append(found.part)
-        types.update(found.types.items())
+        for name, dtype in found.types.items():
+            types[name] = dtype if types.get(name, dtype) == dtype else str(pl.String())
         named = found.shape.keys.items()
         columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
+        columns |= _said_together(found.shape, how)
         wide = found.shape.wide  # what cannot be told of a further file is as in this one
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
-    of_all = {name: dtype for (name, dtype), count in types.items() if count == len(parts)}
     told = [*told_once(noted), *notes]
-    return Opened(origin, frame_kind, parts, told, columns, wide, of_all)
+    return Opened(origin, frame_kind, parts, told, columns, wide, types)
+
+
+def _said_together(shape: Shape, how: HowToRead) -> dict[str, str]:
+    """The columns that hold the values of a wide table, if they were named."""
+    said = {**how.likely, **how.columns}.get("value", "")
+    is_said = shape.is_wide and parts_of_name(said, shape.spread) == [*shape.spread]
+    return {"value": said} if is_said else {}
 
 
 def _note_sources(part: Part, shape: Shape, notes: list[str]) -> None:
@@ -143,7 +153,7 @@ def _whole(
     if selections and how.source_from == "table":
         selections = [one for selection in selections for one in tables_of(selection)]
     if selections:
-        parts = (_of_database(one, wanted, how) for one in selections)
+        parts = (_of_database(one, wanted, how, notes) for one in selections)
         return _together([one.name for one in selections]), "polars", parts
     if how.source_from == "table":
         raise ParameterError(
@@ -165,7 +175,7 @@ def _together(origins: Sequence[str]) -> str:
     return origins[0] + (f" and {len(origins) - 1} more" if len(origins) > 1 else "")
 
 
-def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead) -> Part:
+def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead, notes: Notes) -> Part:
     """The rows of a table or query; only the columns that are wanted, where that can be told."""
     name = selection.name
     found = column_names(selection)
@@ -175,6 +185,8 @@ def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead) ->
         chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
         is_long = how.wide is None and not lacking_parts(chosen, wanted)
         rows = StreamedRows.of(selection, chosen.values() if is_long else None)
+        left = [one for one in found if is_long and one not in chosen.values()]
+        notes += [like_note(one, part) for one in left if (part := column_like(one))]
     own = selection.table if how.source_from == "table" else None
     return Part(rows, name, name=own or "")
 
@@ -217,11 +229,12 @@ def _chosen(
 
     `wide` says what the table is if that cannot be told.
     """
+    part, inside = _opened_out(part, wanted, how)
     before = part.rows.collect_schema()
     part, how = _with_joined(part, wanted, how, notes)
     found = part.rows.collect_schema()
     joined = {name: before[name] for name in before.names() if name not in found}
-    table = Seen(part.origin, found.names(), wanted, partial(_sample, part))
+    table = Seen(part.origin, found.names(), wanted, partial(_sample, part), inside, _place(part))
     try:
         shape = shape_of(table, how, notes)
     except MissingColumn:
@@ -229,25 +242,59 @@ def _chosen(
             raise
         shape = shape_of(table, replace(how, wide=wide), notes)
     for own, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
-        require_plain(part.origin, own, name, found[name])
+        can_be_apart = own == "value" and (shape.is_wide or isinstance(part.rows, pl.LazyFrame))
+        if not can_be_apart or not is_list(found[name]):
+            require_plain(part.origin, own, name, found[name])
     for own, name in shape.keys.items():
         if name not in (own, how.columns.get(own), how.likely.get(own)):
             notes.append(f"column '{name}' is taken as the {own}")
     if not shape.is_wide:
+        part, found = _listed_apart(part, shape.keys.get("value"), notes)
         kept = [plain(name, found[name]).alias(own) for own, name in shape.keys.items()]
-        return Chosen(_at_hand(part, part.rows.select(kept)), shape, _types(joined))
+        return Chosen(_at_hand(part, part.rows.select(kept)), shape, types_read_again(joined))
     names = [*shape.keys.values(), *shape.spread]
     whole = _at_hand(part, part.rows.select(map(pl.col, names)))
     dtypes = pl.Schema({name: found[name] for name in names})
     in_order = [pl.col(own) for own in wanted if own in (*shape.keys, *shape[2:])]
     claims = Unpivoted(whole, shape, dtypes).select(in_order)
     spread = {name: found[name] for name in shape.spread if shape.of_names == "attribute"}
-    return Chosen(part._replace(rows=claims), shape, _types({**joined, **spread}))
+    return Chosen(part._replace(rows=claims), shape, types_read_again({**joined, **spread}))
 
 
-def _types(dtypes: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """The types of columns that are not text already, if text can be read as them again."""
-    return {name: str(dtype) for name, dtype in dtypes.items() if str(dtype) in READ_AGAIN}
+def _place(part: Part) -> str | None:
+    """What of a part may name its source."""
+    if isinstance(part.rows, StreamedRows):
+        return "table"
+    return None if part.path is None else "filename"
+
+
+def _opened_out(part: Part, wanted: Sequence[str], how: HowToRead) -> tuple[Part, list[str]]:
+    """The part with columns for what is named within others, and the names of what is within.
+
+    Columns that hold objects are left out, unless they play a part by their names.
+    """
+    schema = part.rows.collect_schema()
+    inside = inner_names(schema)
+    said = [piece for name in how.columns.values() for piece in (name, *name.split(JOINED))]
+    part = with_inner(part, said)
+    schema = part.rows.collect_schema()
+    nested = [n for n, dtype in schema.items() if dtype.is_nested() and not is_list(dtype)]
+    told = recognised(nested, wanted, given={}, likely=how.likely, origin=part.origin)
+    kept = {*said, *told.values()}
+    left = [name for name in schema if name not in nested or name in kept]
+    if len(left) == len(schema):
+        return part, inside
+    return part._replace(rows=part.rows.select(map(pl.col, left))), inside
+
+
+def _listed_apart(part: Part, name: str | None, notes: list[str]) -> tuple[Part, pl.Schema]:
+    """The part with a row for each value of a list, and its schema then."""
+    schema = part.rows.collect_schema()
+    if name is None or not is_list(schema[name]) or not isinstance(part.rows, pl.LazyFrame):
+        return part, schema
+    notes.append(f"column '{in_short(name)}' holds lists: each value in one is a claim")
+    part = part._replace(rows=part.rows.explode(name))
+    return part, part.rows.collect_schema()
 
 
 def _with_joined(
@@ -262,20 +309,15 @@ def _with_joined(
         if "entity" not in told and levels:
             notes.append(f"the index names the entity: {listed(levels)}")
             how = replace(how, likely={**how.likely, "entity": joined_names(levels)})
-    for name in dict.fromkeys([*how.columns.values(), *how.likely.values()]):
+    said = {**how.likely, **how.columns}
+    for name in dict.fromkeys(name for own, name in said.items() if own != "value"):
         if pieces := parts_of_name(name, found):
             others = [pl.col(own) for own in found if own not in pieces]
-            texts = [_escaped(rendered(pl.col(own), schema[own])) for own in pieces]
-            together = pl.concat_str(texts, separator=BETWEEN).alias(name)
+            together = text_together({own: schema[own] for own in pieces}).alias(name)
             part = part._replace(rows=part.rows.select([together, *others]))
             schema = part.rows.collect_schema()
             found = schema.names()
     return part, how
-
-
-def _escaped(text: pl.Expr) -> pl.Expr:
-    """Text in which no bar stands alone, so that different cells never look the same together."""
-    return text.str.replace_all("|", "||", literal=True)
 
 
 class Chosen(NamedTuple):
@@ -284,14 +326,18 @@ class Chosen(NamedTuple):
     part: Part
     shape: Shape
     types: dict[str, str]
-    """Those of columns whose values may become text beside others."""
+    """Of the columns whose values may become text beside others."""
 
 
 def _sample(part: Part) -> pl.DataFrame:
-    """The first rows."""
-    if isinstance(part.rows, pl.LazyFrame):
-        return part.rows.head(SAMPLE).collect()
-    return next(part.rows.batches()).head(SAMPLE)
+    """The first rows, with lists as text, and nothing of what holds more than that."""
+    if not isinstance(part.rows, pl.LazyFrame):
+        return next(part.rows.batches()).head(SAMPLE)
+    rows = part.rows.head(SAMPLE).collect()
+    lists = [name for name, dtype in rows.schema.items() if is_list(dtype)]
+    others = [n for n, dtype in rows.schema.items() if dtype.is_nested() and n not in lists]
+    texts = pl.col(lists).cast(pl.List(pl.String)).list.join(BETWEEN)
+    return rows.with_columns(texts, *(pl.lit(None).alias(name) for name in others))
 
 
 def _at_hand(part: Part, rows: pl.LazyFrame | BatchedRows) -> Part:
@@ -305,7 +351,10 @@ def require_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None
     """Refuse columns that hold no plain values."""
     if dtype.is_nested() or dtype == pl.Object or isinstance(dtype, OF_OTHERS):
         mend = "turn it into text or numbers first"
-        if isinstance(dtype, pl.List | pl.Array):
+        inner = inner_names(pl.Schema({name: dtype}))
+        if inner:
+            mend = f"name what is in it: {listed(inner)}"
+        elif isinstance(dtype, pl.List | pl.Array):
             mend = f"give each value a row of its own first, e.g. frame.explode('{in_short(name)}')"
         raise BadValue(
             f"{origin}: column '{in_short(name)}' ({part}) holds {dtype}, not plain values; {mend}"

@@ -13,7 +13,7 @@ import polars as pl
 
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
-from veracity.naming import as_text, text_like
+from veracity.naming import as_text, rendered, text_like
 from veracity.printing import in_short
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "parts_of_name",
     "recognised",
     "simple_name",
+    "text_together",
 ]
 
 Kind = Literal["categorical", "multiple", "binary", "numeric"]
@@ -66,10 +67,10 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "source": ("source_id", "source_name", "source_system", "website", "site", "worker",
                "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler", "labeller",
                "user", "user_id", "provider", "sensor", "system", "model", "model_id",
-               "model_name", "llm"),
+               "model_name", "llm", "supplier", "vendor"),
     "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
                "item", "item_id", "hit_id", "document_id", "doc_id", "image_id", "example_id",
-               "prompt_id", "prompt", "key", "id"),
+               "prompt_id", "prompt", "product_id", "sku", "key", "id"),
     "attribute": ("property", "field", "predicate"),
     "value": ("label", "answer", "response", "annotation", "judgment", "judgement", "prediction",
               "truth"),
@@ -100,7 +101,7 @@ class ClaimsTable:
     shape: Mapping[str, str] = field(default_factory=dict)
     """What is to be said of the shape of the table, beside its columns, to read it again."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """The types of columns whose values became text beside others."""
+    """The columns whose values may have become text beside others, in their order, with types."""
     encoding: str = "utf-8"
     seconds: float = 0.0
     """How long reading took."""
@@ -216,6 +217,18 @@ def parts_of_name(name: str, found: Sequence[str]) -> list[str]:
     pieces = name.split(JOINED)
     is_joined = name not in found and len(pieces) > 1 and set(pieces) <= set(found)
     return pieces if is_joined else []
+
+
+def text_together(dtypes: Mapping[str, pl.DataType]) -> pl.Expr:
+    """Columns of these types as one text; without any of them there is none.
+
+    A bar of their own is written twice, so that different cells never look the same together.
+    """
+    texts = [
+        rendered(pl.col(name), dtype).str.replace_all("|", "||", literal=True)
+        for name, dtype in dtypes.items()
+    ]
+    return pl.concat_str(texts, separator=BETWEEN)
 
 
 def lacking_parts(parts: Mapping[str, str], wanted: Sequence[str]) -> list[str]:

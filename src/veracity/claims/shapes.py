@@ -28,6 +28,7 @@ __all__ = [
     "column_like",
     "is_stamp",
     "is_unique",
+    "like_note",
     "note_left",
     "note_like",
     "note_unread",
@@ -47,7 +48,8 @@ LIKE_PARTS: Mapping[str, frozenset[str]] = {
         "created_at", "updated", "updated_at", "last_updated", "update_time", "modified",
         "modified_at", "last_modified", "submitted_at", "submit_time", "submission_time",
         "observed_at", "retrieved_at", "fetched_at", "scraped_at", "crawled_at", "seen_at",
-        "last_seen", "event_time", "annotated_at", "labeled_at", "answered_at", "completed_at",
+        "last_seen", "loaded_at", "ingested_at", "inserted_at", "extracted_at", "received_at",
+        "recorded_at", "event_time", "annotated_at", "labeled_at", "answered_at", "completed_at",
     }),
     "weight": frozenset({
         "weight", "weights", "confidence", "conf", "probability", "prob", "score", "certainty",
@@ -102,6 +104,10 @@ class Seen(NamedTuple):
     found: Sequence[str]
     wanted: Sequence[str]
     sample: Sample
+    inside: Sequence[str] = ()
+    """What is within its cells, where these hold lists and objects."""
+    place: str | None = None
+    """What of it may name the source: the "filename" or the "table"; a frame has none."""
 
     def parts(self, parts: Sequence[str], how: HowToRead) -> dict[str, str]:
         """Which columns play these parts, as far as names tell."""
@@ -139,7 +145,7 @@ def told(shape: Shape) -> str:
         f"'{in_short(name)}'" for part, name in shape.keys.items() if part not in CARRYING
     )
     otherwise = {
-        "attributes": "if only one of them has the values, name it: --columns value=NAME",
+        "attributes": "if only some of them have values, name these: --columns value=NAME+OTHER",
         "sources": "if they are attributes, say --wide attributes",
         "entities": "if they are attributes, say --wide attributes --columns entity=NAME",
     }[shape.wide or "attributes"]
@@ -151,13 +157,18 @@ def told(shape: Shape) -> str:
 
 def note_unread(table: Seen, shape: Shape, notes: list[str]) -> None:
     """Tell which columns of a wide table hold no values."""
+    left = list[str]()
     for name in table.others(shape.keys):
         if name in shape.spread:
             continue
         if is_stamp(name):
             notes.append(like_note(name, "time"))
-        else:
+        elif shape.of_names == "source":
             notes.append(f"column '{in_short(name)}' is not read: it is not taken as a source")
+        else:
+            left.append(name)
+    if left:
+        notes.append(f"not read: {listed(left)}")
 
 
 def note_left(table: Seen, how: HowToRead, keys: Mapping[str, str], notes: list[str]) -> None:
@@ -238,8 +249,9 @@ def asked_for_keys(table: Seen, how: HowToRead) -> str:
 def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> str:
     """What is missing, what the columns look like, and what can be said of them."""
     spare = table.others(long)
-    if len(spare) < 2:
-        return missing_column(table.found, long, lacking, table.origin)
+    if len(spare) < 2 and not table.inside:
+        missing = missing_column(table.found, long, lacking, table.origin)
+        return "; ".join([missing, *_by_place(table, long)])
     rows = table.sample().head(1)
     cells = rows.row(0, named=True) if len(rows) else dict.fromkeys(table.found, "")
     shown = [f"{in_short(name, 30)}={in_short(cells[name], 20)}" for name in table.found[:12]]
@@ -256,14 +268,30 @@ def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> str
         choices.append(f"if each is a source, --wide sources --columns {about}")
     if names_source and entity not in long:
         choices.append(f"if each is {_a(entity)}, --wide entities --columns {source}")
-    if names_source and "source" not in long:
-        choices.append("if each file is a source, --source-from filename")
+    choices += _by_place(table, long)
     if entity in lacking:
         choices.append(f"if two columns name {_a(entity)}, {entity}=ONE+OTHER")
     return (
         f"{table.origin}: no column {listed(lacking)} among {listed(table.found)} (the first row: "
         f"{', '.join(shown)}); {'; '.join(choices)} (in Python: columns={{'{lacking[0]}': 'NAME'}},"
-        " wide='attributes', and so on)"
+        f" wide='attributes', and so on){_told_within(table)}"
+    )
+
+
+def _by_place(table: Seen, named: Mapping[str, str]) -> list[str]:
+    """How to say that each file or table is a source, where that may be."""
+    if table.place is None or "source" not in table.wanted or "source" in named:
+        return []
+    what = {"filename": "file"}.get(table.place, table.place)
+    return [f"if each {what} is a source, --source-from {table.place}"]
+
+
+def _told_within(table: Seen) -> str:
+    """That what is in cells can be named, where these hold lists and objects."""
+    if not table.inside:
+        return ""
+    return (
+        f"; cells hold lists and objects, and what is in them can be named: {listed(table.inside)}"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from veracity.claims.normalise import (
     Rewriting,
     detect,
 )
-from veracity.claims.schema import Kind
+from veracity.claims.schema import Kind, parts_of_name, text_together
 from veracity.claims.shapes import SAMPLE, Seen, Shape
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES, name_of
 from veracity.io.frames import FrameKind, is_spark_frame
 from veracity.io.memory import require_room
+from veracity.naming import types_read_again
 
 __all__ = ["SparkClaims", "open_on_spark"]
 
@@ -121,13 +122,42 @@ def open_on_spark(
         frame = _read(session, str(Path(origin).absolute()) if is_here else origin, how.encoding)
     wanted = (*how.parts, *how.carrying) if what == "claims" else how.parts[1:]
     notes: list[str] = []
+    frame, types = _with_joined(frame, how)
     found, shape = _chosen(frame, wanted, how, origin, notes)
     if how.samples and what == "claims" and "weight" not in found.columns:
         found = found.selectExpr("*", "1.0D as weight")
     own = shape.keys.items()
     columns = {part: name for part, name in own if name != part or part in how.carrying}
     told = how.told(shape.wide)
-    return SparkClaims(found, how.kind, origin, columns, tuple(notes), how.encoding, told)
+    return SparkClaims(found, how.kind, origin, columns, tuple(notes), how.encoding, told, types)
+
+
+def _with_joined(frame: Frame, how: HowToRead) -> tuple[Frame, dict[str, str]]:
+    """The frame with a column in the place of each that several make up together; their types."""
+    types: dict[str, str] = {}
+    said = {**how.likely, **how.columns}
+    for name in dict.fromkeys(name for own, name in said.items() if own != "value"):
+        if pieces := parts_of_name(name, frame.columns):
+            dtypes = _sample(_renamed(frame, {own: own for own in pieces})).schema
+            types |= types_read_again(dtypes)
+            frame = _joined(frame, name, dtypes)
+    return frame, types
+
+
+def _joined(frame: Frame, name: str, dtypes: Mapping[str, pl.DataType]) -> Frame:
+    """The frame with one column in the place of some, their texts together."""
+    from pyspark.sql.types import StringType, StructField, StructType  # noqa: PLC0415 - an extra
+
+    others = [own for own in frame.schema.fields if own.name not in dtypes]
+
+    def join(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            rows = pl.DataFrame(pl.from_arrow(batch.select(list(dtypes))))
+            text = rows.select(text_together(dtypes)).to_series().to_arrow().cast("string")
+            kept = [batch.column(own.name) for own in others]
+            yield type(batch).from_arrays([*kept, text], [*(own.name for own in others), name])
+
+    return frame.mapInArrow(join, StructType([*others, StructField(name, StringType())]))
 
 
 def _chosen(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from veracity.claims.checking import plain
+from veracity.claims.nested import is_list
 from veracity.claims.shapes import Shape
 from veracity.io.batched import BatchedRows
 from veracity.io.files import Part, batches_of, n_rows_of
@@ -27,7 +28,7 @@ class Unpivoted(BatchedRows):
     """Those of the wide table."""
 
     def count(self) -> int:
-        """How many cells there are: no fewer than claims."""
+        """How many cells there are: no fewer than claims, unless cells are lists of them."""
         return n_rows_of(self.part) * len(self.shape.spread)
 
     def nothing(self) -> pl.DataFrame:
@@ -43,14 +44,13 @@ class Unpivoted(BatchedRows):
     def _long(self, batch: pl.DataFrame) -> pl.DataFrame:
         shape = self.shape
         keys = [plain(name, self.dtypes[name]).alias(part) for part, name in shape.keys.items()]
-        found = [
-            batch.select(
-                *keys,
-                pl.lit(name).alias(shape.of_names),
-                self._cell(name).alias(shape.of_cells),
+        found = []
+        for name in shape.spread:
+            rows = batch.select(
+                *keys, pl.lit(name).alias(shape.of_names), pl.col(name).alias(shape.of_cells)
             )
-            for name in shape.spread
-        ]
+            rows = rows.explode(shape.of_cells) if is_list(self.dtypes[name]) else rows
+            found.append(rows.with_columns(self._cell(name)))
         claims = pl.concat(found, how="vertical_relaxed")
         cells = claims[shape.of_cells]
         is_empty = cells.is_null()
@@ -59,8 +59,13 @@ class Unpivoted(BatchedRows):
         return claims.filter(~is_empty)
 
     def _cell(self, name: str) -> pl.Expr:
-        """A column of values, of the type that all of them have, or as text."""
-        kinds = {self.dtypes[own] for own in self.shape.spread} - {pl.Null()}
-        own = self.dtypes[name]
+        """The values of a column, of the type that all of them have, or as text."""
+        kinds = {self._kind(own) for own in self.shape.spread} - {pl.Null()}
+        own, cells = self._kind(name), self.shape.of_cells
         is_common = len(kinds) <= 1 or all(kind.is_numeric() for kind in kinds)
-        return plain(name, own) if is_common else rendered(pl.col(name), own)
+        return plain(cells, own) if is_common else rendered(pl.col(cells), own)
+
+    def _kind(self, name: str) -> pl.DataType:
+        """The type of the values of a column, also where its cells are lists of them."""
+        dtype = self.dtypes[name]
+        return dtype.inner if isinstance(dtype, pl.List) else dtype  # type: ignore[return-value]

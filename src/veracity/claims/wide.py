@@ -11,11 +11,20 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from veracity.claims.how import HowToRead
-from veracity.claims.schema import CARRYING, USUAL_NAMES, lacking_parts, recognised, simple_name
+from veracity.claims.schema import (
+    CARRYING,
+    USUAL_NAMES,
+    lacking_parts,
+    listed,
+    parts_of_name,
+    recognised,
+    simple_name,
+)
 from veracity.claims.shapes import (
     FEWEST_ROWS,
     Seen,
@@ -41,11 +50,23 @@ AGREEING = 0.4
 MOST_COMPARED = 40
 """So many columns are compared with each other, to see whether they are sources."""
 
+ANSWER = "Answer."
+"""How the names of columns begin in which Mechanical Turk has what workers said."""
+
 TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_truth", "correct"})
 
 
 def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     """Find out what the columns of a table are; what was found out is noted."""
+    several = _said_attributes(table, how)
+    if several:
+        others = {part: name for part, name in how.columns.items() if part != "value"}
+        shape = _by_attributes(table, replace(how, columns=others, wide="attributes"))
+        if shape is None:
+            raise MissingColumn(asked_for_keys(table, replace(how, columns=others)))
+        shape = shape._replace(spread=several)
+        note_unread(table, shape, notes)
+        return shape
     long = recognised(
         table.found, table.wanted, given=how.columns, likely=how.likely, origin=table.origin
     )
@@ -70,6 +91,18 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     return shape
 
 
+def _said_attributes(table: Seen, how: HowToRead) -> tuple[str, ...]:
+    """The columns that were named together as the value: each is an attribute."""
+    named = {**how.likely, **how.columns}.get("value", "")
+    several = tuple(parts_of_name(named, table.found)) if "value" in table.wanted else ()
+    if several and (how.wide in ("sources", "entities") or "attribute" in how.columns):
+        raise ParameterError(
+            f"columns: the value is in several columns, {listed(several)}, so each is an "
+            "attribute; leave out what else the attribute or the columns are said to be"
+        )
+    return several
+
+
 def _recognised_shape(table: Seen, how: HowToRead) -> Shape | None:
     """The shape of a wide table, where it is plain."""
     if how.columns.keys() & {"value", "claim"}:
@@ -85,8 +118,13 @@ def _recognised_shape(table: Seen, how: HowToRead) -> Shape | None:
 
 
 def _spread(table: Seen, keys: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns that hold values: all others, except those that tell when a row was written."""
-    return tuple(name for name in table.others(keys) if not is_stamp(name))
+    """The columns that hold values: all others, except those that tell when a row was written.
+
+    Of a table that says which columns are answers, as that of Mechanical Turk does, only these.
+    """
+    others = table.others(keys)
+    answers = [name for name in others if name.startswith(ANSWER)]
+    return tuple(answers or [name for name in others if not is_stamp(name)])
 
 
 # --- by attributes --------------------------------------------------------------------------------
@@ -128,6 +166,8 @@ def _are_attributes(table: Seen, shape: Shape, how: HowToRead) -> bool:
         return False
     plain_ones = [name for name in shape.spread if column_like(name) is None]
     has_source = "source" in shape.keys
+    if shape.spread[0].startswith(ANSWER):
+        return has_source
     if len(plain_ones) < (2 if how.source_from is None else 1):
         return False
     rows = table.sample()

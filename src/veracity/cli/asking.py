@@ -14,8 +14,16 @@ __all__ = ["ask"]
 @click.command(epilog=example("veracity ask run/ --budget 20"))
 @click.argument("run", type=click.Path(path_type=Path))
 @number_option("--budget", click.IntRange(min=1), 10, "How many items can be looked up.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for the questions, with an empty column for the answers: .csv, .tsv, .xlsx, .json, "
+    ".jsonl or .parquet.",
+)
+@click.option("--force", is_flag=True, help="Replace the file.")
 @json_option
-def ask(run: Path, budget: int, as_json: bool) -> None:
+def ask(run: Path, budget: int, out: Path | None, force: bool, as_json: bool) -> None:
     """List the items to look up next.
 
     RUN is the folder of a result. Those items come first whose true value would help most. Write
@@ -23,15 +31,29 @@ def ask(run: Path, budget: int, as_json: bool) -> None:
     """
     import polars as pl
 
+    from veracity.claims.schema import keys_of
+    from veracity.io.table_file import check_table_file, write_table
     from veracity.questions import questions_of
     from veracity.result import load
+    from veracity.result.records import in_own_names
     from veracity.show.terminal import print_json, show_table
 
+    if out is not None:
+        check_table_file(out, force=force)
     result = load(run)
     questions = questions_of(result, budget)
+    if out is not None:
+        keys = keys_of(questions)
+        empty = pl.lit(None, pl.String).alias("value")
+        sheet = questions.select(*keys, empty, pl.exclude(*keys, "gain"))
+        write_table(in_own_names(sheet, result.run.input.columns, result.kind), out, force=force)
     if as_json:
         print_json({"questions": questions.to_dicts()})
         return
     shown = questions.drop("gain").with_columns(pl.col("values").list.join(" | "))
     title = "questions, those first whose answer helps most"
     show_table(title, shown, len(shown), result.run)
+    if out is not None:
+        click.echo(
+            f"\nwritten to {out}: the questions; fill in the answers, and give it as --known"
+        )

@@ -16,6 +16,7 @@ from veracity.cli.options import (
     chosen_claims,
     chosen_engine,
     chosen_reading,
+    claims_argument,
     columns_option,
     database_options,
     encoding_option,
@@ -54,7 +55,7 @@ SYNTHETIC_FILE = "synthetic.json"
 
 
 @click.command(epilog=example("veracity discover claims.csv --out run/ --columns source=website"))
-@click.argument("path")
+@claims_argument
 @database_options
 @target_options
 @click.option(
@@ -83,8 +84,8 @@ SYNTHETIC_FILE = "synthetic.json"
 @spill_option
 @engine_options
 @json_option
-def discover(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Find the truths in the claims at PATH.
+def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Find the truths in the claims at PATH, or at several.
 
     PATH is a CSV, TSV, Parquet, JSON, Arrow or Excel file, a folder of them, a quoted glob, - for
     standard input, or the address of a database, with columns source, entity, attribute (optional)
@@ -94,8 +95,8 @@ def discover(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     from veracity.cli.showing import Targets, tell_result
 
     tables = ("known", "prior", "source_features", "item_features")
-    targets = Targets.taken_from(options, (path, *(options[name] for name in tables)))
-    claims = chosen_claims(path, options)
+    targets = Targets.taken_from(options, (*paths, *(options[name] for name in tables)))
+    claims = chosen_claims(paths, options)
     tell_result(_discover(claims, **options), targets, as_json=as_json)
 
 
@@ -137,7 +138,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 
 
 @click.command(epilog=example("veracity compare claims.csv --truth truth.csv"))
-@click.argument("path")
+@claims_argument
 @database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths to measure against.")
 @click.option(
@@ -162,7 +163,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 )
 @json_option
 def compare(
-    path: str, truth: str | None, figure: Path | None, as_json: bool, **options: Any  # noqa: ANN401
+    paths: tuple[str, ...], truth: str | None, figure: Path | None, as_json: bool, **options: Any  # noqa: ANN401
 ) -> None:  # fmt: skip
     """Run several algorithms on the same claims, and compare them.
 
@@ -177,7 +178,7 @@ def compare(
 
     if figure is not None:
         check_figure(figure)
-    engine, given = chosen_engine(options), chosen_claims(path, options)
+    engine, given = chosen_engine(options), chosen_claims(paths, options)
     how = chosen_reading(options)
     with at_work() as progress:
         claims = opened(given, how, engine)

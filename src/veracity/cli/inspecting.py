@@ -10,6 +10,7 @@ from veracity.cli.options import (
     chosen_claims,
     chosen_engine,
     chosen_reading,
+    claims_argument,
     database_options,
     engine_options,
     example,
@@ -26,7 +27,7 @@ __all__ = ["check", "profile"]
 
 
 @click.command(epilog=example("veracity profile claims.csv --truth truth.csv"))
-@click.argument("path")
+@claims_argument
 @database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths; then accuracies are shown, too.")
 @kind_option
@@ -36,7 +37,7 @@ __all__ = ["check", "profile"]
 @spill_option
 @engine_options
 @json_option
-def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def profile(paths: tuple[str, ...], truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Show what the claims are like, before anything is discovered.
 
     PATH is what discover takes. How many claims, sources and items there are, how far they are in
@@ -46,7 +47,7 @@ def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None
     from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_profile
 
-    engine, given = chosen_engine(options), chosen_claims(path, options)
+    engine, given = chosen_engine(options), chosen_claims(paths, options)
     how = chosen_reading(options)
     with at_work() as progress:
         claims = opened(given, how, engine)
@@ -61,7 +62,7 @@ def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None
 
 
 @click.command(epilog=example("veracity check claims.csv"))
-@click.argument("path")
+@claims_argument
 @database_options
 @kind_option
 @table_options
@@ -71,7 +72,7 @@ def profile(path: str, truth: str | None, as_json: bool, **options: Any) -> None
 @spill_option
 @engine_options
 @json_option
-def check(path: str, known: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def check(paths: tuple[str, ...], known: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Check whether the claims can show who is right.
 
     PATH is what discover takes. Each warning says what was seen, what it means and what would help;
@@ -81,7 +82,7 @@ def check(path: str, known: str | None, as_json: bool, **options: Any) -> None: 
     from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_health
 
-    engine, given = chosen_engine(options), chosen_claims(path, options)
+    engine, given = chosen_engine(options), chosen_claims(paths, options)
     how = chosen_reading(options)
     with at_work() as progress:
         claims = opened(given, how, engine)

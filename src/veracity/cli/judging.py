@@ -11,6 +11,7 @@ from veracity.cli.options import (
     chosen_claims,
     chosen_engine,
     chosen_reading,
+    claims_argument,
     database_options,
     engine_options,
     example,
@@ -29,7 +30,7 @@ from veracity.cli.options import (
 __all__ = ["judge", "update"]
 
 
-def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: ANN401
+def _again(name: str, run: Path, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Hand new claims to what a run has learned, and show the answer."""
     use_threads(options["threads"])
     from veracity.cli.showing import Targets, tell_result
@@ -40,8 +41,8 @@ def _again(name: str, run: Path, path: str, **options: Any) -> None:  # noqa: AN
 
     as_json = options.pop("as_json")
     described = (options["source_features"], options["item_features"])
-    targets = Targets.taken_from(options, (path, *described))
-    given = chosen_claims(path, options)
+    targets = Targets.taken_from(options, (*paths, *described))
+    given = chosen_claims(paths, options)
     fitted = load(run).fitted
     if fitted is None:
         raise UnreadableFile(f"{run}: what was learned was not kept with it; discover it again")
@@ -66,27 +67,27 @@ def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
         database_options,
     ):  # fmt: skip
         command = option(command)
-    command = click.argument("path")(engine_options(command))
+    command = claims_argument(engine_options(command))
     return click.argument("run", type=click.Path(path_type=Path))(command)
 
 
 @click.command(epilog=example("veracity judge run/ new.csv --out judged/"))
 @_options
-def judge(run: Path, path: str, **options: Any) -> None:  # noqa: ANN401
+def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Judge new claims with what a run has learned; nothing is learned.
 
     RUN is the folder of a result, PATH what discover takes. Sources that the run never met count as
     the mean of those it did.
     """
-    _again("judge", run, path, **options)
+    _again("judge", run, paths, **options)
 
 
 @click.command(epilog=example("veracity update run/ new.csv --out updated/"))
 @_options
-def update(run: Path, path: str, **options: Any) -> None:  # noqa: ANN401
+def update(run: Path, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Judge new claims, and learn from them.
 
     RUN is the folder of a result, PATH what discover takes. Of the old claims what they added up to
     is kept; the new result tells of the new claims, and what it learned is of all.
     """
-    _again("update", run, path, **options)
+    _again("update", run, paths, **options)

@@ -24,6 +24,7 @@ __all__ = [
     "chosen_engine",
     "chosen_normalise",
     "chosen_reading",
+    "claims_argument",
     "columns_option",
     "database_options",
     "encoding_option",
@@ -164,6 +165,7 @@ known_option = click.option(
     metavar="TRUTHS",
     help="Known truths: their items keep them, and sources are judged by them.",
 )
+claims_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 columns_option = click.option(
     "--columns",
     callback=_split_columns,
@@ -249,11 +251,14 @@ def database_options(command: Any) -> Any:  # noqa: ANN401 - a function or a com
     return _table_option(_query_option(command))
 
 
-def chosen_claims(path: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - a path or a selection
-    """What `database_options` gave, as whatever reads claims takes it."""
+def chosen_claims(paths: Sequence[str], options: dict[str, Any]) -> Any:  # noqa: ANN401 - or a selection
+    """The paths and what `database_options` gave, as whatever reads claims takes it."""
+    path, *others = paths
     tables, query = options.pop("tables"), options.pop("query")
     if not tables and query is None:
-        return path
+        return [path, *others] if others else path
+    if others:
+        raise click.UsageError("--table and --query are for one database; name its address only")
     selection_of = importlib.import_module("veracity.io.databases").selection_of
     found = [selection_of(path, query, table=table) for table in tables or (None,)]
     return found if len(found) > 1 else found[0]

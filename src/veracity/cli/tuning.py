@@ -11,6 +11,7 @@ from veracity.cli.options import (
     chosen_claims,
     chosen_engine,
     chosen_reading,
+    claims_argument,
     database_options,
     example,
     json_option,
@@ -29,7 +30,7 @@ __all__ = ["tune"]
 
 
 @click.command(epilog=example("veracity tune claims.csv --truth truth.csv --grid strength=2,8,32"))
-@click.argument("path")
+@claims_argument
 @database_options
 @click.option("--truth", metavar="TRUTH", help="Known truths; without them, claims are hidden.")
 @click.option(
@@ -54,7 +55,7 @@ __all__ = ["tune"]
 @memory_option
 @spill_option
 @json_option
-def tune(path: str, grid: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def tune(paths: tuple[str, ...], grid: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Try settings of an algorithm, and find the best.
 
     PATH is what discover takes. With known truths, some of them are kept back in turn to measure
@@ -66,7 +67,7 @@ def tune(path: str, grid: tuple[str, ...], as_json: bool, **options: Any) -> Non
     from veracity.opening import opened
     from veracity.show.terminal import at_work, print_json, show_table
 
-    engine, given = chosen_engine(options), chosen_claims(path, options)
+    engine, given = chosen_engine(options), chosen_claims(paths, options)
     algorithm = chosen_algorithm(options.pop("algorithm") or USUAL_ALGORITHM[options["kind"]])
     texts = pairs_of(grid, "--grid")
     tried = {k: [parsed(algorithm, k, one) for one in v.split(",")] for k, v in texts.items()}

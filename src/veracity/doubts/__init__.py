@@ -17,7 +17,7 @@ from veracity.claims.survey import Survey
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
-from veracity.doubts.spelling import spelling_warnings
+from veracity.doubts.spelling import name_warnings, spelling_warnings
 from veracity.doubts.voting import AgainstVote, against_vote
 from veracity.engines import Held, Local
 from veracity.result import Result
@@ -87,6 +87,8 @@ def find_doubts(
     encoded, against = result.encoded, None
     assert encoded is not None
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
+    if encoded.n_claims <= effort.claims_compared:  # of some items, few would have both names
+        found += name_warnings(encoded.drawn_with(answers, effort.claims_compared)[0])
     if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
         some, plausibility = encoded.drawn_with(answers, effort.claims_compared)
         make = TablesOfPart(encoded.kind)

@@ -1,4 +1,4 @@
-"""How values are written: what normalising would merge, or leave out."""
+"""How values and entities are written: what normalising would merge or leave out, and two names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import polars as pl
 
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import normalise
-from veracity.result.warnings import DataWarning, data_warning, some
+from veracity.naming import as_text
+from veracity.printing import in_short
+from veracity.result.warnings import DataWarning, count, data_warning, some
 
-__all__ = ["spelling_warnings"]
+__all__ = ["name_warnings", "spelling_warnings"]
+
+ODDLY_NAMED = 0.01
+"""The share of entities that seem to have two names, from which it is worth a warning."""
 
 
 def spelling_warnings(encoded: Encoded, most_facts: int) -> list[DataWarning]:
@@ -37,6 +42,32 @@ def _spelt(part: Part, step: int) -> pl.DataFrame | None:
         before=part.values.gather(tried),
         claims=part.block.n_supports_of_fact[tried],
     )
+
+
+def name_warnings(encoded: Encoded) -> list[DataWarning]:
+    """Entities that some sources name otherwise than others do: as numbers, or in capitals."""
+    spoken = pl.concat([_spoken(part) for part in encoded.parts]).unique()
+    plain = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    plain = plain.str.replace(r"^0*(\d+)(\.0+)?$", "$1")  # a number lost zeros, or got a point
+    found = spoken.group_by(plain=plain).agg(
+        names=pl.col("name").unique().sort(), of_one=pl.len() == pl.col("source").n_unique()
+    )
+    two = found.filter(pl.col("of_one") & (pl.col("names").list.len() > 1)).sort("plain")
+    if len(two) < ODDLY_NAMED * len(found) or two.is_empty():
+        return []
+    such = " and ".join(f"'{in_short(name)}'" for name in two["names"][0].head(2))
+    seen = f"{count(len(two), len(found), 'entities')} have two names or more, such as {such}"
+    evidence = two.head(10).select(pl.col("names").list.join(" | "))
+    serious = len(two) >= 5 * ODDLY_NAMED * len(found)
+    return [data_warning("entity-spellings", seen, evidence, serious=serious)]
+
+
+def _spoken(part: Part) -> pl.DataFrame:
+    """Who speaks of which entity."""
+    names = as_text(part.items.to_series(0))
+    return pl.DataFrame({
+        "name": names.gather(part.block.item_of_voice), "source": part.block.source_of_voice,
+    })  # fmt: skip
 
 
 def _merged(facts: pl.DataFrame, keys: list[str]) -> list[DataWarning]:

@@ -43,6 +43,10 @@ class Comparison:
     frame_kind: FrameKind
     notes: list[str]
 
+    def __str__(self) -> str:
+        """The table, the best first where truths are known, and the notes."""
+        return "\n".join([str(self.ranked), *(f"note: {note}" for note in self.notes)])
+
     def _repr_html_(self) -> str:
         """The tables, for a notebook."""
         html: str = importlib.import_module("veracity.show.notebook").comparison_html(self)

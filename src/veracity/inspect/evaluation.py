@@ -73,6 +73,14 @@ class Evaluation:
     by_attribute: Any = None
     notes: list[str] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        """The measures in a line, and the notes."""
+        measures = self.measures()
+        told = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in measures.items()
+                if name != "judged"]  # fmt: skip
+        first = f"{self.judged:,} judged: {', '.join(told)}"
+        return "\n".join([first, *(f"note: {note}" for note in self.notes)])
+
     def _repr_html_(self) -> str:
         """The measures, for a notebook."""
         html: str = importlib.import_module("veracity.show.notebook").evaluation_html(self)

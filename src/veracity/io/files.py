@@ -43,7 +43,6 @@ from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind, is_spark_f
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import Notes
 from veracity.io.parquet_file import DamagedParquet, check_parquet
-from veracity.printing import in_short
 
 __all__ = [
     "OF_OTHERS",
@@ -177,16 +176,8 @@ def _places(origin: str) -> list[tuple[Path, str | None]]:
 
 
 def _sheets(path: Path, sheet: str | None, notes: Notes, name: str, each: bool) -> Iterator[Part]:
-    """The sheets of a workbook; the first, if not each of them is meant."""
-    sheets = open_workbook(path, sheet, notes)
-    first, *others = sheets
-    if others and not each:
-        notes.append(
-            f"{path.name}: sheet '{in_short(first)}' is read, and {len(others)} more are not; say "
-            f"{path.name}#{in_short(others[0])} for another, or --source-from sheet if each is a "
-            "source"
-        )
-    for own, rows in sheets.items() if each else [(first, sheets[first])]:
+    """The sheets of a workbook: each of them, or the one that is meant."""
+    for own, rows in open_workbook(path, sheet, notes, each=each).items():
         yield Part(rows.lazy(), f"{path}, sheet {own}", path, own if each else name)
 
 

@@ -25,7 +25,7 @@ from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
 from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
-from veracity.printing import in_short
+from veracity.printing import counted, in_short
 
 __all__ = [
     "JSON_SUFFIXES",
@@ -55,6 +55,9 @@ JSON_GROWS = 4
 
 BYTES_PER_CELL = 32
 """What a cell takes in the reader of workbooks, also one that is empty."""
+
+COVER = 0.1
+"""A sheet that has less than this share of the cells of the fullest one is no table of claims."""
 
 CELL_COLUMN = re.compile(rb"""\sr=["']([A-Z]{1,3})[0-9]""")
 CELL_ROW = re.compile(rb"""\sr=["'][A-Z]{1,3}([0-9]{1,7})["']""")
@@ -146,8 +149,10 @@ def is_workbook(path: Path) -> bool:
     return path.name.lower().endswith(WORKBOOK_SUFFIXES)
 
 
-def open_workbook(path: Path, sheet: str | None, notes: Notes) -> dict[str, pl.DataFrame]:
-    """The sheets of a workbook that have rows, or the one that is named."""
+def open_workbook(
+    path: Path, sheet: str | None, notes: Notes, *, each: bool
+) -> dict[str, pl.DataFrame]:
+    """The sheet of a workbook that is named, else the first table; or each sheet that has rows."""
     _check_size(path)
     with _quiet():
         try:
@@ -168,7 +173,25 @@ def open_workbook(path: Path, sheet: str | None, notes: Notes) -> dict[str, pl.D
         names = [sheet] if sheet is not None else [n for n, rows in sheets.items() if len(rows) > 1]
         if not names:
             raise UnreadableFile(f"{path}: no sheet of this workbook has a header and rows")
+        if not each:
+            names = [_first_table(path, {name: sheets[name] for name in names}, notes)]
         return {name: _sheet(path, name, sheets[name], notes) for name in names}
+
+
+def _first_table(path: Path, sheets: dict[str, pl.DataFrame], notes: Notes) -> str:
+    """The first sheet that is no cover: one with hardly any cells beside those of another."""
+    n_cells = {name: sum(cells.count().row(0)) for name, cells in sheets.items()}
+    fewest = COVER * max(n_cells.values())
+    first = next(name for name in sheets if n_cells[name] >= fewest)
+    others = [name for name in sheets if name != first]
+    if others:
+        more = counted(len(others), "more is", "more are")
+        notes.append(
+            f"{path.name}: sheet '{in_short(first)}' is read, and {more} not; say "
+            f"{path.name}#{in_short(others[0])} for another, or --source-from sheet if each is a "
+            "source"
+        )
+    return first
 
 
 def _check_size(path: Path) -> None:

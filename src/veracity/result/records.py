@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from veracity.claims.schema import BETWEEN, JOINED, Kind
+from veracity.claims.schema import BETWEEN, JOINED, Kind, numbers_in
 from veracity.errors import TooLarge
 from veracity.io.pieces import PieceTable
 from veracity.naming import as_text, in_type
@@ -34,9 +34,10 @@ def in_own_names(table: pl.DataFrame, columns: Mapping[str, str], kind: Kind) ->
 def own_names(names: Sequence[str], columns: Mapping[str, str], kind: Kind) -> dict[str, str]:
     """What the user calls each of some columns.
 
-    A column of ours that has the name of one of the user's gets a number.
+    A column of ours that has the name of one of the user's gets a number. Several columns that were
+    named as the value are attributes, and no column of an answer has their names together.
     """
-    own = dict(columns)
+    own = {part: name for part, name in columns.items() if part != "value" or JOINED not in name}
     if kind == "binary" and "claim" in own:
         own["value"] = own.pop("claim")  # what is claimed of a fact is its value
     called = {name: own[name] for name in names if name in own}
@@ -67,10 +68,13 @@ def records_of(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
     columns = result.run.input.columns
     truths = _needed(result, plausibility=plausibility)
     own_entity, types = columns.get("entity", "entity"), result.run.input.types
+    kinds = _kinds_of_values(result)
     if "attribute" not in truths.columns:
-        told = in_own_names(_gathered(truths, result.kind), columns, result.kind)
+        rows = _gathered(truths, result.kind)
+        rows = rows.with_columns(_typed(rows["value"], "", kinds.get("")))
+        told = in_own_names(rows, columns, result.kind)
         return _parted(told, own_entity, types)
-    wide = _wide(_gathered(truths, result.kind), own_entity, types)
+    wide = _wide(_gathered(truths, result.kind), own_entity, types, kinds)
     return _parted(wide.sort(own_entity), own_entity, types)
 
 
@@ -113,12 +117,35 @@ def _gathered(truths: pl.DataFrame, kind: Kind) -> pl.DataFrame:
     return truths.group_by(keys, maintain_order=True).agg(pl.col(others).filter(is_told))
 
 
-def _wide(truths: pl.DataFrame, own_entity: str, types: Mapping[str, str]) -> pl.DataFrame:
+def _kinds_of_values(result: Result) -> dict[str, str]:
+    """What the values of each attribute were read as, if they were normalised."""
+    read = (result.run.normalisation or {}).get("attributes", {})
+    return {name: reading["kind"] for name, reading in read.items()}
+
+
+def _typed(values: pl.Series, own_type: str, kind: str | None) -> pl.Series:
+    """Values of the type that their column had, or that they were read as, if all can be."""
+    found = in_type(values, own_type)
+    if found.dtype != pl.String:
+        return found
+    numbers = numbers_in(found.drop_nulls()) if kind == "number" else None
+    if numbers is None:
+        return in_type(found, str(pl.Date())) if kind == "date" else found
+    is_whole = not found.str.contains(".", literal=True).any()
+    return found.cast(pl.Int64 if is_whole else pl.Float64)
+
+
+def _wide(
+    truths: pl.DataFrame, own_entity: str, types: Mapping[str, str], kinds: Mapping[str, str]
+) -> pl.DataFrame:
     """The attributes side by side, each with its plausibility behind it, if that is told.
 
-    Each has the type that its column had, if all its values can be read as that.
+    They stand as the columns of the claims did, if they were columns, and have their types.
     """
     attributes = truths["attribute"].unique().sort()
+    place = {name: number for number, name in enumerate(types)}
+    in_order = sorted(range(len(attributes)), key=lambda n: place.get(attributes[n], len(place)))
+    attributes = attributes.gather(in_order)
     if len(attributes) > MOST_ATTRIBUTES:
         raise TooLarge(
             f"records: {len(attributes):,} attributes are more columns than a table should have "
@@ -133,7 +160,8 @@ def _wide(truths: pl.DataFrame, own_entity: str, types: Mapping[str, str]) -> pl
     truths = truths.join(numbers, on="attribute", nulls_equal=True).drop("attribute")
     wide = truths.select("entity").unique()
     for (number,), own in truths.group_by("number"):
-        values = [in_type(own["value"], types.get(texts[number], ""))]
+        name = texts[number]
+        values = [_typed(own["value"], types.get(name, ""), kinds.get(name))]
         named = own.with_columns(values).drop("number")
         named = named.rename(dict(zip(told, columns[number], strict=True)))
         wide = wide.join(named, on="entity", how="left", nulls_equal=True)

@@ -101,6 +101,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         "sources that mean the same seem to contradict each other, and their votes are split",
         "normalise=True, or --normalise on the command line",
     ),
+    "entity-spellings": (
+        "what is said of one thing under two names is never compared, and it has two answers",
+        "one way to write names in all sources; a spreadsheet takes leading zeros off numbers",
+    ),
     "placeholders": (
         "what says that there is no value is counted as a value, and may win",
         "normalise=True, or --normalise, leaves them out; or remove them beforehand",

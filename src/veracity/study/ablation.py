@@ -40,6 +40,7 @@ INGREDIENTS: dict[str, Variant] = {
     "without copies": Variant(Veracity(dependence=False)),
     "copies always count once": Variant(Veracity(most_undecided=1.0)),
     "without confusions": Variant(Veracity(confusions=False)),
+    "labels not compared": Variant(Veracity(labels=False)),
     "without the crowd's errors": Variant(
         constants={"LABEL_STRENGTH": 1e12, "ERROR_STRENGTH": 1e12}
     ),
@@ -48,6 +49,7 @@ INGREDIENTS: dict[str, Variant] = {
     "without tempering": Variant(Veracity(temper=False)),
     "voices always err alike": Variant(constants={"RARELY": 0.0}),
     "without the other reading": Variant(constants={"BELIEVED": 1.0}),
+    "never gives way": Variant(constants={"MUCH_TRUER": math.inf}),
     "only claimed values are false": Variant(constants={"SELDOM": math.inf}),
     "errors are even": Variant(constants={"EVEN": math.inf}),
     "no source dominates": Variant(constants={"DOMINANT": math.inf}),

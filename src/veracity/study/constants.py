@@ -39,6 +39,8 @@ CONSTANTS: dict[str, Constant] = {
     "RARELY": Constant(f"{DEFAULT}.dispersion", (0.0, 0.05, 0.5)),
     "USUAL": Constant(f"{DEFAULT}.dispersion", (0.025, 0.1)),
     "BELIEVED": Constant(f"{DEFAULT}.mixing", (0.6, 0.7, 0.9, 1.0)),
+    "MUCH": Constant("veracity.fit.readings", (0.1, 0.2)),
+    "MUCH_TRUER": Constant("veracity.fit.readings", (1.05, 1.25)),
     "SELDOM": Constant(f"{DEFAULT}.coincidence", (4.0, 64.0)),
     "EVEN": Constant(f"{DEFAULT}.coincidence", (4.0, 256.0)),
     "DOMINANT": Constant(f"{DEFAULT}.one_coin", (0.15, 0.5)),

@@ -53,8 +53,8 @@ def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, Flo
     with warnings.catch_warnings(), Local(threads=1).hold(encoded.blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # the rows say it
         survey = survey_of(held, encoded.kind, encoded.names)
-        learned, judged, *_ = answered(held, encoded, survey, algorithm)
-    return learned, np.concatenate(judged.plausibility)
+        found = answered(held, encoded, survey, algorithm)
+    return found.learned, np.concatenate(found.judged.plausibility)
 
 
 def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:

@@ -121,10 +121,12 @@ class Veracity(Algorithm[Belief]):
         better on items of some kinds than of others; there are no confusions of labels then.
     strength
         Of how many pseudo-claims what holds for all sources is worth in what is learned of one.
+    labels
+        Where items share a few labels, learn how frequent each of them is.
     confusions
-        Where items share a few labels, learn which ones a source mistakes for which.
+        And learn which of these labels a source mistakes for which.
     attributes
-        Where they do not share labels, learn on which attributes a source is better than on others.
+        Where items do not share labels, learn on which attributes a source is better.
     dependence
         Look for sources that copy from each other, and count their word once.
     most_undecided
@@ -144,6 +146,7 @@ class Veracity(Algorithm[Belief]):
     source_features: SourceFeatures | None = None
     item_features: ItemFeatures | None = None
     strength: float = 8.0
+    labels: bool = True
     confusions: bool = True
     attributes: bool = True
     dependence: bool = True
@@ -169,7 +172,9 @@ class Veracity(Algorithm[Belief]):
             return Belief(TwoCoin.at_start(prior, self.strength, rows), None, claims)
         dependence = Dependence.unseen(slots_of(claims), (0.0, 1)) if self.dependence else None
         if self._shares_labels(survey):
-            confusions = Confusions.at_start(prior, survey.n_labels, self.strength, rows)
+            confusions = Confusions.at_start(
+                prior, survey.n_labels, self.strength, rows, are_learned=self.confusions
+            )
             return Belief(confusions, dependence, claims)
         if self.item_features is not None:
             return Belief(self._of_kinds(survey, prior, rows), dependence, claims)
@@ -209,7 +214,7 @@ class Veracity(Algorithm[Belief]):
         """
         n_labels, counts = survey.n_labels, survey.counted
         is_shared = n_labels <= MOST_LABELS and counts.items >= ITEMS_PER_LABEL * n_labels
-        is_plain = self.confusions and self.item_features is None
+        is_plain = self.labels and self.item_features is None
         is_plain &= counts.divided <= MOST_DIVIDED * counts.items_of_source.sum()
         return is_plain and is_shared and survey.n_sources * n_labels**2 <= MOST_CELLS
 
@@ -420,7 +425,7 @@ class Veracity(Algorithm[Belief]):
     def tally_expected(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """How often the sources would be right on known items, were these not known."""
         model = state.model
-        if not isinstance(model, OneCoin) or not block.is_known.any():
+        if isinstance(model, TwoCoin) or not block.is_known.any():
             return (None,)
         known = block.select(block.is_known)
         correlation = model.alike * model.usual_correlation(state.claims)
@@ -428,7 +433,7 @@ class Veracity(Algorithm[Belief]):
 
     def learn_expected(self, state: Belief, total: Tally) -> Belief:
         """What known truths will be compared with."""
-        if total[0] is None or not isinstance(state.model, OneCoin):
+        if total[0] is None or isinstance(state.model, TwoCoin):
             return state
         expected = np.zeros_like(state.model.expected)
         n_sources, n_attributes = total[0].shape  # fewer, where known truths came before others
@@ -503,9 +508,12 @@ class Veracity(Algorithm[Belief]):
         """The same without what decided most: which labels sources confuse, and who copies."""
         rivals: dict[str, Algorithm[Any]] = {}
         if isinstance(state.model, Confusions):
-            rivals["if no source confuses some labels more than others"] = replace(
-                self, confusions=False
+            rivals["if no label is more frequent or more confused than others"] = replace(
+                self, labels=False
             )
+            if state.model.are_learned:
+                alike = "if no source confuses some labels more than others"
+                rivals[alike] = replace(self, confusions=False)
         if state.dependence is not None and state.dependence.is_any:
             if state.dependence.once:
                 rivals["if no source copies another"] = replace(self, dependence=False)
@@ -513,13 +521,22 @@ class Veracity(Algorithm[Belief]):
                 rivals["if copies count once"] = replace(self, most_undecided=1.0)
         return rivals
 
+    def gives_way(self, state: Belief, rival: Algorithm[Any]) -> bool:
+        """To the same labels without confusions: with them, labels may have changed places.
+
+        Of two labels it is watched while they are learned.
+        """
+        model = state.model
+        is_plain = isinstance(rival, Veracity) and rival.labels and not rival.confusions
+        return is_plain and isinstance(model, Confusions) and len(model.share) > 2
+
     def doubted(self, state: Belief, rival: Algorithm[Any], other: Belief) -> Belief:
         """The belief where a rival reads the claims otherwise: both readings are kept.
 
         What are confusions of sources in one reading are errors that the voices on an item share in
         the other; so that errors seem independent shows nothing, if the rival knows no confusions.
         """
-        if isinstance(rival, Veracity) and not rival.confusions:
+        if isinstance(rival, Veracity) and not (rival.labels and rival.confusions):
             state, other = _as_usual(state), _as_usual(other)
         return state._replace(rival=other._replace(rival=None))
 
@@ -533,7 +550,7 @@ class Veracity(Algorithm[Belief]):
         if state.rival is not None:
             of_sites = isinstance(state.rival.model, OneCoin)
             copies = state.rival.dependence is not None
-            rival = replace(self, confusions=not of_sites, dependence=copies)
+            rival = replace(self, labels=not of_sites, dependence=copies)
             rival.check(state.rival, survey, prior)
 
     def trust(self, state: Belief) -> FloatArray:
@@ -551,7 +568,9 @@ class Veracity(Algorithm[Belief]):
 
     def confusion(self, state: Belief) -> FloatArray | None:
         """The confusion matrices, where items share labels."""
-        return state.model.confusion if isinstance(state.model, Confusions) else None
+        model = state.model
+        are_known = isinstance(model, Confusions) and model.are_learned
+        return model.confusion if are_known else None  # type: ignore[union-attr]
 
     def worth(self, state: Belief) -> dict[str, Fit]:
         """What features are worth for the rates; for the accuracy, where values differ."""
@@ -562,11 +581,11 @@ class Veracity(Algorithm[Belief]):
         return {name: features.worth(rate) for rate, name in enumerate(rates)}
 
     def worth_of_items(self, state: Belief) -> dict[str, Fit]:
-        """What features of items are worth for the accuracy where values differ."""
+        """What features of items are worth for the accuracy on all that several speak of."""
         model = state.model
         if not isinstance(model, OneCoin) or model.kinds is None:
             return {}
-        mean = float(np.average(model.disputed, weights=np.maximum(state.claims, SUREST)))
+        mean = float(np.average(model.accuracy, weights=np.maximum(state.claims, SUREST)))
         return {"accuracy": model.kinds.worth(mean)}
 
     def copies(self, state: Belief) -> Copies | None:

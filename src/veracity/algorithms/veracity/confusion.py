@@ -27,6 +27,7 @@ from veracity.algorithms.veracity.shrinkage import (
     says_most,
     shrunk_accuracy,
     surely,
+    weigh_known,
 )
 from veracity.claims.block import Block, FloatArray
 from veracity.kernels.loading import kernels
@@ -59,6 +60,8 @@ class Confusions(NamedTuple):
     accuracy: BySource
     confusion: BySource
     known_counts: CountBySource
+    expected: CountBySource
+    """[source, 1]: how often it would be right on known items, by what was learned."""
     prior: PriorRates
     share: FloatArray
     strength: float
@@ -69,17 +72,29 @@ class Confusions(NamedTuple):
     """How far the claims show that voices on an item err alike, as they do as a rule."""
     features: Regression | None = None
     """What features of sources say of the accuracy."""
+    are_learned: bool = True
+    """Whether sources may confuse some labels more than others; else all follows from accuracies
+    and from how frequent the labels are."""
 
     @classmethod
     def at_start(
-        cls, prior: PriorRates, n_labels: int, strength: float, rows: FloatArray | None = None
-    ) -> Confusions:
+        cls, prior: PriorRates, n_labels: int, strength: float, rows: FloatArray | None = None,
+        *, are_learned: bool = True,
+    ) -> Confusions:  # fmt: skip
         """Before anything was counted; there are `rows` of features, or not."""
         plain = plain_confusion(prior.tpr, n_labels)
         share = np.full(n_labels, 1.0 / n_labels)
         features = None if rows is None else Regression.at_start(rows, 1)
         return cls(
-            prior.tpr, plain, np.zeros_like(plain), prior, share, strength, features=features
+            accuracy=prior.tpr,
+            confusion=plain,
+            known_counts=np.zeros_like(plain),
+            expected=np.zeros((len(plain), 1)),
+            prior=prior,
+            share=share,
+            strength=strength,
+            features=features,
+            are_learned=are_learned,
         )
 
     def tally_survey(self, block: Block) -> Tally:
@@ -115,18 +130,16 @@ class Confusions(NamedTuple):
         share = labels + 1.0
         met = Counts(np.einsum("skk->s", counts), counts.sum(axis=(1, 2)))
         accuracy, features = shrunk_accuracy(met, self.prior, self.strength, self.features)
+        learned = self._replace(accuracy=accuracy, share=share / share.sum(), features=features)
+        if not self.are_learned:
+            return learned._replace(confusion=plain_confusion(accuracy, len(share)))
         plain = crowd_confusion(accuracy, counts[self.prior.is_fixed == 0].sum(axis=0))
         plain_strength = self._likeliest(counts, plain)
         free = counts + plain_strength * plain
-        learned = self._anchored(free / free.sum(axis=2, keepdims=True), accuracy)
+        own = self._anchored(free / free.sum(axis=2, keepdims=True), accuracy)
         is_fixed = (self.prior.is_fixed == 1)[:, None, None]
-        return self._replace(
-            accuracy=accuracy,
-            confusion=np.where(is_fixed, plain, learned),
-            share=share / share.sum(),
-            plain_strength=plain_strength,
-            features=features,
-        )
+        confusion = np.where(is_fixed, plain, own)
+        return learned._replace(confusion=confusion, plain_strength=plain_strength)
 
     def _likeliest(self, counts: FloatArray, plain: FloatArray) -> float:
         """How many pseudo-claims a source's accuracy is worth: what it was, half or twice that."""
@@ -176,8 +189,27 @@ class Confusions(NamedTuple):
         of_item = np.repeat(np.arange(n_items), n_labels)
         return Scatter(of_item, label.ravel(), *(own.ravel() for own in sums))
 
+    def tally_expected(self, block: Block, found: Derived, correlation: float) -> FloatArray:
+        """How often the sources would be right on known items, were these not known: [source, 1].
+
+        Known items may be harder than others, or easier.
+        """
+        label = label_probabilities(label_scores(block, self.weights(block, found, correlation)))
+        of_fact = label[block.item_of_fact, block.label_of_fact]
+        everywhere = np.zeros(block.n_items, dtype=np.int32)
+        return np.asarray(kernels.sum_by_source(block, of_fact, everywhere, len(self.accuracy), 1))
+
     def calibrated(self) -> Confusions:
-        """The confusions as the known truths correct them."""
+        """The confusions as the known truths correct them.
+
+        Accuracies alone move as far as a source is right more often there than was expected.
+        """
+        if not self.are_learned:
+            right = np.einsum("skk->s", self.known_counts)
+            known = np.stack([right, self.known_counts.sum(axis=(1, 2)) - right], axis=1)
+            accuracy = weigh_known(self.accuracy, known, self.expected[:, 0], self.prior)
+            plain = plain_confusion(accuracy, len(self.share))
+            return self._replace(confusion=plain, accuracy=accuracy)
         weighed = self.known_counts + UNLEARNED * self.confusion
         is_fixed = (self.prior.is_fixed == 1)[:, None, None]
         confusion = np.where(is_fixed, self.confusion, weighed / weighed.sum(axis=2, keepdims=True))

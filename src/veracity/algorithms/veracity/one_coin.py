@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
-from veracity.algorithms.prior import UNLEARNED, PriorRates
+from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
 from veracity.algorithms.veracity.coincidence import EVEN, beyond_even_errors
@@ -22,6 +22,7 @@ from veracity.algorithms.veracity.shrinkage import (
     shrunk,
     shrunk_accuracy,
     surely,
+    weigh_known,
 )
 from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
@@ -165,10 +166,23 @@ class OneCoin(NamedTuple):
         return self.tally_right(block, plausibilities(block, self.weights(block, found)))
 
     def tally_by_attribute(self, block: Block, found: Derived) -> Tally:
-        """How often the sources are right on each attribute, where there is a choice."""
+        """How often the sources are right on each attribute, where there is a choice.
+
+        Kinds are also known by how often sources agree there: where they are easy, there is seldom
+        a choice. So of these all is counted that several speak of, right claims and all claims.
+        """
         plausibility = clamp_known(plausibilities(block, self.weights(block, found)), block)
-        is_disputed = np.repeat(_side_of_item(block) == DISPUTED, block.n_facts_of_item)
-        return (self._supports(block, plausibility * is_disputed, self._cell_of_item(block)),)
+        side, cell = _side_of_item(block), self._cell_of_item(block)
+
+        def right(is_told: BoolArray) -> FloatArray:
+            return self._supports(block, plausibility * is_told[block.item_of_fact], cell)
+
+        if self.kinds is None:
+            return (right(side == DISPUTED),)
+        is_told = side != SAID_ONCE
+        column = np.where(is_told, cell, self.n_attributes)
+        spoken = self._voices(block, column, self.n_attributes + 1)[:, :-1]
+        return right(side == DISPUTED), right(is_told), spoken
 
     def _supports(self, block: Block, number: FloatArray, cell_of_item: IntArray) -> FloatArray:
         """Sums over the facts that each source supports, by attribute."""
@@ -226,15 +240,14 @@ class OneCoin(NamedTuple):
 
     def learn_by_attribute(self, total: Tally) -> OneCoin:
         """Accuracies by attribute, shrunk towards the source's own: how much, is learned."""
-        spoken = self.spoken_by_attribute
+        spoken, kinds = self.spoken_by_attribute, self.kinds
         right = total[0]
         wrong = np.maximum(spoken - right, 0.0)
-        counts, kinds = Counts(right, spoken), self.kinds
         is_free = np.repeat((self.prior.is_fixed == 0)[:, None], self.n_attributes, axis=1)
         expected = self._alike
         if kinds is not None:
-            told = Counts(*(np.where(is_free, count, 0.0) for count in counts))
-            kinds = kinds.learned(told, self.disputed)
+            told = Counts(*(np.where(is_free, count, 0.0) for count in total[1:]))
+            kinds = kinds.learned(told, self.accuracy)
             expected = np.clip(kinds.expected(self.disputed), SUREST, 1.0 - SUREST)
         tells = is_free & (spoken > 0.0) & says_most(np.where(is_free, spoken, 0.0), 2)
         plain = np.stack([expected, 1.0 - expected], axis=2)
@@ -289,8 +302,8 @@ class OneCoin(NamedTuple):
         """The accuracies as the known truths correct them, against what was expected there."""
         known, expected = self.known.sum(axis=1), self.expected.sum(axis=1)
         return self._replace(
-            disputed=_weigh_known(self.disputed, known, expected, self.prior),
-            accuracy=_weigh_known(self.accuracy, known, expected, self.prior),
+            disputed=weigh_known(self.disputed, known, expected, self.prior),
+            accuracy=weigh_known(self.accuracy, known, expected, self.prior),
             by_attribute=self._calibrated_by_attribute() if self.differs else self.by_attribute,
         )
 
@@ -300,11 +313,11 @@ class OneCoin(NamedTuple):
         n_known = known.sum(axis=1)
         mean = np.where(n_known > 0.0, expected / np.maximum(n_known, 1.0), self.disputed)
         mean = np.clip(mean, SUREST, 1.0 - SUREST)
-        move = (logit(_weigh_known(mean, known, expected, self.prior)) - logit(mean))[:, None]
+        move = (logit(weigh_known(mean, known, expected, self.prior)) - logit(mean))[:, None]
         of_cell = np.maximum(self.known.sum(axis=2), 1e-9)
         then = sigmoid(logit(np.clip(self.expected / of_cell, SUREST, 1.0 - SUREST)) + move)
         moved = sigmoid(logit(self.by_attribute) + move)
-        return _weigh_known(moved, self.known, then * self.known.sum(axis=2), self.prior)
+        return weigh_known(moved, self.known, then * self.known.sum(axis=2), self.prior)
 
     def change(self, after: OneCoin) -> float:
         """By how much the accuracies moved, on average."""
@@ -426,23 +439,3 @@ def _said_of_pairs(
     for this, that in ((one, other), (other, one)):
         added = added - np.bincount(fact[this], voice[this] * expected[that], n_facts)
     return np.asarray(added)
-
-
-def _weigh_known(
-    accuracy: FloatArray, known: FloatArray, expected: FloatArray, prior: PriorRates
-) -> FloatArray:
-    """Accuracies as known truths, [..., right or wrong], correct them; fixed sources stay.
-
-    By how often a source is right there beyond what was expected; what was learned without them
-    counts as much as `UNLEARNED` known items. The nearer to one, the less an accuracy can rise,
-    unless many truths say so.
-    """
-    n_known = known.sum(axis=-1)
-    beyond, told = (x / (n_known + UNLEARNED) for x in (known[..., 0] - expected, n_known))
-    room = np.where(beyond > 0.0, np.minimum(1.0, 2.0 * (1.0 - accuracy) + told), 1.0)
-    corrected = np.clip(accuracy + room * beyond, SUREST, 1.0 - SUREST)
-    return np.where(_is_fixed(accuracy, prior), accuracy, corrected)
-
-
-def _is_fixed(like: FloatArray, prior: PriorRates) -> BoolArray:
-    return np.asarray((prior.is_fixed == 1).reshape(-1, *[1] * (like.ndim - 1)))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from veracity.algorithms.distributions import log_gamma
-from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.prior import UNLEARNED, PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
@@ -28,6 +28,7 @@ __all__ = [
     "shrunk",
     "shrunk_accuracy",
     "surely",
+    "weigh_known",
 ]
 
 SUREST = 1e-3
@@ -170,3 +171,23 @@ def correlation_of(log_known: FloatArray, usual: float, alike: float) -> float:
 
 def _correlations(usual: float) -> FloatArray:
     return np.asarray(np.minimum(usual * CORRELATIONS, MOST_CORRELATED))
+
+
+def weigh_known(
+    accuracy: FloatArray, known: FloatArray, expected: FloatArray, prior: PriorRates
+) -> FloatArray:
+    """Accuracies as known truths, [..., right or wrong], correct them; fixed sources stay.
+
+    By how often a source is right there beyond what was expected; what was learned without them
+    counts as much as `UNLEARNED` known items. The nearer to one, the less an accuracy can rise,
+    unless many truths say so.
+    """
+    n_known = known.sum(axis=-1)
+    beyond, told = (x / (n_known + UNLEARNED) for x in (known[..., 0] - expected, n_known))
+    room = np.where(beyond > 0.0, np.minimum(1.0, 2.0 * (1.0 - accuracy) + told), 1.0)
+    corrected = np.clip(accuracy + room * beyond, SUREST, 1.0 - SUREST)
+    return np.where(_is_fixed(accuracy, prior), accuracy, corrected)
+
+
+def _is_fixed(like: FloatArray, prior: PriorRates) -> BoolArray:
+    return np.asarray((prior.is_fixed == 1).reshape(-1, *[1] * (like.ndim - 1)))

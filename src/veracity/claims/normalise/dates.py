@@ -46,8 +46,30 @@ DAY = (
     r"|(?:^|\D)\d{4}[/.-]\d{1,2}[/.-]\d{1,2}(?:\D|$)"
     r"|(?:^|\D)\d{1,2}[/.-]\d{1,2}[/.-]\d{4}(?:\D|$)"
     r"|(?:^|\D)\d{1,2}[/-]\d{1,2}[/-]\d{2}(?:\D|$)"
+    r"|(?:^|[^\d.])(?:0[1-9]|[12]\d|3[01])\.(?:0[1-9]|1[0-2])\.\d{2}(?:[^\d.]|$)"
 )
 """What may be the name of a day. Not 1.2.03, which may be a version."""
+
+MONTHS_ELSEWHERE = {
+    "january": "januar jänner janvier enero gennaio januari janeiro",
+    "february": "februar feber février fevrier febrero febbraio februari fevereiro",
+    "march": "märz maerz mär mrz mars marzo maart março",
+    "april": "avril abril aprile",
+    "may": "mai mayo maggio mei maio",
+    "june": "juni juin junio giugno junho",
+    "july": "juli juillet julio luglio julho",
+    "august": "août aout agosto augustus",
+    "september": "septembre septiembre setiembre settembre setembro",
+    "october": "oktober okt octobre octubre ottobre outubro",
+    "november": "novembre noviembre novembro",
+    "december": "dezember dez décembre decembre diciembre dicembre dezembro",
+}
+"""Months in other languages of Europe: German, French, Spanish, Italian, Dutch, Portuguese."""
+
+ELSEWHERE = {
+    rf"(?i)\b(?:{'|'.join(names.split())})\b\.?": month for month, names in MONTHS_ELSEWHERE.items()
+}
+ANY_ELSEWHERE = rf"(?i)\b(?:{'|'.join(' '.join(MONTHS_ELSEWHERE.values()).split())})\b"
 
 SHORT_DAY = r"(?:^|\s)\d{1,2}/\d{1,2}(?:\s|$)"
 """What may be one beside a clock time, and a fraction elsewhere."""
@@ -92,7 +114,7 @@ def read_moments(texts: pl.Series) -> pl.DataFrame:
     usual = pl.col("text")
     for other, form in OTHER_FORMS.items():
         usual = usual.str.replace(other, form)
-    rows = texts.to_frame("text").select(text=usual)
+    rows = _in_english(texts).to_frame("text").select(text=usual)
     rows = rows.select(
         pl.col("text").str.extract_groups(CLOCK).struct.unnest(),
         rest=pl.col("text").str.replace(CLOCK, "$before $next").str.strip_chars(),
@@ -106,6 +128,22 @@ def read_moments(texts: pl.Series) -> pl.DataFrame:
     is_range = (pl.col("bracket") == "") & pl.col("sign").is_not_null() & pl.col("day").is_null()
     is_one = ~is_range.fill_null(value=False) & ~pl.col("is_crowded")
     return rows.select(pl.when(is_one).then(pl.col("clock", "ahead")), *parts, "words", "torn")
+
+
+def _in_english(texts: pl.Series) -> pl.Series:
+    """The texts with the names of months as dateutil knows them.
+
+    >>> _in_english(pl.Series(["3. März 2020", "15 de junio de 2020", "5 km"])).to_list()
+    ['3. march 2020', '15 june 2020', '5 km']
+    """
+    is_other = texts.str.contains(ANY_ELSEWHERE) & texts.str.contains(r"\d")
+    if not is_other.any():
+        return texts
+    english = pl.col("text").str.replace_all(r"(?i)\bde\s+", "")
+    for name, month in ELSEWHERE.items():
+        english = english.str.replace(name, month)
+    rows = texts.to_frame("text").with_columns(is_other=is_other)
+    return rows.select(pl.when("is_other").then(english).otherwise("text")).to_series()
 
 
 def _clock() -> pl.Expr:

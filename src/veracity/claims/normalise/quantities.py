@@ -61,6 +61,7 @@ UNITS: dict[str, dict[str, str]] = {
     },
     "temperature": {"°C C celsius": "1", "°F F fahrenheit": "5/9"},
     "%": {"% percent pct": "1"},
+    "number": {"pcs pc piece pieces Stk Stck Stück": "1"},
     "USD": {"USD $ US$": "1"}, "EUR": {"EUR €": "1"}, "GBP": {"GBP £": "1"}, "JPY": {"JPY ¥": "1"},
     **{code: {code: "1"} for code in ("AUD", "CAD", "CHF", "CNY", "INR")},
 }  # fmt: skip

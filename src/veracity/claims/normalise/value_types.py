@@ -103,10 +103,19 @@ def detect_readings(values: pl.DataFrame, kinds: Mapping[str, ValueKind]) -> dic
     )
     near = _near(values)
     units = _units(values)
+    mostly = "," if told["with_comma"].sum() > told["with_point"].sum() else "."
+    told = told.with_columns(decimal_sign=_decimal_sign(mostly))
     return {
         of["attribute"]: _reading(of, kinds, near.get(of["attribute"]), units)
         for of in told.sort("attribute").iter_rows(named=True)
     }
+
+
+def _decimal_sign(mostly: str) -> pl.Expr:
+    """Which sign the values of an attribute show; where they show none, that of most others."""
+    comma, point = pl.col("with_comma"), pl.col("with_point")
+    shown = pl.when(comma > point).then(pl.lit(",")).otherwise(pl.lit("."))
+    return pl.when(comma + point > 0).then(shown).otherwise(pl.lit(mostly))
 
 
 def _claims(is_so: pl.Expr) -> pl.Expr:
@@ -145,7 +154,7 @@ def _reading(
         named = units.get(name, [])
         return Reading(
             kind=kind,
-            decimal_sign="," if told["with_comma"] > told["with_point"] else ".",
+            decimal_sign=told["decimal_sign"],
             unit=named[0] if named else None,
             mixes_units=len(named) > 1,
         )
