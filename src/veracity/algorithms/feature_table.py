@@ -19,6 +19,9 @@ __all__ = ["MISSING", "OTHER", "levels_of", "read_features", "with_rows"]
 MISSING, OTHER = "(missing)", "(other)"
 """The levels of those that lack a value, and of those that share theirs with nobody."""
 
+MOST_FEATURES = 10_000
+"""Each is looked at alone before anything is learned, which takes its time."""
+
 LARGEST = 1e100
 """Numbers beyond this mean nothing, and their squares are none."""
 
@@ -52,6 +55,11 @@ def read_features(
     others = [name for name in table.columns if name not in found.values()]
     if not others:
         raise MissingColumn(f"{origin}: no column beside {listed([*found.values()])}; add features")
+    if len(others) > MOST_FEATURES:
+        raise BadValue(
+            f"{origin}: {len(others):,} columns beside {listed([*found.values()])} are more than "
+            f"the {MOST_FEATURES:,} features that can be learned from; leave some out"
+        )
     clash = [name for name in others if name in keys]
     if clash:
         raise BadValue(
