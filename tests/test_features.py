@@ -552,3 +552,12 @@ def test_features_of_items_are_refused_for_facts_that_are_true_or_false():
     )
     with pytest.raises(ParameterError, match="are for categorical claims, not for binary"):
         veracity.discover(claims, kind="binary", item_features=about)
+
+
+@pytest.mark.parametrize(
+    ("what", "name"), [("source_features", "source"), ("item_features", "entity")]
+)
+def test_more_features_than_can_be_looked_at_are_refused(two_against_one, what, name):
+    wide = pl.DataFrame({name: ["a"], **{f"c{number}": [1] for number in range(10_001)}})
+    with pytest.raises(BadValue, match=r"10,001 columns beside .* are more than the 10,000"):
+        veracity.discover(two_against_one, **{what: wide})

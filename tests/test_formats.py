@@ -13,7 +13,15 @@ from polars.testing import assert_frame_equal
 
 import veracity
 from veracity.cli import main
-from veracity.errors import InputError, NoClaims, TooLarge, UnreadableFile, WrongEncoding
+from veracity.errors import (
+    Exhausted,
+    InputError,
+    NoClaims,
+    TooLarge,
+    UnreadableFile,
+    WrongEncoding,
+)
+from veracity.io.files import reading_file
 
 CLAIMS = pl.DataFrame(
     {"source": ["a", "b", "c"] * 2, "entity": ["x"] * 3 + ["y"] * 3, "value": [1, 2, 2, 5, 5, 7]}
@@ -215,6 +223,17 @@ def test_no_encoding_is_guessed_where_it_would_be_wrong(tmp_path, content):
     (tmp_path / "claims.csv").write_bytes(content)
     with pytest.raises(WrongEncoding, match="say which encoding it is"):
         vote(tmp_path / "claims.csv")
+
+
+def test_standard_input_that_is_closed_is_told(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(UnreadableFile, match="standard input: it is closed"):
+        veracity.discover("-")
+
+
+def test_memory_that_lacks_while_a_file_is_read_is_no_damage(tmp_path):
+    with pytest.raises(Exhausted, match="out of memory"), reading_file(tmp_path):
+        raise pl.exceptions.PanicException("PyObject pointer is null")
 
 
 # --- what is handed over by mistake, and standard input -------------------------------------------

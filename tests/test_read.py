@@ -667,3 +667,45 @@ def test_an_attribute_of_numbers_stays_one_unless_some_are_missing(tmp_path):
     text = veracity.read_claims(tmp_path / "*.parquet").rows["attribute"]
     assert kept.to_list() == [1, 2]
     assert text.to_list() == ["1", "2", "1", ""]
+
+
+@pytest.mark.parametrize("dtype", [pa.decimal32(5, 2), pa.decimal64(5, 2), pa.decimal128(5, 2)])
+@pytest.mark.parametrize("form", ["table", "batch", "reader"])
+def test_decimals_of_arrow_are_the_same_in_every_form(dtype, form):
+    values = pa.array([Decimal("1.25"), Decimal("2.50"), Decimal("1.25")], dtype)
+    table = pa.table({"source": ["a", "b", "c"], "entity": ["x"] * 3, "value": values})
+    forms = {"table": table, "batch": table.to_batches()[0], "reader": table.to_reader()}
+    facts = veracity.discover(forms[form], "majority-vote").facts
+    assert facts.column("value").to_pylist() == [Decimal("1.25"), Decimal("2.50")]
+
+
+def test_times_finer_than_those_of_pandas_come_back_as_text():
+    times = pa.array([1, 1_000], pa.time64("ns"))
+    table = pa.table({"source": ["a", "b"], "entity": times, "value": ["1", "2"]})
+    truths = veracity.discover(table.to_pandas(types_mapper=pd.ArrowDtype)).truths
+    assert truths["entity"].tolist() == ["00:00:00.000000001", "00:00:00.000001"]
+
+
+def test_truths_that_are_bytes_are_compared_as_text(two_against_one):
+    known = pl.DataFrame({"entity": ["x"], "value": [b"1"]})
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]})
+    assert veracity.discover(claims, known=known).truths["value"].to_list() == ["1"]
+    claims = claims.with_columns(pl.col("value").cast(pl.Float64))
+    assert veracity.discover(claims, known=known).truths["value"].to_list() == [1.0]
+
+
+@pytest.mark.parametrize("names", [[["a"], ["b"]], [{"a": 1}, {"a": 2}]])
+def test_features_of_what_has_no_plain_name_are_refused(names):
+    claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]})
+    features = pl.DataFrame({"source": names, "size": [1, 2]})
+    with pytest.raises(BadValue, match="not plain values"):
+        veracity.discover(claims, source_features=features)
+    with pytest.raises(BadValue, match="not plain values"):
+        veracity.discover(claims, item_features=features.rename({"source": "entity"}))
+
+
+def test_decimals_that_cannot_be_compared_are_refused():
+    signal = [Decimal("sNaN"), Decimal(1)]
+    frame = pd.DataFrame({"source": signal, "entity": ["x", "x"], "value": ["1", "2"]})
+    with pytest.raises(InputError, match="cannot be read"):
+        veracity.discover(frame)

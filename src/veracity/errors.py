@@ -140,7 +140,7 @@ NO_FILES = "too many files are open; raise the limit (ulimit -n)"
 
 TOLD_BY_OTHERS = {
     "Cannot allocate memory|memory allocation of|Out of Memory Error|failed to map segment"
-    "|without (exception set|setting an exception)": NO_MEMORY,
+    "|without (exception set|setting an exception)|PyObject pointer is null": NO_MEMORY,
     "can't start new thread|ThreadPoolBuildError": NO_THREADS,
     "Too many open files": NO_FILES,
 }

@@ -67,7 +67,8 @@ def _under_limit(battery: Battery, part: str, case: Case, limit: int, most: int)
             command, folder, limits=lambda: resource.setrlimit(limit, (most, most))
         )
         outcome = battery.workshop.outcome(command, code, folder, before)
-        _keep(battery, part, case, outcome, [f"{part}: {w}" for w in wrongs(outcome, folder)])
+        # What it prints goes to a file, which is limited, too: it may end after its work.
+        _keep(battery, part, case, outcome, [f"{part}: {w}" for w in of_a_stop(outcome, folder)])
 
 
 def read_only(battery: Battery, rng: random.Random) -> None:
@@ -168,7 +169,11 @@ def surroundings(battery: Battery, rng: random.Random) -> None:
         code = workshop.run_in(command, folder, variables, streams, place)
         workshop.allow_all(folder)
         outcome = workshop.outcome(command, code, folder, before, _encoding(variables))
-        found = [w for w in of_a_stop(outcome, folder) if not _is_due_to(streams, place, w)]
+        found = [
+            wrong
+            for wrong in of_a_stop(outcome, folder)
+            if not _is_due_to(streams, place, wrong) and not _is_colour(variables, wrong)
+        ]
         told = Case(case.files, (DISCOVER, command, ("#", str(variables), streams, place)))
         _keep(battery, "surroundings", told, outcome, [f"surroundings: {w}" for w in found])
 
@@ -181,6 +186,12 @@ def _is_due_to(streams: str, place: str, wrong: str) -> bool:
     """What nobody can do anything about: no word where there is no stream, what the place made."""
     is_silent = wrong.startswith("fails without a word") and streams in MUTE
     return is_silent or (wrong.startswith("lost") and ("rm -rf" in place or "mv " in place))
+
+
+def _is_colour(variables: dict[str, str | None], wrong: str) -> bool:
+    """Whether somebody asked for control characters."""
+    wants = "FORCE_COLOR" in variables or "CLICOLOR_FORCE" in variables
+    return wants and "raw control characters in the output" in wrong
 
 
 def _keep(battery: Battery, part: str, case: Case, outcome: Outcome, found: list[str]) -> None:

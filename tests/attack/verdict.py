@@ -113,19 +113,22 @@ def _of_the_output(outcome: Outcome, folder: Path) -> Iterator[str]:
 def is_whole(path: Path) -> bool:
     """Whether a file ends as files of its kind do."""
     content = path.read_bytes()
+    suffix = path.suffix
+    if content.startswith(b"SQLite format 3") or content[8:12] == b"DUCK":
+        suffix = ".duckdb" if content[8:12] == b"DUCK" else ".db"  # whatever it is called
     ends = {".html": b"</html>", ".svg": b"</svg>", ".pdf": b"%%EOF", ".csv": b"\n", ".tsv": b"\n"}
-    if path.suffix in ends:
-        return content.rstrip(
-            b" \r\n" if path.suffix in (".html", ".svg", ".pdf") else b""
-        ).endswith(ends[path.suffix])
+    if suffix in ends:
+        return content.rstrip(b" \r\n" if suffix in (".html", ".svg", ".pdf") else b"").endswith(
+            ends[suffix]
+        )
     try:
-        return _can_be_read(path, content)
+        return _can_be_read(path, suffix, content)
     except (ValueError, OSError, zipfile.BadZipFile, sqlite3.Error, pl.exceptions.PolarsError):
         return False
 
 
-def _can_be_read(path: Path, content: bytes) -> bool:
-    match path.suffix:
+def _can_be_read(path: Path, suffix: str, content: bytes) -> bool:
+    match suffix:
         case ".png":
             return content[-8:-4] == b"IEND"
         case ".json":

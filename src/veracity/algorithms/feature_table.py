@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from veracity.claims.columns import read_table
+from veracity.claims.columns import read_table, require_plain
 from veracity.claims.schema import lacking_parts, listed, recognised
 from veracity.errors import BadValue, MissingColumn
 from veracity.io.databases import is_address
@@ -18,6 +18,9 @@ __all__ = ["MISSING", "OTHER", "levels_of", "read_features", "with_rows"]
 
 MISSING, OTHER = "(missing)", "(other)"
 """The levels of those that lack a value, and of those that share theirs with nobody."""
+
+MOST_FEATURES = 10_000
+"""Each is looked at alone before anything is learned, which takes its time."""
 
 LARGEST = 1e100
 """Numbers beyond this mean nothing, and their squares are none."""
@@ -52,12 +55,19 @@ def read_features(
     others = [name for name in table.columns if name not in found.values()]
     if not others:
         raise MissingColumn(f"{origin}: no column beside {listed([*found.values()])}; add features")
+    if len(others) > MOST_FEATURES:
+        raise BadValue(
+            f"{origin}: {len(others):,} columns beside {listed([*found.values()])} are more than "
+            f"the {MOST_FEATURES:,} features that can be learned from; leave some out"
+        )
     clash = [name for name in others if name in keys]
     if clash:
         raise BadValue(
             f"{origin}: '{found[clash[0]]}' is taken as the {clash[0]}, and there is a column "
             f"'{clash[0]}', too; call one of them otherwise"
         )
+    for key, name in found.items():
+        require_plain(origin, key, name, table.schema[name])
     names = [as_text(table[name]).alias(key) for key, name in found.items()]
     names = [name.fill_null("") if name.name == "attribute" else name for name in names]
     _check_keys(pl.DataFrame(names), found, origin)

@@ -56,7 +56,7 @@ from veracity.io.noting import Notes, told_once
 from veracity.naming import rendered, types_read_again
 from veracity.printing import in_short
 
-__all__ = ["open_parts", "read_table"]
+__all__ = ["open_parts", "read_table", "require_plain"]
 
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
@@ -244,7 +244,7 @@ def _chosen(
     for own, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
         can_be_apart = own == "value" and (shape.is_wide or isinstance(part.rows, pl.LazyFrame))
         if not can_be_apart or not is_list(found[name]):
-            _check_plain(part.origin, own, name, found[name])
+            require_plain(part.origin, own, name, found[name])
     for own, name in shape.keys.items():
         if name not in (own, how.columns.get(own), how.likely.get(own)):
             notes.append(f"column '{name}' is taken as the {own}")
@@ -347,7 +347,7 @@ def _at_hand(part: Part, rows: pl.LazyFrame | BatchedRows) -> Part:
     return part._replace(rows=rows)
 
 
-def _check_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None:
+def require_plain(origin: str, part: str, name: str, dtype: pl.DataType) -> None:
     """Refuse columns that hold no plain values."""
     if dtype.is_nested() or dtype == pl.Object or isinstance(dtype, OF_OTHERS):
         mend = "turn it into text or numbers first"

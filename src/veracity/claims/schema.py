@@ -321,12 +321,18 @@ def comparable(
     """
     numbers = None if are_numbers is False else numbers_in(claimed)
     if numbers is not None:
-        return numbers, true.cast(pl.Float64, strict=False)
+        return numbers, _as_numbers(true, pl.Float64())
     if claimed.dtype == true.dtype:
         return claimed, true
     if claimed.dtype.is_float():
-        return claimed, true.cast(claimed.dtype, strict=False)
+        return claimed, _as_numbers(true, claimed.dtype)
     return as_text(claimed), text_like(true, claimed.dtype)
+
+
+def _as_numbers(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Values as numbers, by how they are written if they are none; null where that is no number."""
+    are_numbers = values.dtype.is_numeric() or values.dtype == pl.Boolean
+    return (values if are_numbers else as_text(values)).cast(dtype, strict=False)
 
 
 def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:

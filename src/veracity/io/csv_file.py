@@ -26,12 +26,14 @@ from veracity.errors import (
     ParameterError,
     RaggedRows,
     UnreadableFile,
+    VeracityError,
     WrongEncoding,
+    exhausted,
     first_line,
 )
 from veracity.io.batched import BatchedRows
 from veracity.io.noting import FileNote, Notes
-from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
+from veracity.io.totals import LONGEST_TOTAL, MOST_TOTALS, n_totals, totals_note
 from veracity.printing import in_short
 
 __all__ = [
@@ -127,7 +129,7 @@ def _read(file: CsvFile, notes: Notes) -> pl.DataFrame:
         _check_rows(file)
     frame.columns = distinct(names)
     frame = _with_text(frame)
-    last = frame.tail(MOST_TOTALS).rows()
+    last = frame.tail(MOST_TOTALS).with_columns(pl.col(pl.String).str.head(LONGEST_TOTAL)).rows()
     if n_left_out := n_totals(last):
         notes.append(totals_note(path.name, last))
         frame = frame.head(-n_left_out)
@@ -546,7 +548,7 @@ def _line_of_wrong_byte(path: Path, codec: str) -> int:
     return line
 
 
-def _damaged(path: Path, error: BaseException) -> UnreadableFile:
-    return UnreadableFile(
+def _damaged(path: Path, error: BaseException) -> VeracityError:
+    return exhausted(error) or UnreadableFile(
         f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
     )

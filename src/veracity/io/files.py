@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -20,6 +21,7 @@ from veracity.errors import (
     TooLarge,
     UnreadableFile,
     VeracityError,
+    exhausted,
     first_line,
 )
 from veracity.extras import how_to_get
@@ -273,6 +275,8 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
     library = type(data).__module__.split(".")[0]
     if library == "pandas":
         return _from_pandas(data).lazy(), "pandas"
+    if library == "pyarrow":  # of a batch or a reader, Polars takes small decimals for others
+        data = importlib.import_module("pyarrow").table(data)
     rows = _with_decimals_that_fit(_with_text_that_is_text(pl.DataFrame(data)))
     return rows.lazy(), "pyarrow" if library == "pyarrow" else "polars"
 
@@ -430,7 +434,7 @@ def reading_file(path: Path) -> Iterator[None]:
             f"{path}: cannot be read ({reason}); check the path and its permissions"
         ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet) as error:
-        raise UnreadableFile(
+        raise exhausted(error) or UnreadableFile(
             f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
         ) from error
 
@@ -443,6 +447,7 @@ def reading_frame(name: str) -> Iterator[None]:
     except VeracityError:
         raise
     except (
+        ArithmeticError,
         OSError,
         TypeError,
         ValueError,

@@ -275,10 +275,13 @@ def _quiet() -> Iterator[None]:
 
 def spooled() -> Path:
     """What comes from standard input, as a file."""
+    given = getattr(sys.stdin, "buffer", None)
+    if given is None:
+        raise UnreadableFile("standard input: it is closed; give a file, or pipe claims into it")
     spill = Spill()
     path = spill.folder / SPOOLED_NAME
     with spilling(spill.place), path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(given, file)
     if not path.stat().st_size:
         raise UnreadableFile("standard input: it is empty; give claims with a header")
     _SPOOLED.append(spill)

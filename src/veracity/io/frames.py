@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import polars as pl
 
+from veracity.naming import as_text
+
 __all__ = [
     "FIRST_ROWS",
     "ROWS_PER_BATCH",
@@ -34,12 +36,19 @@ def is_spark_frame(data: object) -> bool:
 def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:  # noqa: ANN401
     """The table in the user's own kind of frame."""
     if kind == "pandas":
-        return frame.to_pandas()
+        return frame.with_columns(
+            as_text(column) for column in frame if _is_too_fine(column)
+        ).to_pandas()
     if kind == "spark":
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
 
         return SparkSession.active().createDataFrame(spark_table(frame))
     return frame.to_arrow() if kind == "pyarrow" else frame
+
+
+def _is_too_fine(column: pl.Series) -> bool:
+    """Whether times of day have parts that those of Python, which pandas uses, cannot hold."""
+    return column.dtype == pl.Time and bool((column.cast(pl.Int64) % 1_000 != 0).any())
 
 
 def spark_table(frame: pl.DataFrame) -> Any:  # noqa: ANN401 - an Arrow table

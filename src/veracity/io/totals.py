@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from veracity.io.noting import FileNote
 from veracity.printing import in_short
 
-__all__ = ["MOST_TOTALS", "n_totals", "totals_note"]
+__all__ = ["LONGEST_TOTAL", "MOST_TOTALS", "n_totals", "totals_note"]
 
 MOST_TOTALS = 5
 """So many rows of totals are looked for at the end of a table."""
+
+LONGEST_TOTAL = 1_000
+"""So many characters of a cell are looked at: cells of a gigabyte are not copied for it."""
 
 TOTALS = frozenset({
     "total", "totals", "grand total", "subtotal", "sum", "sums", "summe", "gesamt", "gesamtsumme",
