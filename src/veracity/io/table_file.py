@@ -219,7 +219,7 @@ def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
     _check_sheet(table, target)
     never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
     # Files of its own would stay if it is stopped, and be tried again where the disk is full.
-    options = {**dict.fromkeys(never, False), "in_memory": True}
+    options: dict[str, Any] = {**dict.fromkeys(never, False), "in_memory": True}
     options["default_date_format"] = "yyyy-mm-dd"
     packed = io.BytesIO()
     with _excel().Workbook(packed, options) as book:
