@@ -339,6 +339,25 @@ def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monke
     assert place.stat().st_mode & 0o077 == 0  # nobody else puts there what we will run
 
 
+def test_kernels_are_kept_where_the_user_says(monkeypatch, tmp_path):
+    monkeypatch.setattr(cache.os, "access", lambda place, mode: False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "own"))
+    cache.find_cache()
+    assert cache.places() == [tmp_path / "own"] == [Path(os.environ["NUMBA_CACHE_DIR"])]
+
+
+def test_kernels_are_kept_beside_themselves_or_in_the_cache_of_the_home(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache.find_cache()
+    assert "NUMBA_CACHE_DIR" not in os.environ  # there is room for them
+    beside = Path(cache.__file__).parent / "__pycache__"
+    assert cache.places() == [beside, tmp_path / "veracity"]
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.places() == [beside, tmp_path / ".cache" / "veracity"]
+
+
 @pytest.mark.parametrize("taken", ["no", "open to all", "a link"])
 def test_a_user_without_a_home_or_an_entry_has_kernels_in_a_folder_of_its_own(
     monkeypatch, tmp_path, taken
@@ -359,6 +378,7 @@ def test_a_user_without_a_home_or_an_entry_has_kernels_in_a_folder_of_its_own(
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     assert place.parent == tmp_path
     assert (place == usual) == (taken == "no")
+    assert place.name.startswith("veracity-")
     assert place.stat().st_mode & 0o077 == 0
 
 
