@@ -22,6 +22,7 @@ from veracity.algorithms.catalogue import Entry
 from veracity.claims.schema import KINDS
 from veracity.cli import main
 from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES, use_threads
+from veracity.show.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
 BINARY = "source,fact,claim\na,f,yes\nb,f,no\nc,f,no\n"
