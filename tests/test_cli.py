@@ -21,7 +21,7 @@ from veracity.algorithms import CATALOGUE, algorithms
 from veracity.algorithms.catalogue import Entry
 from veracity.claims.schema import KINDS
 from veracity.cli import main
-from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES
+from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES, use_threads
 from veracity.show.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
@@ -609,3 +609,11 @@ def test_an_error_that_nobody_can_be_told_of_keeps_its_exit_code(arguments, code
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "veracity", *arguments]
         assert subprocess.run(command, check=False, stderr=full).returncode == code
+
+
+def test_no_more_threads_are_started_than_can_work(monkeypatch):
+    for name in ("POLARS_MAX_THREADS", "POLARS_ROW_GROUP_PREFETCH_SIZE"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    use_threads(100_000)
+    assert int(os.environ["POLARS_MAX_THREADS"]) <= 4 * (os.cpu_count() or 1)

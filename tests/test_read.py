@@ -709,3 +709,16 @@ def test_decimals_that_cannot_be_compared_are_refused():
     frame = pd.DataFrame({"source": signal, "entity": ["x", "x"], "value": ["1", "2"]})
     with pytest.raises(InputError, match="cannot be read"):
         veracity.discover(frame)
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_a_table_beside_claims_that_is_cut_off_is_told(tmp_path, form):
+    whole, cut = tmp_path / "whole", tmp_path / f"cut.{form}"
+    table = pl.DataFrame({"source": ["a", "b"], "tpr": [0.8, 0.9], "fpr": [0.1, 0.2]})
+    table.write_ipc(whole) if form == "arrow" else table.write_parquet(whole)
+    for size in range(0, whole.stat().st_size, 64):
+        cut.write_bytes(whole.read_bytes()[:size])
+        with pytest.raises(UnreadableFile):
+            veracity.Prior.from_table(cut)
+        with pytest.raises(UnreadableFile):
+            veracity.SourceFeatures.read(cut)

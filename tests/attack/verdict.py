@@ -136,7 +136,7 @@ def _can_be_read(path: Path, suffix: str, content: bytes) -> bool:
         case ".jsonl":
             return content[-1:] in (b"", b"\n") and all(map(json.loads, content.splitlines()))
         case ".parquet":
-            pl.read_parquet(path)
+            pl.read_parquet(path, glob=False)
         case ".xlsx" | ".npz":
             return zipfile.ZipFile(path).testzip() is None
         case ".db":
@@ -155,7 +155,7 @@ INTERNAL = ("layout.parquet",)
 def _of_a_table(path: Path) -> Iterator[str]:
     if path.name in INTERNAL:
         return
-    table = pl.read_parquet(path)
+    table = pl.read_parquet(path, glob=False)
     for column in table.iter_columns():
         if column.name in NAMES:
             continue

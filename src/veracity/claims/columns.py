@@ -68,6 +68,9 @@ def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
         with reading_frame(name_of(data)):
             return as_polars(data)[0].collect()
     parts = list(open_files(_origins(data), encoding, []))
+    for part in parts:
+        with reading_part(part):
+            part.rows.collect_schema()
     return pl.concat([rows for part in _alike(parts, []) for rows in batches_of(part)])
 
 

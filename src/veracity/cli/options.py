@@ -59,6 +59,9 @@ KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 ABOVE_0 = click.FloatRange(0.0, min_open=True)
 
+MOST_PER_CORE = 4
+"""Polars starts all its threads at once; more than so many for a core keep each other from work."""
+
 Decorator = Callable[[Any], Any]
 
 
@@ -394,6 +397,7 @@ def use_threads(threads: int | None) -> None:
     unless told, which are a quarter of all memory with which ten million claims are read.
     """
     if threads is not None:
+        threads = min(threads, MOST_PER_CORE * (os.cpu_count() or 1))
         os.environ.setdefault("POLARS_MAX_THREADS", str(threads))
     ahead = threads or os.cpu_count() or 1
     os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", str(ahead))
