@@ -335,6 +335,18 @@ def test_several_columns_named_as_the_value_may_be_sources_or_questions():
     assert found.truths.select("entity", "value").rows() == [("1?", "x"), ("2?", "z")]
 
 
+def test_a_column_that_holds_values_plays_no_other_part():
+    rows = {"worker": list("aab"), "n": [1, 2, 1], "task": list("xyx"), "label": list("pqp")}
+    columns = {"entity": "n", "value": "task+label+task"}
+    result = veracity.discover(rows, "majority-vote", columns=columns)
+    assert set(result.truths["attribute"]) == {"task", "label"}
+    with pytest.raises(ParameterError, match="'n' cannot be both the entity and the value"):
+        veracity.discover(rows, columns={"entity": "n", "value": "n+label"})
+    only, columns = pl.DataFrame(rows).drop("n"), {"source": "worker", "value": "task+label"}
+    found = veracity.discover(only, columns=columns, wide="entities")
+    assert set(found.truths["entity"]) == {"task", "label"}
+
+
 # --- a notebook -----------------------------------------------------------------------------------
 
 

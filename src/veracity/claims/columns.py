@@ -119,7 +119,8 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
 def _said_together(shape: Shape, how: HowToRead) -> dict[str, str]:
     """The columns that hold the values of a wide table, if they were named."""
     said = {**how.likely, **how.columns}.get("value", "")
-    is_said = shape.is_wide and parts_of_name(said, shape.spread) == [*shape.spread]
+    pieces = dict.fromkeys(parts_of_name(said, shape.spread))
+    is_said = shape.is_wide and tuple(pieces) == shape.spread
     return {"value": said} if is_said else {}
 
 

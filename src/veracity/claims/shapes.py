@@ -108,15 +108,19 @@ class Seen(NamedTuple):
     """What is within its cells, where these hold lists and objects."""
     place: str | None = None
     """What of it may name the source: the "filename" or the "table"; a frame has none."""
+    values: Sequence[str] = ()
+    """The columns that hold the values, where several were named; they play no other part."""
 
     def parts(self, parts: Sequence[str], how: HowToRead) -> dict[str, str]:
         """Which columns play these parts, as far as names tell."""
         given = {part: name for part, name in how.columns.items() if part in parts}
-        return recognised(self.found, parts, given=given, likely=how.likely, origin=self.origin)
+        found = [name for name in self.found if name not in self.values]
+        return recognised(found, parts, given=given, likely=how.likely, origin=self.origin)
 
     def others(self, keys: Mapping[str, str]) -> list[str]:
-        """The columns that are none of these, and have a name."""
-        return [name for name in self.found if name.strip() and name not in keys.values()]
+        """The columns that are none of these, nor named as values, and have a name."""
+        used = {*keys.values(), *self.values}
+        return [name for name in self.found if name.strip() and name not in used]
 
 
 def is_stamp(name: str) -> bool:

@@ -63,6 +63,7 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     if several:
         others = {part: name for part, name in how.columns.items() if part != "value"}
         how = replace(how, columns=others, wide=how.wide or "attributes")
+        table = table._replace(values=several)
         shape = by[how.wide or "attributes"](table, how)
         if shape is None:
             raise MissingColumn(asked_for_keys(table, how))
@@ -95,12 +96,16 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
 def _said_columns(table: Seen, how: HowToRead) -> tuple[str, ...]:
     """The columns that were named together as the value: each is an attribute, or as is said."""
     named = {**how.likely, **how.columns}.get("value", "")
-    several = tuple(parts_of_name(named, table.found)) if "value" in table.wanted else ()
+    pieces = parts_of_name(named, table.found) if "value" in table.wanted else []
+    several = tuple(dict.fromkeys(pieces))
     if several and how.wide in (None, "attributes") and "attribute" in how.columns:
         raise ParameterError(
             f"columns: the value is in several columns, {listed(several)}, so each is an "
             "attribute; leave out the attribute, or say --wide sources if each is a source"
         )
+    for part, name in how.columns.items():
+        if part != "value" and name in several:
+            raise ParameterError(f"columns: {name!r} cannot be both the {part} and the value")
     return several
 
 
@@ -123,6 +128,8 @@ def _spread(table: Seen, keys: Mapping[str, str]) -> tuple[str, ...]:
 
     Of a table that says which columns are answers, as that of Mechanical Turk does, only these.
     """
+    if table.values:
+        return tuple(table.values)
     others = table.others(keys)
     answers = [name for name in others if name.startswith(ANSWER)]
     return tuple(answers or [name for name in others if not is_stamp(name)])

@@ -46,28 +46,41 @@ def _spelt(part: Part, step: int) -> pl.DataFrame | None:
 
 def name_warnings(encoded: Encoded) -> list[DataWarning]:
     """Entities that some sources name otherwise than others do: as numbers, or in capitals."""
-    spoken = pl.concat([_spoken(part) for part in encoded.parts]).unique()
     plain = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     plain = plain.str.replace(r"^0*(\d+)(\.0+)?$", "$1")  # a number lost zeros, or got a point
-    found = spoken.group_by(plain=plain).agg(
-        names=pl.col("name").unique().sort(), of_one=pl.len() == pl.col("source").n_unique()
+    named = pl.concat([_names(part).unique() for part in encoded.parts]).unique().to_frame("name")
+    named = named.with_columns(plain=plain)
+    n_entities = named["plain"].n_unique()
+    named = named.filter(pl.len().over("plain") > 1)
+    if named.is_empty():
+        return []  # mostly so: who speaks of what need not be looked at
+    spoken = pl.concat([_spoken(part) for part in encoded.parts]).unique()
+    found = (
+        spoken.join(named, on="name")
+        .group_by("plain")
+        .agg(names=pl.col("name").unique().sort(), of_one=pl.len() == pl.col("source").n_unique())
     )
-    two = found.filter(pl.col("of_one") & (pl.col("names").list.len() > 1)).sort("plain")
-    if len(two) < ODDLY_NAMED * len(found) or two.is_empty():
+    two = found.filter("of_one").sort("plain")
+    if two.is_empty() or len(two) < ODDLY_NAMED * n_entities:
         return []
     such = " and ".join(f"'{in_short(name)}'" for name in two["names"][0].head(2))
-    seen = f"{count(len(two), len(found), 'entities')} have two names or more, such as {such}"
+    seen = f"{count(len(two), n_entities, 'entities')} have two names or more, such as {such}"
     evidence = two.head(10).select(pl.col("names").list.join(" | "))
-    serious = len(two) >= 5 * ODDLY_NAMED * len(found)
+    serious = len(two) >= 5 * ODDLY_NAMED * n_entities
     return [data_warning("entity-spellings", seen, evidence, serious=serious)]
+
+
+def _names(part: Part) -> pl.Series:
+    """The entity of each item, as text."""
+    return as_text(part.items.to_series(0)).alias("name")
 
 
 def _spoken(part: Part) -> pl.DataFrame:
     """Who speaks of which entity."""
-    names = as_text(part.items.to_series(0))
-    return pl.DataFrame({
-        "name": names.gather(part.block.item_of_voice), "source": part.block.source_of_voice,
-    })  # fmt: skip
+    block = part.block
+    return pl.DataFrame(
+        {"name": _names(part).gather(block.item_of_voice), "source": block.source_of_voice}
+    )
 
 
 def _merged(facts: pl.DataFrame, keys: list[str]) -> list[DataWarning]:
