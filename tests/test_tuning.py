@@ -53,7 +53,7 @@ def test_parameters_have_the_types_they_are_declared_with():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("power=2", "veracity has no parameter 'power'; it has strength, confusions"),
+        ("power=2", "veracity has no parameter 'power'; it has strength, labels, confusions"),
         ("strength=much", "strength must be a number, got 'much'"),
         ("max_rounds=2.5", "max_rounds must be a whole number, got '2.5'"),
         ("temper=maybe", "temper must be true or false, got 'maybe'"),

@@ -124,6 +124,8 @@ def open_on_spark(
     notes: list[str] = []
     frame, types = _with_joined(frame, how)
     found, shape = _chosen(frame, wanted, how, origin, notes)
+    if shape.is_wide and shape.of_names == "attribute":
+        types |= types_read_again(_types(frame, shape.spread))
     if how.samples and what == "claims" and "weight" not in found.columns:
         found = found.selectExpr("*", "1.0D as weight")
     own = shape.keys.items()
@@ -138,7 +140,7 @@ def _with_joined(frame: Frame, how: HowToRead) -> tuple[Frame, dict[str, str]]:
     said = {**how.likely, **how.columns}
     for name in dict.fromkeys(name for own, name in said.items() if own != "value"):
         if pieces := parts_of_name(name, frame.columns):
-            dtypes = _sample(_renamed(frame, {own: own for own in pieces})).schema
+            dtypes = _types(frame, pieces)
             types |= types_read_again(dtypes)
             frame = _joined(frame, name, dtypes)
     return frame, types
@@ -187,6 +189,11 @@ def _chosen(
 
 def _renamed(frame: Frame, columns: Mapping[str, str]) -> Frame:
     return frame.select(*(frame[_quoted(name)].alias(part) for part, name in columns.items()))
+
+
+def _types(frame: Frame, names: Sequence[str]) -> pl.Schema:
+    """What these columns hold, as it comes to this machine."""
+    return _sample(_renamed(frame, {name: name for name in names})).schema
 
 
 def _sample(frame: Frame) -> pl.DataFrame:

@@ -88,7 +88,7 @@ def find_doubts(
     assert encoded is not None
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
     if encoded.n_claims <= effort.claims_compared:  # of some items, few would have both names
-        found += name_warnings(encoded.drawn_with(answers, effort.claims_compared)[0])
+        found += name_warnings(encoded.drawn(effort.claims_compared))
     if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
         some, plausibility = encoded.drawn_with(answers, effort.claims_compared)
         make = TablesOfPart(encoded.kind)
