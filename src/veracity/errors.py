@@ -49,6 +49,7 @@ __all__ = [
     "UnreadableFile",
     "VeracityError",
     "WrongEncoding",
+    "damaged",
     "exhausted",
     "first_line",
 ]
@@ -162,6 +163,13 @@ def exhausted(error: BaseException) -> Exhausted | None:
         if sentence is not None:
             return Exhausted(sentence)
     return None
+
+
+def damaged(path: object, error: BaseException) -> VeracityError:
+    """What to tell of a file that cannot be read to its end: memory is short, or it is damaged."""
+    return exhausted(error) or UnreadableFile(
+        f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
+    )
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:

@@ -118,7 +118,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
 
 def _said_together(shape: Shape, how: HowToRead) -> dict[str, str]:
     """The columns that hold the values of a wide table, if they were named."""
-    said = {**how.likely, **how.columns}.get("value", "")
+    said = how.said.get("value", "")
     pieces = dict.fromkeys(parts_of_name(said, shape.spread))
     is_said = shape.is_wide and tuple(pieces) == shape.spread
     return {"value": said} if is_said else {}
@@ -313,8 +313,7 @@ def _with_joined(
         if "entity" not in told and levels:
             notes.append(f"the index names the entity: {listed(levels)}")
             how = replace(how, likely={**how.likely, "entity": joined_names(levels)})
-    said = {**how.likely, **how.columns}
-    for name in dict.fromkeys(name for own, name in said.items() if own != "value"):
+    for name in how.said_of_keys:
         if pieces := parts_of_name(name, found):
             others = [pl.col(own) for own in found if own not in pieces]
             together = text_together({own: schema[own] for own in pieces}).alias(name)

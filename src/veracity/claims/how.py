@@ -99,7 +99,17 @@ class HowToRead:
     @property
     def carrying(self) -> tuple[str, ...]:
         """The columns that say which of a source's claims counts, or how much: named, or likely."""
-        return tuple(part for part in CARRYING if part in {**self.likely, **self.columns})
+        return tuple(part for part in CARRYING if part in self.said)
+
+    @property
+    def said(self) -> dict[str, str]:
+        """Which column plays which part: named, or likely."""
+        return {**self.likely, **self.columns}
+
+    @property
+    def said_of_keys(self) -> list[str]:
+        """The columns of all parts but the value: several that are named together become one."""
+        return list(dict.fromkeys(name for part, name in self.said.items() if part != "value"))
 
     def told(self, wide: Wide | None) -> dict[str, str]:
         """What is to be said to read the same again, of a table that is wide by this."""

@@ -137,8 +137,7 @@ def open_on_spark(
 def _with_joined(frame: Frame, how: HowToRead) -> tuple[Frame, dict[str, str]]:
     """The frame with a column in the place of each that several make up together; their types."""
     types: dict[str, str] = {}
-    said = {**how.likely, **how.columns}
-    for name in dict.fromkeys(name for own, name in said.items() if own != "value"):
+    for name in how.said_of_keys:
         if pieces := parts_of_name(name, frame.columns):
             dtypes = _types(frame, pieces)
             types |= types_read_again(dtypes)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from veracity.claims.how import HowToRead
+from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
     CARRYING,
     USUAL_NAMES,
@@ -58,16 +58,11 @@ TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_tr
 
 def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     """Find out what the columns of a table are; what was found out is noted."""
-    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities}
     several = _said_columns(table, how)
     if several:
         others = {part: name for part, name in how.columns.items() if part != "value"}
-        how = replace(how, columns=others, wide=how.wide or "attributes")
-        table = table._replace(values=several)
-        shape = by[how.wide or "attributes"](table, how)
-        if shape is None:
-            raise MissingColumn(asked_for_keys(table, how))
-        shape = shape._replace(spread=several)
+        how, table = replace(how, columns=others), table._replace(values=several)
+        shape = _by(how.wide or "attributes", table, how)._replace(spread=several)
         note_unread(table, shape, notes)
         return shape
     long = recognised(
@@ -75,27 +70,35 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     )
     lacking = lacking_parts(long, table.wanted)
     if how.wide is not None:
-        shape = by[how.wide](table, how)
-        if shape is None:
-            raise MissingColumn(asked_for_keys(table, how))
+        shape = _by(how.wide, table, how)
         note_unread(table, shape, notes)
         note_like(shape, notes)
         return shape
     if not lacking:
         note_left(table, how, long, notes)
         return Shape(long)
-    shape = _recognised_shape(table, how)
-    if shape is None:
+    found = _recognised_shape(table, how)
+    if found is None:
         raise MissingColumn(unclear(table, long, lacking))
-    notes.append(told(shape))
-    note_unread(table, shape, notes)
-    note_like(shape, notes)
+    notes.append(told(found))
+    note_unread(table, found, notes)
+    note_like(found, notes)
+    return found
+
+
+def _by(wide: Wide, table: Seen, how: HowToRead) -> Shape:
+    """The shape of a table that is said to be wide by this."""
+    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities}
+    how = replace(how, wide=wide)
+    shape = by[wide](table, how)
+    if shape is None:
+        raise MissingColumn(asked_for_keys(table, how))
     return shape
 
 
 def _said_columns(table: Seen, how: HowToRead) -> tuple[str, ...]:
     """The columns that were named together as the value: each is an attribute, or as is said."""
-    named = {**how.likely, **how.columns}.get("value", "")
+    named = how.said.get("value", "")
     pieces = parts_of_name(named, table.found) if "value" in table.wanted else []
     several = tuple(dict.fromkeys(pieces))
     if several and how.wide in (None, "attributes") and "attribute" in how.columns:

@@ -87,10 +87,16 @@ def find_doubts(
     encoded, against = result.encoded, None
     assert encoded is not None
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
-    if encoded.n_claims <= effort.claims_compared:  # of some items, few would have both names
-        found += name_warnings(encoded.drawn(effort.claims_compared))
-    if encoded.kind != "numeric" and survey.counted.shared_of_source.any():
-        some, plausibility = encoded.drawn_with(answers, effort.claims_compared)
+    most = effort.claims_compared
+    is_whole = encoded.n_claims <= most
+    is_compared = encoded.kind != "numeric" and survey.counted.shared_of_source.any()
+    if is_compared:
+        some, plausibility = encoded.drawn_with(answers, most)
+    elif is_whole:
+        some = encoded.drawn(most)
+    if is_whole:  # of some items, few would have both names
+        found += name_warnings(some)
+    if is_compared:
         make = TablesOfPart(encoded.kind)
         pairs = zip(some.parts, plausibility, strict=True)
         facts = pl.concat([make(part, own, "facts") for part, own in pairs])

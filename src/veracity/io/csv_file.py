@@ -26,10 +26,8 @@ from veracity.errors import (
     ParameterError,
     RaggedRows,
     UnreadableFile,
-    VeracityError,
     WrongEncoding,
-    exhausted,
-    first_line,
+    damaged,
 )
 from veracity.io.batched import BatchedRows
 from veracity.io.noting import FileNote, Notes
@@ -208,7 +206,7 @@ class PlainText(BatchedRows):
                 yield self._named(batch)
         except (pl.exceptions.PolarsError, OSError) as error:
             _check_rows(self.file)
-            raise _damaged(self.file.path, error) from error
+            raise damaged(self.file.path, error) from error
         if not n_batches:
             yield self.nothing()
 
@@ -371,7 +369,7 @@ def _read_fast(file: CsvFile) -> pl.DataFrame | None:
     except pl.exceptions.PolarsError:
         return None
     except OSError as error:
-        raise _damaged(file.path, error) from error
+        raise damaged(file.path, error) from error
 
 
 def _is_doubtful(frame: pl.DataFrame, path: Path) -> bool:
@@ -525,7 +523,7 @@ def _explained(path: Path, codec: str) -> Iterator[None]:
     except UnicodeError as error:
         raise _wrong_encoding(path, codec, error) from error
     except (EOFError, OSError, zlib.error) as error:
-        raise _damaged(path, error) from error
+        raise damaged(path, error) from error
 
 
 def _wrong_encoding(path: Path, codec: str, error: UnicodeError) -> WrongEncoding:
@@ -546,9 +544,3 @@ def _line_of_wrong_byte(path: Path, codec: str) -> int:
         for raw in file:
             line += decoder.decode(raw).count("\n")
     return line
-
-
-def _damaged(path: Path, error: BaseException) -> VeracityError:
-    return exhausted(error) or UnreadableFile(
-        f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
-    )

@@ -21,7 +21,7 @@ from veracity.errors import (
     TooLarge,
     UnreadableFile,
     VeracityError,
-    exhausted,
+    damaged,
     first_line,
 )
 from veracity.extras import how_to_get
@@ -434,9 +434,7 @@ def reading_file(path: Path) -> Iterator[None]:
             f"{path}: cannot be read ({reason}); check the path and its permissions"
         ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet) as error:
-        raise exhausted(error) or UnreadableFile(
-            f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
-        ) from error
+        raise damaged(path, error) from error
 
 
 @contextlib.contextmanager

@@ -427,6 +427,8 @@ class Veracity(Algorithm[Belief]):
         model = state.model
         if isinstance(model, TwoCoin) or not block.is_known.any():
             return (None,)
+        if isinstance(model, Confusions) and model.are_learned:  # known labels are counted there
+            return (None,)
         known = block.select(block.is_known)
         correlation = model.alike * model.usual_correlation(state.claims)
         return (model.tally_expected(known, self.derive(known, state), correlation),)
