@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from veracity.errors import ParameterError
+from veracity.errors import ParameterError, TooLarge
 from veracity.synthetic import NOBODY, Ranges, SourceModels, Synthetic, flights
 
 shares = st.floats(0.02, 0.98)
@@ -185,6 +185,17 @@ def test_impossible_source_models_are_refused(change, reason):
 def test_impossible_parameters_are_refused(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         Synthetic(**wrong)
+
+
+@pytest.mark.parametrize("many", [{"sources": 10**12}, {"items": 10**18}, {"values": 2**62}])
+def test_what_does_not_fit_is_refused_before_anything_is_drawn(many):
+    with pytest.raises(TooLarge, match="draw fewer sources, items or values"):
+        Synthetic(**many).draw()
+
+
+def test_values_without_names_take_no_room():
+    drawn = Synthetic(sources=1, items=5, values=2**62).draw_arrays()
+    assert len(drawn.true_value_of_item) == 5
 
 
 @given(seeds)

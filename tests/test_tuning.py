@@ -128,6 +128,8 @@ def test_what_cannot_be_tuned_is_told(some_flights):
     ):
         with pytest.raises(ParameterError, match=complaint):
             veracity.tune(claims, truth, grid=grid)
+    with pytest.raises(ParameterError, match="claims cannot be cut into 1000000000 folds"):
+        veracity.tune(claims, grid={"strength": [2.0]}, folds=10**9)
     with pytest.raises(ParameterError, match="2 known truths cannot be cut into 5 folds"):
         veracity.tune(claims, truth.head(2), grid={"strength": [1.0]})
     with pytest.raises(ParameterError, match="multiple claims need known truths"):

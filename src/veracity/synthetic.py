@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 
 from veracity.arguments import checked, require_fields
 from veracity.errors import ParameterError
+from veracity.io.memory import require_room
+from veracity.printing import counted
 
 __all__ = ["Ranges", "SourceModels", "Synthetic", "SyntheticArrays", "SyntheticData", "flights"]
 
 NOBODY = -1
 """Whom a source copies that copies nobody."""
+
+BYTES_PER_SOURCE = 500
+BYTES_PER_CLAIM = 50
+BYTES_PER_NAME = 90
+BYTES_PER_NAMED_CLAIM = 120
+"""What is needed at least for what is drawn, as it was measured; names come beside it."""
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -108,6 +116,7 @@ class Synthetic:
         self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
     ) -> SyntheticData:
         """Draw sources, truths and claims; or truths and claims of sources that are given."""
+        self._require_room(models, BYTES_PER_NAMED_CLAIM, BYTES_PER_NAME)
         return _name(self, self.draw_arrays(seed, models))
 
     @checked
@@ -115,6 +124,7 @@ class Synthetic:
         self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
     ) -> SyntheticArrays:
         """The same as numbers, for studies that need no names."""
+        self._require_room(models, BYTES_PER_CLAIM)
         rng = np.random.default_rng(seed)
         models = self._draw_models(rng) if models is None else _checked(models, self.sources)
         true_value = rng.integers(self.values, size=self.items)
@@ -126,6 +136,17 @@ class Synthetic:
         item, value, original = (np.concatenate(column) for column in zip(*parts, strict=True))
         source_of_claim = np.repeat(np.arange(self.sources), [len(part.item) for part in parts])
         return SyntheticArrays(source_of_claim, item, value, original, true_value, models)
+
+    def _require_room(self, models: SourceModels | None, claim: int, name: int = 0) -> None:
+        """Refuse what will not fit, before anything is drawn: that could take hours."""
+        said = self.sources * self.frequency if models is None else float(np.sum(models.frequency))
+        n_bytes = BYTES_PER_SOURCE * self.sources + name * (self.items + self.values)
+        require_room(
+            n_bytes + int(claim * self.items * said),
+            f"Synthetic: {counted(self.sources, 'source')} and about "
+            f"{self.items * said:,.0f} claims",
+            "draw fewer sources, items or values",
+        )
 
     def _draw_models(self, rng: np.random.Generator) -> SourceModels:
         n = self.sources

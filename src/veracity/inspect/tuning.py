@@ -201,8 +201,15 @@ class _Fold(NamedTuple):
         return _Score(float(getattr(found, MEASURES[result.kind])), float(found.judged))
 
 
-def _folds(n: int, folds: int, rng: np.random.Generator) -> Iterator[np.ndarray[Any, Any]]:
+def _folds(
+    n: int, what: str, folds: int, rng: np.random.Generator
+) -> Iterator[np.ndarray[Any, Any]]:
     """Which of n things are in each fold, drawn at random; all have about as many."""
+    if n < folds:
+        raise ParameterError(
+            f"tune: {counted(n, what)} cannot be cut into {folds} folds; give fewer folds, or "
+            f"more {what}s"
+        )
     order = rng.permutation(n)
     for number in range(folds):
         is_in = np.zeros(n, dtype=np.bool_)
@@ -219,12 +226,7 @@ def _knowing(
     """Truths of some items are kept back, the others are known."""
     keys = keys_of(truths)
     items = truths.select(keys).unique().sort(keys)
-    if len(items) < folds:
-        raise ParameterError(
-            f"tune: {counted(len(items), 'known truth')} cannot be cut into {folds} folds; "
-            "give fewer folds, or more truths"
-        )
-    for is_in in _folds(len(items), folds, rng):
+    for is_in in _folds(len(items), "known truth", folds, rng):
         kept_back = truths.join(items.filter(is_in), on=keys, how="semi", nulls_equal=True)
         others = truths.join(items.filter(is_in), on=keys, how="anti", nulls_equal=True)
         encoded, _ = with_known(prepared.encoded, others)
@@ -243,7 +245,7 @@ def _hiding(prepared: Prepared, folds: int, rng: np.random.Generator) -> Iterato
     sources = encoded.names.sources
     claims = pl.concat([claims_of_part(part, sources, kind) for part in encoded.parts])
     rows = weighed_rows(claims)
-    for is_in in _folds(len(rows), folds, rng):
+    for is_in in _folds(len(rows), "claim", folds, rng):
         table = ClaimsTable(rows.filter(~is_in), kind, prepared.table.origin)
         yield _Fold(prepare(table), rows.filter(is_in), is_hidden=True)
 
