@@ -496,6 +496,14 @@ def test_the_command_writes_a_page(flights, tmp_path, no_figures):
     assert CliRunner().invoke(main, [*words, "--force"]).exit_code == 0
 
 
+def test_a_page_is_not_given_the_ending_of_another_form(flights, tmp_path, no_figures):
+    folder = veracity.discover(flights.claims).save(tmp_path / "run")
+    done = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "page.xlsx")])
+    assert done.exit_code == 1
+    assert "a report is a page of HTML; let its name end in .html" in done.output
+    assert not (tmp_path / "page.xlsx").exists()
+
+
 def test_the_demo_ends_with_a_report_and_may_be_repeated(tmp_path, no_figures):
     out = tmp_path / "demo"
     for words in ([], ["--force"]):

@@ -18,6 +18,7 @@ from attack.databases import databases
 from attack.findings import Findings
 from attack.forging import forged
 from attack.forms import extras, forms
+from attack.pairs import pairs
 from attack.verdict import wrongs
 from attack.workshop import Workshop
 
@@ -61,6 +62,7 @@ class Battery:
             "settings": deep.settings,
             "damages": deep.damages,
             "forged": partial(forged, self.runs),
+            "pairs": partial(pairs, self.runs),
         }
 
     def _sound_runs(self) -> Iterator[tuple[str, dict[str, bytes]]]:

@@ -31,12 +31,11 @@ def report(run: Path, out: Path, truth: str | None, force: bool) -> None:
     it, which items to check first and why they have their values, how far each source can be
     trusted, which sources look like copies, what the claims are like, and how to make it again.
     """
-    from veracity.io.folders import check_file
     from veracity.result import load
-    from veracity.show.report import write_report
+    from veracity.show.report import check_page, write_report
     from veracity.show.terminal import at_work
 
-    check_file(out, force=force)
+    check_page(out, force=force)
     with at_work() as progress:
         write_report(load(run), out, truth=truth, force=force, progress=progress)
     click.echo(f"written to {out}")

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from veracity.arguments import checked
+from veracity.errors import OutputError
 from veracity.io.folders import check_file, finished_file
 from veracity.progress import Progress, shows_progress
 from veracity.result import Result
@@ -18,7 +19,9 @@ from veracity.show.report.contents import sections_of
 from veracity.show.report.gather import gather
 from veracity.show.report.page import put_together
 
-__all__ = ["write_report"]
+__all__ = ["check_page", "write_report"]
+
+ENDINGS = ("", ".html", ".htm")
 
 
 @checked
@@ -52,10 +55,18 @@ def write_report(
     >>> veracity.write_report(result, "report.html")  # doctest: +SKIP
     PosixPath('report.html')
     """
-    target = Path(path)
-    check_file(target, force=force)
+    target = check_page(path, force=force)
     findings = gather(result, truth, progress)
     page = put_together(findings, sections_of(findings))
     with finished_file(target) as unfinished:
         unfinished.write_bytes(page.encode("utf-8", "backslashreplace"))
+    return target
+
+
+def check_page(path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """The file that a report is to be written to; refused if that will fail, before any work."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:  # no other program would open it
+        raise OutputError(f"{target}: a report is a page of HTML; let its name end in .html")
+    check_file(target, force=force)
     return target
