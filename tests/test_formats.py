@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
 from click.testing import CliRunner
@@ -21,6 +24,7 @@ from veracity.errors import (
     UnreadableFile,
     WrongEncoding,
 )
+from veracity.io.arrow_schema import NotAsWritten, check_arrow_file
 from veracity.io.files import reading_file
 
 CLAIMS = pl.DataFrame(
@@ -287,3 +291,68 @@ def test_a_file_of_which_no_batch_can_be_read_has_no_rows(tmp_path, monkeypatch)
     monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: iter(()))
     with pytest.raises(NoClaims):
         veracity.profile(path)
+
+
+# --- types of Arrow that are not read -------------------------------------------------------------
+
+NOT_READ = [
+    (pa.array([1, 2], pa.decimal256(60, 3)), "a decimal of more than 38 digits"),
+    (pa.array([[1], [2]], pa.list_(pa.decimal256(50, 2))), "a decimal of more than 38 digits"),
+    (pa.array([0, 1], pa.timestamp("ms", "Nowhere/At_all")), "a time in the zone 'Nowhere/At_all'"),
+    (pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()), "an interval"),
+    (pa.array([None] * 2, pa.struct([("a", pa.month_day_nano_interval())])), "an interval"),
+    (pa.array([[1], [2]], pa.list_view(pa.int64())), "a list view"),
+    (pa.RunEndEncodedArray.from_arrays([1, 2], ["a", "b"]), "run-end encoded"),
+    (
+        pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])]),
+        "a union",
+    ),
+]
+
+
+def _handed_over(table, form, folder):
+    """A table as it is, or in a file of this form; None if it has none."""
+    path = folder / ("claims.parquet" if form == "parquet" else "claims.arrow")
+    if form == "table":
+        return table
+    if form == "parquet":
+        try:
+            pq.write_table(table, path)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            return None
+        return path
+    make = pa.ipc.new_file if form == "file" else pa.ipc.new_stream
+    with make(str(path), table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+@pytest.mark.parametrize("form", ["table", "file", "stream", "parquet"])
+@pytest.mark.parametrize(("values", "kind"), NOT_READ)
+def test_a_column_of_a_type_that_is_not_read_is_named_and_nothing_is_printed(
+    values, kind, form, tmp_path, capfd
+):
+    columns = {"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]}
+    for name in ("value", "note"):
+        given = _handed_over(pa.table({**columns, name: values}), form, tmp_path)
+        if given is None:
+            pytest.skip("Parquet has no such type")
+        with pytest.raises(InputError, match=f"its column '{name}' is {kind}, which is not read"):
+            veracity.discover(given)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("form", ["file", "stream"])
+def test_an_arrow_file_that_is_cut_off_or_changed_anywhere_is_refused_or_read(form, tmp_path):
+    table = pa.table({"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]})
+    path = _handed_over(table, form, tmp_path)
+    content = path.read_bytes()
+    for place in range(8, len(content), 7):
+        path.write_bytes(content[:place])
+        with contextlib.suppress(InputError):
+            assert len(veracity.discover(path, "majority-vote").facts) == 2
+    tail = range(len(content) - 300, len(content)) if form == "file" else range(8, 300)
+    for place in tail:
+        path.write_bytes(content[:place] + b"\x7f" + content[place + 1 :])
+        with contextlib.suppress(InputError, NotAsWritten):
+            check_arrow_file(path)

@@ -77,7 +77,7 @@ class Battery:
         """Run a case; the keys of what is wrong with it."""
         self.n_cases += 1
         keys = []
-        is_sound = part not in ("runs", "forged", "parameters", "settings")
+        is_sound = part not in ("runs", "forged", "parameters", "settings", "pairs")
         for outcome, folder in self.workshop.run(case, alone=alone):
             found = list(wrongs(outcome, folder))
             is_report = outcome.command[0] == "report" and "--truth" not in outcome.command

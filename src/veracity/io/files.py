@@ -25,6 +25,7 @@ from veracity.errors import (
     first_line,
 )
 from veracity.extras import how_to_get
+from veracity.io.arrow_schema import NotAsWritten, check_schema
 from veracity.io.batched import BatchedRows
 from veracity.io.csv_file import is_longer, plain_text, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
@@ -277,6 +278,7 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
         return _from_pandas(data).lazy(), "pandas"
     if library == "pyarrow":  # of a batch or a reader, Polars takes small decimals for others
         data = importlib.import_module("pyarrow").table(data)
+        check_schema(data.schema.serialize().to_pybytes(), name_of(data))
     rows = _with_decimals_that_fit(_with_text_that_is_text(pl.DataFrame(data)))
     return rows.lazy(), "pyarrow" if library == "pyarrow" else "polars"
 
@@ -433,7 +435,12 @@ def reading_file(path: Path) -> Iterator[None]:
         raise UnreadableFile(
             f"{path}: cannot be read ({reason}); check the path and its permissions"
         ) from error
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet) as error:
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        DamagedParquet,
+        NotAsWritten,
+    ) as error:
         raise damaged(path, error) from error
 
 

@@ -20,6 +20,7 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
+from veracity.io.arrow_schema import check_arrow_file
 from veracity.io.csv_file import distinct, header_at, is_longer
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
@@ -72,8 +73,10 @@ def open_other(path: Path) -> pl.LazyFrame | None:
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith(b"ARROW1"):
+        check_arrow_file(path)
         return pl.scan_ipc(path, glob=False)
     if head.startswith(b"\xff\xff\xff\xff") and path.name.lower().endswith(ARROW_SUFFIXES):
+        check_arrow_file(path)
         return pl.read_ipc_stream(path).lazy()
     if head.startswith(b"FEA1"):
         raise UnreadableFile(f"{path}: Feather of version 1 is not read; write it again as Arrow")

@@ -9,10 +9,14 @@ of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import contextlib
 import mmap
 from pathlib import Path
 from typing import Any
 
+from veracity.io.arrow_schema import MANY_DIGITS, NotAsWritten, check_schema, refuse_column
 from veracity.io.memory import require_room
 
 __all__ = ["DamagedParquet", "check_parquet"]
@@ -25,6 +29,9 @@ HEAD_OF_PAGE = {0: 5, DICTIONARY_PAGE: 7, 3: 8}
 
 BYTES_PER_CELL = 8
 """The least that a value takes that was read, or the place where its text is."""
+
+MOST_DIGITS = 38
+"""Of a decimal that is read."""
 
 DEEPEST = 32
 """Structures within structures; the format needs seven."""
@@ -41,7 +48,7 @@ def check_parquet(path: Path) -> None:
             raise DamagedParquet("it ends before its footer")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             try:
-                largest_group, largest_page = _check(content)
+                largest_group, largest_page = _check(content, str(path))
             except (IndexError, KeyError, TypeError, AttributeError) as error:
                 raise DamagedParquet(NONSENSE) from error
     require_room(
@@ -51,7 +58,7 @@ def check_parquet(path: Path) -> None:
     )
 
 
-def _check(content: mmap.mmap) -> tuple[int, int]:
+def _check(content: mmap.mmap, name: str) -> tuple[int, int]:
     """Refuse what contradicts itself; the rows of the largest group, the bytes of the largest page.
 
     A page takes as many bytes as are told here when it is unpacked.
@@ -64,6 +71,7 @@ def _check(content: mmap.mmap) -> tuple[int, int]:
     if room < len(MAGIC):
         raise DamagedParquet("its footer would be larger than the file")
     footer = _Compact(content, room, size - 8).struct()
+    _check_types(footer, name)
     n_columns = sum(1 for element in footer[2][1:] if element.get(5) is None)
     largest_page = 0
     for group in footer[4]:
@@ -75,6 +83,17 @@ def _check(content: mmap.mmap) -> tuple[int, int]:
     if sum(rows) != footer[3]:
         raise DamagedParquet("its footer counts other rows than there are")
     return max(rows, default=0), largest_page
+
+
+def _check_types(footer: dict[int, Any], name: str) -> None:
+    """Refuse columns of types that are not read, by what the file tells of them."""
+    for told in footer.get(5, ()):
+        if told[1] == b"ARROW:schema":
+            with contextlib.suppress(binascii.Error, NotAsWritten):  # readers do without it
+                check_schema(base64.b64decode(told[2]), name)
+    for element in footer[2]:
+        if element.get(8, 0) > MOST_DIGITS:
+            refuse_column(name, element[4].decode(errors="replace"), MANY_DIGITS)
 
 
 def _check_chunk(chunk: dict[int, Any], n_rows: int, content: mmap.mmap, room: int) -> int:
