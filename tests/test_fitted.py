@@ -313,6 +313,36 @@ def test_an_update_of_a_loaded_fit_is_the_same(name, tmp_path):
     assert_allclose(one.facts["plausibility"], other.facts["plausibility"], atol=1e-12)
 
 
+def _changed_world(kind):
+    """Claims, and later ones in which sources, values and attributes are new, and others gone."""
+    rng = np.random.default_rng(3)
+    times = []
+    for sources, attributes, first in (("abc", "p", 0), ("bcdefg", "pq", 2)):
+        of = [(s, f"e{i}", a) for s in sources for i in range(12) for a in attributes]
+        values = rng.integers(first, first + 3, len(of))
+        rows = [(*key, str(value)) for key, value in zip(of, values, strict=True)]
+        claims = pl.DataFrame(
+            rows, schema=["source", "entity", "attribute", "value"], orient="row"
+        ).with_columns(pl.col("value").cast(pl.Float64 if kind == "numeric" else pl.String))
+        if kind == "binary":
+            fact, claim = pl.concat_str("entity", "attribute"), pl.col("value").is_in(["0", "3"])
+            claims = claims.select("source", fact=fact, claim=claim)
+        times.append(claims)
+    return times
+
+
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
+def test_what_was_updated_or_judged_with_what_is_new_can_be_loaded(name, kind, tmp_path):
+    old, new = _changed_world(kind)
+    before = discover(old, name, kind=kind).fitted
+    for number, after in enumerate((update(before, new), before.judge(new))):
+        loaded = saved_and_loaded(after, tmp_path / str(number))
+        arrays, again = after.fitted.to_arrays(), loaded.fitted.to_arrays()
+        assert arrays.keys() == again.keys()
+        assert all((arrays[key] == again[key]).all() for key in arrays)
+        assert len(update(loaded.fitted, old).facts) == len(update(after.fitted, old).facts)
+
+
 def test_a_fit_is_never_changed_by_what_it_judges_or_learns():
     first, second = halves(Synthetic(sources=6, items=100).draw(seed=2).claims)
     fitted = discover(first).fitted

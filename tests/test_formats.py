@@ -275,6 +275,16 @@ def test_a_cell_far_away_from_all_others_is_refused_before_room_is_made_for_all_
         veracity.discover(path)
 
 
+def test_a_workbook_that_only_its_reader_can_open_is_refused(tmp_path):
+    """How far its cells go cannot be known then, and the reader makes room for all of them."""
+    path = tmp_path / "claims.xlsx"
+    CLAIMS.write_excel(path)
+    content = path.read_bytes()
+    path.write_bytes(content[:-100] + b"abcd" + content[-100:])
+    with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
+        veracity.discover(path)
+
+
 def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "claims.xlsx"
     with xlsxwriter.Workbook(path) as book:

@@ -459,6 +459,18 @@ def test_a_figure_that_cannot_be_written_is_refused_before_the_work(
     assert said in outcome.output
 
 
+def test_where_all_claims_are_known_to_be_false_there_are_no_confusions_to_draw():
+    claims = pl.DataFrame(
+        [("a", f"e{number}", f"v{number % 4}") for number in range(8)],
+        schema=["source", "entity", "value"],
+        orient="row",
+    )
+    known = claims.select("entity", value=pl.lit("other"))
+    result = veracity.discover(claims, "dawid-skene", known=known)
+    with pytest.raises(ParameterError, match="no true label is among the claims"):
+        result.plot.confusions()
+
+
 def test_confusions_of_sources_with_ends_of_lines_in_their_names_are_drawn(tmp_path):
     rows = [
         (s, f"x{i}", "yn"[(i + j) % 2]) for i in range(9) for j, s in enumerate(("a\u2029b", "c"))

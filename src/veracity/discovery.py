@@ -296,7 +296,8 @@ def judge(
     algorithm = fitted.algorithm
     prepared = _with_kinds(_prepare_for(fitted, claims, columns, engine, tell), algorithm)
     clock, encoded = Clock(), prepared.encoded
-    state, names = algorithm.grow(fitted.state, encoded.names), encoded.names
+    grown = fitted.grown(encoded.names)
+    state, names = grown.state, grown.names
     with prepared.engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names)
         tell("judging", 0, 1)
@@ -304,8 +305,7 @@ def judge(
     _require_sound(judged, state)
     clock.lap("learn")
     learned = Learned(survey=survey, prior=prior_rates(algorithm, survey), state=state)
-    again = replace(fitted, state=state, names=names)
-    result = _told(prepared, again, judged, learned, min_plausibility, clock)
+    result = _told(prepared, grown, judged, learned, min_plausibility, clock)
     result.run = replace(result.run, judged=True)
     return result
 

@@ -44,27 +44,29 @@ def check_state(state: object, at_start: object, n_sources: int) -> None:
     """Refuse, with a `ValueError`, a state that cannot be one to which `at_start` became."""
     if not _is_named_tuple(type(state)):
         return
+    knows_sizes = hasattr(state, "check")  # an update may have left them as they were before it
     for name, hint in _hints(type(state)).items():  # type: ignore[arg-type]
         value, marks = getattr(state, name), getattr(hint, "__metadata__", ())
         like = getattr(at_start, name) if type(at_start) is type(state) else None
         if isinstance(value, np.ndarray):
-            _check_array(name, value, like)
+            _check_array(name, value, like, of_any_size=knows_sizes)
         elif isinstance(value, float) and not abs(value) < LARGEST:
             raise ValueError(f"'{name}' of what was learned is no number")
         if marks and marks[0] == "source" and len(value) != n_sources:
             raise ValueError(f"what was learned is of {len(value):,} sources, not {n_sources:,}")
         check_state(value, like, n_sources)
-    if hasattr(state, "check"):
-        state.check(n_sources)
+    if knows_sizes:
+        state.check(n_sources)  # type: ignore[attr-defined]
 
 
-def _check_array(name: str, array: NDArray[Any], like: object) -> None:
+def _check_array(name: str, array: NDArray[Any], like: object, *, of_any_size: bool) -> None:
     """Refuse an array of another sort than the one it came from, or with what is no number."""
     if array.dtype.kind not in "fiub" or not (np.abs(array) < LARGEST).all():
         raise ValueError(f"'{name}' of what was learned has what is no number, or too large")
     if not isinstance(like, np.ndarray) or not like.size:  # what was empty may have been filled
         return
-    if (array.shape, array.dtype) != (like.shape, like.dtype):
+    one, other = ((of.dtype, of.ndim if of_any_size else of.shape) for of in (array, like))
+    if one != other:
         raise ValueError(f"'{name}' of what was learned has another shape")
 
 

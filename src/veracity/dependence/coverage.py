@@ -58,6 +58,11 @@ class Overlap(NamedTuple):
     tells: bool
     """Whether this can tell at all: not where all speak of nearly everything."""
 
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, tables that are not of the same slots."""
+        if self.likelier.shape != self.excess.shape:
+            raise ValueError("what was learned of pairs is not of the sources")
+
 
 def overlap_of(both: FloatArray, spoken: FloatArray, popularity: float) -> Overlap:
     """How much more sources speak of the same items than by chance.

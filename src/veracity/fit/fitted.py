@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from veracity.arguments import checked
 from veracity.claims.block import Names
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Largest, Survey
+from veracity.engines.merging import padded
 from veracity.fit.loop import Kept, Totals, prior_rates
 from veracity.printing import counted
 from veracity.progress import Progress
@@ -118,6 +119,17 @@ class Fitted:
             fitted, claims, columns, min_plausibility, engine=engine, progress=progress
         )
         return result
+
+    def grown(self, names: Names) -> Fitted:
+        """The same, with room for all that these names add to those it has met."""
+        counts: list[Any] = [
+            padded(part, (names.n_sources, *part.shape[1:]))
+            if isinstance(part, np.ndarray)
+            else part
+            for part in self.counted
+        ]
+        state = self.algorithm.grow(self.state, names)
+        return replace(self, state=state, names=names, counted=Counted(*counts))
 
     @property
     def values(self) -> pl.DataFrame | None:

@@ -44,6 +44,7 @@ JSON_SUFFIXES = (".json", ".json.gz")
 LINES_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls")
+OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
 OTHER_SUFFIXES = (*LINES_SUFFIXES, *ARROW_SUFFIXES, *WORKBOOK_SUFFIXES)
 """How such files end that are read in a folder; a JSON file there may be anything."""
 
@@ -145,7 +146,7 @@ def is_workbook(path: Path) -> bool:
     """Whether a file is a workbook of Excel, whatever it is called."""
     with path.open("rb") as file:
         head = file.read(8)
-    if head.startswith(b"\xd0\xcf\x11\xe0"):
+    if head.startswith(OLD_WORKBOOK):
         return True
     if not head.startswith(b"PK\x03\x04"):
         return False
@@ -170,8 +171,7 @@ def open_workbook(
                 f"{path}: reading workbooks needs fastexcel: {how_to_get('excel')}"
             ) from error
         except Exception as error:  # the reader has errors of its own, and no name for all
-            reason = first_line(error)
-            raise UnreadableFile(f"{path}: this workbook cannot be read ({reason})") from error
+            raise _unreadable(path, error) from error
         if sheet is not None and sheet not in sheets:
             there = ", ".join(f"'{name}'" for name in sheets)
             raise UnreadableFile(f"{path}: there is no sheet '{sheet}'; there are {there}")
@@ -181,6 +181,10 @@ def open_workbook(
         if not each:
             names = [_first_table(path, {name: sheets[name] for name in names}, notes)]
         return {name: _sheet(path, name, sheets[name], notes) for name in names}
+
+
+def _unreadable(path: Path, error: Exception) -> UnreadableFile:
+    return UnreadableFile(f"{path}: this workbook cannot be read ({first_line(error)})")
 
 
 def _first_table(path: Path, sheets: dict[str, pl.DataFrame], notes: Notes) -> str:
@@ -204,8 +208,18 @@ def _check_size(path: Path) -> None:
 
     That makes room for all cells between the first of a sheet and the last.
     """
+    with path.open("rb") as file:
+        if file.read(4) == OLD_WORKBOOK:  # it is no archive
+            return
     broken = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError, EOFError)
-    with contextlib.suppress(*broken), zipfile.ZipFile(path) as archive:  # its reader says more
+    try:
+        _check_archive(path)
+    except broken as error:  # its reader may find other parts of it, and make room for anything
+        raise _unreadable(path, error) from error
+
+
+def _check_archive(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             require_room(member.file_size, f"{path}: its sheets, unpacked,", "write it as CSV")
             if member.filename.startswith("xl/worksheets/"):

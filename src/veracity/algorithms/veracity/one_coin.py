@@ -116,6 +116,16 @@ class OneCoin(NamedTuple):
             features=None if rows is None else Regression.at_start(rows, N_RATES),
         )
 
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, counts that are not of the attributes."""
+        cells = (n_sources, self.n_attributes)
+        told = (self.spoken_by_attribute.shape, self.expected.shape, self.known.shape[:2])
+        columns = self.by_attribute.shape[1]
+        if any(shape != cells for shape in told) or columns not in (0, self.n_attributes):
+            raise ValueError("what was learned of attributes is not of these")
+        if self.known.shape[2:] != (2,) or self.spoken.shape != (n_sources, SIDES):
+            raise ValueError("what was counted of the sources is not of them")
+
     @property
     def differs(self) -> bool:
         """Whether accuracies differ by attribute by now."""

@@ -38,6 +38,8 @@ def plot_confusions(result: Result, theme: str = "light") -> TopLevelMixin:
     """How likely each source is to say a label, given the true one."""
     alt, look = altair(), look_of(theme)
     table = confusions_table(result)
+    if table.is_empty():
+        raise ParameterError("plot: no true label is among the claims, so nothing is confused")
     if table["true"].n_unique() > MOST_LABELS:
         raise ParameterError(
             f"plot: {table['true'].n_unique()} labels are too many for a matrix one can read; "
