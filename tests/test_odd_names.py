@@ -361,6 +361,13 @@ def test_endless_names_are_cut_everywhere(tmp_path):
 # --- what is no text, and what is written otherwise -----------------------------------------------
 
 
+def test_dates_beyond_the_calendar_are_refused_where_true_or_false_is_meant():
+    days = pl.Series([2**31 - 1], dtype=pl.Int32).cast(pl.Date)
+    claims = pl.DataFrame({"source": ["a"], "fact": ["x"], "claim": days})
+    with pytest.raises(BadValue, match="row 1: the claim is no date from the year 1 to 9999"):
+        veracity.discover(claims, kind="binary")
+
+
 def test_dates_beyond_the_calendar_are_refused_with_their_row():
     for dtype in (pl.Datetime("us"), pl.Datetime("ms", "UTC")):
         when = pl.Series([0, 2**63 - 1]).cast(dtype)

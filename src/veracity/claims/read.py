@@ -133,9 +133,9 @@ class ClaimsStream:
         return pl.concat(list(self.batches()))
 
     def _checked(self, rows: pl.DataFrame, origin: str, first_row: int) -> pl.DataFrame:
+        check_calendar(rows, origin, first_row)
         if "claim" in rows.columns:
             rows = rows.with_columns(claim=as_claims(rows["claim"], origin, first_row))
-        check_calendar(rows, origin, first_row)
         rows, n_lacking = complete(rows)
         self._n_lacking += n_lacking
         rows = self._weighed(rows, origin)
