@@ -361,11 +361,36 @@ def test_endless_names_are_cut_everywhere(tmp_path):
 # --- what is no text, and what is written otherwise -----------------------------------------------
 
 
-def test_dates_beyond_the_calendar_are_refused_where_true_or_false_is_meant():
-    days = pl.Series([2**31 - 1], dtype=pl.Int32).cast(pl.Date)
-    claims = pl.DataFrame({"source": ["a"], "fact": ["x"], "claim": days})
-    with pytest.raises(BadValue, match="row 1: the claim is no date from the year 1 to 9999"):
-        veracity.discover(claims, kind="binary")
+FACTS = {"fact": "entity", "claim": "claim"}
+BEYOND = [
+    pl.Series([2**31 - 1] * 3, dtype=pl.Int32).cast(pl.Date),
+    pl.Series([-(2**63)] * 3).cast(pl.Datetime("us")),
+    pl.Series([2**63 - 1] * 3).cast(pl.Datetime("ms", "Europe/Berlin")),
+    pl.Series([2**63 - 1] * 3).cast(pl.Duration("ms")),
+]
+
+
+@pytest.mark.parametrize("odd", BEYOND)
+def test_dates_beyond_the_calendar_are_refused_or_read_as_text_wherever_they_stand(odd):
+    claims = pl.DataFrame(
+        {"source": ["a", "b", "c"], "entity": ["x", "x", "y"], "value": ["1"] * 3}
+    )
+    features = pl.DataFrame({"source": ["a", "b", "c"], "n": odd})
+    for refused in (
+        lambda: veracity.discover(claims.with_columns(claim=odd), kind="binary", columns=FACTS),
+        lambda: veracity.discover(claims.with_columns(value=odd), kind="numeric"),
+        lambda: veracity.discover(claims.with_columns(odd.alias("w")), columns={"weight": "w"}),
+        lambda: veracity.discover(claims, source_features=features),
+    ):
+        with pytest.raises(BadValue, match=r"row 1: .* no date from the year|too long a span"):
+            refused()
+    both = {"value": ["value", "odd"]}
+    veracity.discover(claims.with_columns(odd.alias("odd")), "majority-vote", columns=both)
+    wide = pl.DataFrame({"entity": ["x", "y", "z"], "a": odd, "b": odd})
+    with pytest.raises(BadValue):
+        veracity.discover(wide, "majority-vote", wide="sources")
+    mixed = wide.with_columns(c=pl.lit("text"))
+    veracity.discover(mixed, "majority-vote", wide="sources")
 
 
 def test_dates_beyond_the_calendar_are_refused_with_their_row():

@@ -20,7 +20,7 @@ bytes                     their text; else ``0x00ff``      many files call text 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 import polars as pl
@@ -48,9 +48,17 @@ def rendered(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.Decimal:
         return _without_zeros(column.cast(pl.String))
     if dtype.is_temporal():
-        text = column.dt.to_string("iso")
-        return text if dtype == pl.Duration else _without_zeros(text)
+        return _dated(column, dtype)
     return column.cast(pl.String)
+
+
+def _dated(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Dates and times; those that there are not as numbers, since Polars would panic."""
+    first, last = _ends(dtype)
+    number = column.to_physical()
+    text = number.clip(first, last).cast(dtype).dt.to_string("iso")
+    text = text if dtype == pl.Duration else _without_zeros(text)
+    return pl.when(number.is_between(first, last)).then(text).otherwise(number.cast(pl.String))
 
 
 def _without_zeros(text: pl.Expr) -> pl.Expr:
@@ -162,22 +170,31 @@ def _has_zone(dtype: pl.DataType) -> bool:
 FIRST_DAY, LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date(1, 1, 2), date(9999, 12, 30)))
 """The days that can be written as text, in any time zone; Polars panics when asked for others."""
 
+LONGEST_SPAN = timedelta.max.days
+"""So many days are the longest span of time that Python knows."""
+
 PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 """How long a day is in each unit of time."""
 
 
 def is_in_calendar(column: pl.Series) -> pl.Series:
-    """Which of these dates and times of day there are; names of other types are no dates."""
-    dtype = column.dtype
-    if dtype == pl.Date:
-        first, last = FIRST_DAY, LAST_DAY
-    elif dtype == pl.Time:
-        first, last = 0, PER_DAY["ns"] - 1
-    elif isinstance(dtype, pl.Datetime) and dtype.time_unit != "ns":  # its range is shorter
-        first, last = (day * PER_DAY[dtype.time_unit] for day in (FIRST_DAY, LAST_DAY))
-    else:
+    """Which of these dates, times of day and spans of time there are; other names always are."""
+    if not column.dtype.is_temporal():
         return pl.repeat(value=True, n=len(column), eager=True)
-    return column.to_physical().is_between(first, last).fill_null(value=True)
+    return column.to_physical().is_between(*_ends(column.dtype)).fill_null(value=True)
+
+
+def _ends(dtype: pl.DataType) -> tuple[int, int]:
+    """The numbers of the first and the last that there is of a type of dates or times."""
+    if dtype == pl.Time:
+        return 0, PER_DAY["ns"] - 1
+    if isinstance(dtype, pl.Duration):
+        first, last, unit = -LONGEST_SPAN, LONGEST_SPAN, PER_DAY[dtype.time_unit]
+    elif isinstance(dtype, pl.Datetime):
+        first, last, unit = FIRST_DAY, LAST_DAY, PER_DAY[dtype.time_unit]
+    else:
+        first, last, unit = FIRST_DAY, LAST_DAY, 1
+    return max(first * unit, -(2**63)), min(last * unit, 2**63 - 1)
 
 
 def name_text(name: object) -> str:

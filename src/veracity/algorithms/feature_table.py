@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from veracity.claims.checking import check_calendar
 from veracity.claims.columns import read_table, require_plain
 from veracity.claims.schema import lacking_parts, listed, recognised
 from veracity.errors import BadValue, MissingColumn
@@ -137,6 +138,7 @@ def _plain(column: pl.Series, origin: str, held: pl.DataType | None) -> pl.Serie
             f"{origin}: column '{column.name}' holds {column.dtype}, not plain values; turn it "
             "into text or numbers first, or leave it out"
         )
+    check_calendar(column.to_frame(), origin, 0)
     text = as_text(column).str.strip_chars()
     text = text.set(text == "", None)
     if column.dtype.is_temporal():

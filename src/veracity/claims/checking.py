@@ -44,9 +44,11 @@ def check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> No
         if is_wrong.any():
             row = is_wrong.arg_max() or 0
             which = "a row" if first_row is None else f"row {first_row + row + 1}"
+            is_span = column.dtype == pl.Duration
+            none = "too long a span of time" if is_span else "no date from the year 1 to 9999"
             raise BadValue(
-                f"{origin}: {which}: the {column.name} is no date from the year 1 to 9999; mend "
-                "it, or turn the column into text or numbers"
+                f"{origin}: {which}: the {column.name} is {none}; mend it, or turn the column into "
+                "text or numbers"
             )
 
 
