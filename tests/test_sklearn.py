@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd  # noqa: TID251 - a user of it
 import polars as pl
 import pytest
 from sklearn.base import clone
@@ -109,3 +110,19 @@ def test_without_any_label_there_is_nothing_to_learn():
         TruthDiscoverer().fit(np.full((2, 3), np.nan))
     with pytest.raises(veracity.errors.ParameterError, match="no algorithm 'magic'"):
         TruthDiscoverer("magic").fit([[1.0, 2.0]])
+
+
+def test_known_labels_that_nobody_gives_are_told_and_plausibilities_add_up_to_one():
+    labels = [["a", "b"], ["b", "b"], ["a", "b"]]
+    for algorithm in ("veracity", "majority-vote", "dawid-skene"):
+        model = TruthDiscoverer(algorithm)
+        assert model.fit_predict(labels, ["c", "c", "c"]).tolist() == ["c", "c", "c"]
+        proba = model.predict_proba([["a", "b"], [None, None], ["d", "d"]])
+        assert proba.sum(axis=1) == pytest.approx(np.ones(3))
+        assert model.predict([[None, None]]).tolist() == ["c"]
+
+
+def test_what_pandas_has_for_nothing_stands_beside_a_label_for_nothing():
+    labels = pd.DataFrame({"s": [1, 0, pd.NA, -1], "t": [1, 1, 0, pd.NA]}, dtype=object)
+    model = TruthDiscoverer("majority-vote", missing=-1).fit(labels)
+    assert model.classes_.tolist() == [0, 1]

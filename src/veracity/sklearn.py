@@ -129,9 +129,9 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
             raise ValueError("no source gives any item a label")
         truths = None if known is None else self._truths(known)
         self.result_ = discover(claims, chosen_algorithm(self.algorithm), known=truths)
-        self._share = self._proba(self.result_, len(table), np.zeros(len(self.classes_))).sum(
-            axis=0
-        )
+        n_of_class = self._learned(known, len(table)).sum(axis=0)
+        n_of_class += 0.0 if n_of_class.any() else 1.0
+        self._share = n_of_class / n_of_class.sum()
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
@@ -146,18 +146,18 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         check_is_fitted(self, "result_")
         table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
         claims = self._claims(table, ~self._is_missing(table))
-        share = self._share / max(self._share.sum(), 1e-300)
         if claims.is_empty():
-            return np.tile(share, (len(table), 1))
+            return np.tile(self._share, (len(table), 1))
         assert self.result_.fitted is not None
-        return self._proba(self.result_.fitted.judge(claims), len(table), share)
+        return self._proba(self.result_.fitted.judge(claims), len(table), self._share)
 
     def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[Any]:  # noqa: N803
         """Learn from items, and tell their labels."""
         self.fit(X, y)
-        share = self._share / max(self._share.sum(), 1e-300)
         n_items = np.shape(X)[0]
-        return self._likeliest(self._proba(self.result_, n_items, share))
+        learned = self._learned(self._known(y, n_items), n_items)
+        learned[learned.sum(axis=1) == 0.0] = self._share
+        return self._likeliest(learned)
 
     def _likeliest(self, proba: FloatArray) -> NDArray[Any]:
         chosen: NDArray[Any] = self.classes_[np.argmax(proba, axis=1)]
@@ -182,8 +182,9 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         else:
             is_float = np.issubdtype(labels.dtype, np.floating)
             nothing = np.isnan(labels) if is_float else np.zeros(labels.shape, dtype=np.bool_)
-        if self.missing is not None:
-            nothing = nothing | (labels.astype(object) == self.missing)
+        if self.missing is not None:  # what is nothing may not be compared, as that of pandas
+            said = labels[~nothing].tolist()
+            nothing[~nothing] = [label == self.missing for label in said]
         return np.asarray(nothing, dtype=np.bool_)
 
     def _known(self, y: ArrayLike | None, n_items: int) -> NDArray[Any] | None:
@@ -221,6 +222,15 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         if np.issubdtype(self.classes_.dtype, np.number):
             return pl.Series("value", self.classes_)
         return pl.Series("value", [str(label) for label in self.classes_], dtype=pl.String)
+
+    def _learned(self, known: NDArray[Any] | None, n_items: int) -> FloatArray:
+        """[item, class] of what was learned from: as known, though nobody may have said so."""
+        found = self._proba(self.result_, n_items, np.zeros(len(self.classes_)))
+        if known is not None:
+            item = np.flatnonzero(~self._is_missing(known))
+            found[item] = 0.0
+            found[item, _numbers(known[item], self.classes_)] = 1.0
+        return found
 
     def _proba(self, result: Result, n_items: int, otherwise: FloatArray) -> FloatArray:
         """[item, class]: plausibilities, that add up to one; `otherwise` where nothing is said."""
