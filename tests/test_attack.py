@@ -44,7 +44,7 @@ def test_nothing_is_wrong_with_what_commands_do_to_hostile_cases(battery, part):
     assert not battery.findings.of_key, battery.findings.summary()
 
 
-N_MADE = {"chains": 25, "settings": 25, "forged": 30, "damages": 40}
+N_MADE = {"chains": 25, "settings": 25, "forged": 30, "damages": 40, "pairs": 60}
 
 
 @pytest.mark.parametrize("part", N_MADE)
