@@ -275,6 +275,20 @@ def test_a_cell_far_away_from_all_others_is_refused_before_room_is_made_for_all_
         veracity.discover(path)
 
 
+@pytest.mark.parametrize("name", ["claims.json", "claims.jsonl"])
+def test_what_is_nested_very_deeply_is_refused(name, tmp_path):
+    path = tmp_path / name
+    for n_levels, reason in (
+        (900, "more than 100 levels within each other"),
+        (5_000, "levels|JSON"),
+    ):
+        deep = '{"a":' * n_levels + "1" + "}" * n_levels
+        row = '{"source":"a","entity":"x","value":' + deep + "}"
+        path.write_text(row if name.endswith("l") else f"[{row}]")
+        with pytest.raises(UnreadableFile, match=reason):
+            veracity.discover(path)
+
+
 def test_a_workbook_that_only_its_reader_can_open_is_refused(tmp_path):
     """How far its cells go cannot be known then, and the reader makes room for all of them."""
     path = tmp_path / "claims.xlsx"

@@ -265,6 +265,13 @@ def test_labels_within_objects_are_named_by_their_places(tmp_path):
     assert result.records().columns == ["data.text", "mood", "rude"]
 
 
+def test_lists_beside_each_other_are_not_multiplied_though_one_name_begins_as_the_other():
+    rows = [{"id": 1, "who": [{"name": "a"}], "whole": [{"label": "x"}, {"label": "y"}]}]
+    columns = {"entity": "id", "source": "who.name", "value": "whole.label"}
+    with pytest.raises(ParameterError, match="'who' and 'whole' are lists beside each other"):
+        veracity.discover(rows, columns=columns)
+
+
 def test_lists_beside_each_other_are_not_multiplied():
     rows = [{"id": 1, "who": [{"name": "a"}], "what": [{"label": "x"}]}]
     with pytest.raises(ParameterError, match="'who' and 'what' are lists beside each other"):

@@ -50,7 +50,7 @@ def with_inner(part: Part, named: Iterable[str]) -> Part:
             fields = [pl.col(outer).struct.field(f).alias(_joined(outer, f)) for f in wanted]
             rows = rows.with_columns(fields).drop(outer)
             continue
-        beside = [name for name in opened if not outer.startswith(name)]
+        beside = [name for name in opened if not f"{outer}{WITHIN}".startswith(name + WITHIN)]
         if beside:
             raise ParameterError(
                 f"{part.origin}: '{in_short(beside[0])}' and '{in_short(outer)}' are lists beside "

@@ -42,28 +42,31 @@ class Unpivoted(BatchedRows):
             yield from map(self._long, batch.iter_slices(most_rows) if len(batch) else [batch])
 
     def _long(self, batch: pl.DataFrame) -> pl.DataFrame:
-        shape = self.shape
+        shape, are_alike = self.shape, self._are_alike()
         keys = [plain(name, self.dtypes[name]).alias(part) for part, name in shape.keys.items()]
+        named = batch.select(keys)  # each look at all columns takes as long as there are many
         found = []
         for name in shape.spread:
-            rows = batch.select(
-                *keys, pl.lit(name).alias(shape.of_names), pl.col(name).alias(shape.of_cells)
+            cells = pl.DataFrame([*named, batch[name].alias(shape.of_cells)])
+            rows = cells.select(
+                *named.columns, pl.lit(name).alias(shape.of_names), pl.col(shape.of_cells)
             )
             rows = rows.explode(shape.of_cells) if is_list(self.dtypes[name]) else rows
-            found.append(rows.with_columns(self._cell(name)))
+            own, value = self._kind(name), shape.of_cells
+            found.append(
+                rows.with_columns(plain(value, own) if are_alike else rendered(pl.col(value), own))
+            )
         claims = pl.concat(found, how="vertical_relaxed")
-        cells = claims[shape.of_cells]
-        is_empty = cells.is_null()
-        if cells.dtype == pl.String:
-            is_empty |= (cells == "").fill_null(value=True)
+        values = claims[shape.of_cells]
+        is_empty = values.is_null()
+        if values.dtype == pl.String:
+            is_empty |= (values == "").fill_null(value=True)
         return claims.filter(~is_empty)
 
-    def _cell(self, name: str) -> pl.Expr:
-        """The values of a column, of the type that all of them have, or as text."""
+    def _are_alike(self) -> bool:
+        """Whether all values are of a type that they have in common; else they are text."""
         kinds = {self._kind(own) for own in self.shape.spread} - {pl.Null()}
-        own, cells = self._kind(name), self.shape.of_cells
-        is_common = len(kinds) <= 1 or all(kind.is_numeric() for kind in kinds)
-        return plain(cells, own) if is_common else rendered(pl.col(cells), own)
+        return len(kinds) <= 1 or all(kind.is_numeric() for kind in kinds)
 
     def _kind(self, name: str) -> pl.DataType:
         """The type of the values of a column, also where its cells are lists of them."""

@@ -55,6 +55,11 @@ JSON_FORMS = "give an array of objects, or an object in each line"
 JSON_GROWS = 4
 """So many bytes of memory a byte of JSON takes, about."""
 
+DEEPEST = 100
+"""So many levels of lists and objects are read; for ten times as many, its reader takes minutes."""
+
+DEEP_ENDS = re.compile(rb"(?:[\]}]\s*){%d}" % DEEPEST)
+
 BYTES_PER_CELL = 32
 """What a cell takes in the reader of workbooks, also one that is empty."""
 
@@ -98,7 +103,11 @@ def _open_json(path: Path) -> pl.LazyFrame:
         with path.open("rb") as file:
             is_packed = file.read(2) == b"\x1f\x8b"
         with gzip.open(path) if is_packed else path.open("rb") as text:
-            head = text.read(1024)
+            head = text.read(1 << 20)
+        if DEEP_ENDS.search(head):
+            raise UnreadableFile(
+                f"{path}: more than {DEEPEST} levels within each other are not read"
+            )
         begin = head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
         if begin == b"{" and not is_packed and not head.startswith(codecs.BOM_UTF8):
             with contextlib.suppress(pl.exceptions.ComputeError):  # one object over many lines
@@ -109,7 +118,7 @@ def _open_json(path: Path) -> pl.LazyFrame:
         if begin not in (b"[", b"{"):
             raise UnreadableFile(f"{path}: no JSON: {JSON_FORMS}")
         return _read_json(path, is_packed=is_packed, is_array=begin == b"[")
-    except (pl.exceptions.PolarsError, EOFError, OSError, zlib.error) as error:
+    except (pl.exceptions.PolarsError, EOFError, OSError, RecursionError, zlib.error) as error:
         raise UnreadableFile(
             f"{path}: no JSON that can be read ({first_line(error)}); {JSON_FORMS}"
         ) from error
