@@ -426,6 +426,11 @@ def test_the_share_of_a_round_worked_out_by_hand(monkeypatch):
         monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY_OF_SOURCE", of_source)
         assert started(LTDRBM(), encoded).share == pytest.approx(share)
         assert started(LTDRBM(shorten=False), encoded).share == 1.0
+    # Batches of 400 facts take steps as for 200, so a round needs twice as many items.
+    monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 3)
+    monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY_OF_SOURCE", 1)
+    assert started(LTDRBM(batch_size=400), encoded).share == pytest.approx(0.4)
+    assert started(LTDRBM(batch_size=400, facts_per_step=None), encoded).share == pytest.approx(0.2)
 
 
 def two_sources(**changes):

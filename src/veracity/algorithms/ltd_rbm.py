@@ -116,9 +116,9 @@ class LTDRBM(Algorithm[Training]):
         is summed, not averaged, over the batch.
     shorten
         Where there are many claims, each round looks at some of the items, drawn anew: enough for
-        500,000 claims, and for 750 of the median source. Rates and prevalence are counted over all
-        judged facts at the end then, and a note says so. False looks at all items in every round,
-        as in the paper.
+        500,000 claims, and for 750 of the median source; for more where steps are cut short (see
+        `facts_per_step`). Rates and prevalence are counted over all judged facts at the end then,
+        and a note says so. False looks at all items in every round, as in the paper.
     learning
         "batches": mini-batches one after the other, as in the paper. "flow": what they follow, the
         gradient of the likelihood for a time of all steps' lengths, is integrated by whole sweeps:
@@ -194,10 +194,15 @@ class LTDRBM(Algorithm[Training]):
         prevalence = prior.prevalence or survey.usual_prevalence
         visible_bias, weight = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
         hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
-        share = _enough(survey) if self.shorten else 1.0
+        share = min(_enough(survey) * self._facts_in_one, 1.0) if self.shorten else 1.0
         return Training(
             visible_bias, weight, prior.is_fixed, hidden_bias, share, survey.single_truth
         )
+
+    @property
+    def _facts_in_one(self) -> float:
+        """How many facts of a batch teach as much as one: steps of large batches are cut short."""
+        return max(self.batch_size / (self.facts_per_step or self.batch_size), 1.0)
 
     @property
     def takes_shares(self) -> bool:  # type: ignore[override]
@@ -339,10 +344,9 @@ class LTDRBM(Algorithm[Training]):
 
 
 def _enough(survey: Survey) -> float:
-    """The share of the items of which a round can learn enough."""
+    """The share of the items of which a round can learn enough; above one if all are too few."""
     of_source = survey.counted.items_of_source
-    plenty = max(PLENTY / of_source.sum(), PLENTY_OF_SOURCE / np.median(of_source))
-    return float(min(plenty, 1.0))
+    return float(max(PLENTY / of_source.sum(), PLENTY_OF_SOURCE / np.median(of_source)))
 
 
 def _drawn(n_items: int, share: float, rng: np.random.Generator) -> IntArray:
