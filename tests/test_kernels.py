@@ -405,3 +405,11 @@ def test_somebody_in_no_list_of_users_can_run_on_many_claims():
     if done.stdout.startswith("cannot"):
         pytest.skip("another user cannot read this Python")
     assert (done.stdout, done.stderr) == ("3000\n", "")
+
+
+@pytest.mark.parametrize("of", [reference, compiled])
+def test_of_no_rows_no_name_is_numbered(of):
+    nothing = np.zeros(0, np.uint64)
+    slots, number, new = of.number_names(np.zeros((4, 2), np.uint64), 0, nothing, nothing)
+    assert (len(number), len(new)) == (0, 0)
+    assert not slots.any()

@@ -32,9 +32,8 @@ def number_names(
     first = np.append(known[:, 0], first_hash)
     mark = np.append(known[:, 1], second_hash) & ~LOW
     order = np.lexsort((mark, first))  # stable: of equal names the one that was met first is first
-    is_other = np.append(True, np.diff(first[order]) != 0) | np.append(
-        True, np.diff(mark[order]) != 0
-    )
+    changes = (np.diff(first[order]) != 0) | (np.diff(mark[order]) != 0)
+    is_other = np.append(True, changes)[: len(order)]  # there may be no row at all
     row_of_name = np.sort(order[is_other])
     number_of_row = np.empty(len(order), np.int32)
     number_of_row[order] = np.searchsorted(row_of_name, order[is_other])[np.cumsum(is_other) - 1]
