@@ -502,7 +502,7 @@ def test_text_that_is_too_large_is_read_in_portions_where_it_can_be(tmp_path, mo
 
 def test_rows_of_which_none_is_a_claim_are_told_on_disk_too(tmp_path):
     path = tmp_path / "claims.parquet"
-    rows = {"source": ["a"] * 50, "entity": [None] * 50, "value": ["1"] * 50}
+    rows = {"source": ["a"] * 50, "entity": [None] * 50, "value": [1.0] * 50}
     pl.DataFrame(rows).write_parquet(path)
     with pytest.raises(errors.NoClaims, match="50 rows without an entity"):
         veracity.discover(path, engine=Local(memory="1KB"))
