@@ -346,7 +346,8 @@ class LTDRBM(Algorithm[Training]):
 def _enough(survey: Survey) -> float:
     """The share of the items of which a round can learn enough; above one if all are too few."""
     of_source = survey.counted.items_of_source
-    return float(max(PLENTY / of_source.sum(), PLENTY_OF_SOURCE / np.median(of_source)))
+    usual = max(float(np.median(of_source)), 1.0)  # sources that are only judged have told nothing
+    return max(PLENTY / max(float(of_source.sum()), 1.0), PLENTY_OF_SOURCE / usual)
 
 
 def _drawn(n_items: int, share: float, rng: np.random.Generator) -> IntArray:
