@@ -153,6 +153,36 @@ def test_a_cover_is_no_table_of_claims(tmp_path):
     assert any("sheet 'Articles' is read, and 1 more is not" in note for note in result.notes)
 
 
+def stocktaking(path, covers=("Info",)):
+    """A workbook with a sheet for each of three stores, and others that tell of the workbook."""
+    book = xlsxwriter.Workbook(path)
+    for name in covers:
+        book.add_worksheet(name).write_column(0, 0, ["Stocktaking 2026", "Clerk: Smith"])
+    for store, off in (("North", 0), ("South", 0), ("East", 1)):
+        sheet = book.add_worksheet(store)
+        sheet.write_row(0, 0, ["Article no.", "Pieces", "Shelf"])
+        for row in range(1, 9):
+            sheet.write_row(row, 0, [4000 + row, 10 * row + off * (row < 3), f"{row} A"])
+    book.close()
+    return path
+
+
+def test_a_sheet_that_has_no_column_of_the_others_is_no_source(tmp_path):
+    book = stocktaking(tmp_path / "stock.xlsx", ["Info", "Legend"])
+    result = veracity.discover(book, source_from="sheet")
+    assert result.sources["source"].to_list() == ["East", "North", "South"]
+    told = "stock.xlsx: sheets 'Info', 'Legend' are left out: they have none of the columns of"
+    assert any(told in note for note in result.notes)
+    named = f"{book}#Info"  # what is named is meant
+    with pytest.raises(MissingColumn, match="sheet Info"):
+        veracity.discover(named, source_from="sheet")
+
+
+def test_that_each_sheet_may_be_a_source_is_told(tmp_path):
+    with pytest.raises(MissingColumn, match="if each sheet is a source, --source-from sheet"):
+        veracity.discover(stocktaking(tmp_path / "stock.xlsx"))
+
+
 def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
     rows = {
         "miller": "A1;2.562;12,50 €;28. März 2021\nA2;62;1.007,00 €;1. Mai 2020",
@@ -407,6 +437,21 @@ def test_samples_that_are_numbered_are_told_of(tmp_path):
     told += "numbers samples, say --samples"
     assert told in veracity.read_claims(file).notes
     assert told not in veracity.read_claims(file, samples=True).notes
+
+
+def test_runs_and_confidences_of_answers_are_no_attributes(tmp_path):
+    rows = asked(
+        tmp_path / "answers.jsonl",
+        lambda q, m, s: {
+            "model": m, "prompt_id": q, "run": s, "completion": f"{(q + s) % 2}",
+            "confidence": f"{90 - s}%", "latency_ms": 100 * s + q,
+        },
+    )  # fmt: skip
+    with pytest.raises(MissingColumn, match="completion=0"):
+        veracity.discover(rows)
+    result = veracity.discover(rows, columns={"value": "completion", "weight": "confidence"})
+    assert result.run.input.items == 6
+    assert any("its values count by shares" in note for note in result.notes)
 
 
 def test_answers_in_lists_are_claims_each(tmp_path):

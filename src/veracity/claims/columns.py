@@ -269,7 +269,7 @@ def _place(part: Part) -> str | None:
     """What of a part may name its source."""
     if isinstance(part.rows, StreamedRows):
         return "table"
-    return None if part.path is None else "filename"
+    return part.place
 
 
 def _opened_out(part: Part, wanted: Sequence[str], how: HowToRead) -> tuple[Part, list[str]]:

@@ -50,6 +50,9 @@ AGREEING = 0.4
 MOST_COMPARED = 40
 """So many columns are compared with each other, to see whether they are sources."""
 
+MOST_REPEATED = 0.5
+"""The share of rows that may be a source's second on an entity, where columns are attributes."""
+
 ANSWER = "Answer."
 """How the names of columns begin in which Mechanical Turk has what workers said."""
 
@@ -184,7 +187,20 @@ def _are_attributes(table: Seen, shape: Shape, how: HowToRead) -> bool:
     rows = table.sample()
     if not has_source or rows[shape.keys["source"]].n_unique() < 2 or len(rows) < FEWEST_ROWS:
         return True
+    if _are_repeated(rows, table, shape, how):
+        return False
     return rows[shape.keys["entity"]].n_unique() < len(rows)
+
+
+def _are_repeated(rows: pl.DataFrame, table: Seen, shape: Shape, how: HowToRead) -> bool:
+    """Whether sources mostly have several rows on an entity, and nothing tells why.
+
+    Then a column may number the rows, or tell of a claim, as a run or a confidence does.
+    """
+    if how.samples or how.carrying or any(map(is_stamp, table.found)):
+        return False
+    keys = pl.struct(shape.keys["source"], shape.keys["entity"])
+    return bool(rows.select(keys.is_duplicated().mean() > MOST_REPEATED).item())
 
 
 # --- by sources -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -43,6 +43,7 @@ from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind, is_spark_f
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import Notes
 from veracity.io.parquet_file import DamagedParquet, check_parquet
+from veracity.io.uneven import even_rows
 
 __all__ = [
     "OF_OTHERS",
@@ -91,6 +92,8 @@ class Part(NamedTuple):
     path: Path | None = None
     name: str = ""
     """What it is called as a source, if its place names it."""
+    place: Literal["filename", "sheet"] | None = None
+    """Which place may name it."""
     levels: tuple[str, ...] = ()
     """The columns that are the index of a frame, if it has several levels."""
 
@@ -162,7 +165,8 @@ def open_files(
             elif source_from == "sheet":
                 raise ParameterError(f"{path}: source_from='sheet' is for workbooks; this is none")
             else:
-                yield Part(open_file(path, encoding, notes), str(path), path, name)
+                rows = open_file(path, encoding, notes)
+                yield Part(rows, str(path), path, name, "filename")
 
 
 def _places(origin: str) -> list[tuple[Path, str | None]]:
@@ -177,8 +181,10 @@ def _places(origin: str) -> list[tuple[Path, str | None]]:
 
 def _sheets(path: Path, sheet: str | None, notes: Notes, name: str, each: bool) -> Iterator[Part]:
     """The sheets of a workbook: each of them, or the one that is meant."""
-    for own, rows in open_workbook(path, sheet, notes, each=each).items():
-        yield Part(rows.lazy(), f"{path}, sheet {own}", path, own if each else name)
+    tables, n_sheets = open_workbook(path, sheet, notes, each=each)
+    place: Literal["filename", "sheet"] = "sheet" if n_sheets > 1 else "filename"
+    for own, rows in tables.items():
+        yield Part(rows.lazy(), f"{path}, sheet {own}", path, own if each else name, place)
 
 
 @contextlib.contextmanager
@@ -306,7 +312,7 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
         )
     if not data:
         raise NoClaims("an empty list: no claims in it")
-    return pl.from_dicts([dict(row) for row in data], infer_schema_length=None, strict=False)
+    return pl.from_dicts(even_rows(data), infer_schema_length=None, strict=False)
 
 
 def index_of(data: Any) -> tuple[str, ...]:  # noqa: ANN401
