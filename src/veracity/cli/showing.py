@@ -79,10 +79,10 @@ class Targets(NamedTuple):
             notes = result.write(self.records, "records", **told_how)
             told += [f"written to {self.records}: records", *(f"note: {note}" for note in notes)]
         if self.to is not None:
-            records: Any = "plausibility" if self.plausibility else True
             to = result.write_database(
-                self.to, records=self.with_records and records, force=self.force, progress=progress
-            )
+                self.to, records=self.with_records, plausibility=self.plausibility,
+                force=self.force, progress=progress,
+            )  # fmt: skip
             others = ", notes and records" if self.with_records else " and notes"
             told.append(f"written to {to}: tables truths, facts, sources{others}")
         return told, to

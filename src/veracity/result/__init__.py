@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -410,7 +410,8 @@ class Result:
         address: str,
         schema: str | None = None,
         *,
-        records: bool | Literal["plausibility"] = False,
+        records: bool = False,
+        plausibility: bool = False,
         force: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> str:
@@ -427,8 +428,9 @@ class Result:
             The schema for the tables, made if it is not there; for SQLite, which has none, what
             their names begin with. It may also stand in the address, behind a ``#``.
         records
-            Whether there is a table of `records`, too; with ``"plausibility"``, its columns are
-            followed by those of plausibilities. Lists are written as one text.
+            Whether there is a table of `records`, too. Lists are written as one text.
+        plausibility
+            Whether each column of the records is followed by one with the plausibility.
         force
             Whether tables of others are replaced, too.
         progress
@@ -438,8 +440,7 @@ class Result:
         own = {**vars(self.tables), "notes": notes_table(self.run, run)}
         tables = {name: own[name] for name in DATABASE_TABLES}
         if records:
-            told = records == "plausibility"
-            tables[RECORDS_TABLE] = records_for_databases(self, plausibility=told)
+            tables[RECORDS_TABLE] = records_for_databases(self, plausibility=plausibility)
         return write_tables(address, tables, schema, run=run, force=force, tell=progress)
 
     def frames(self) -> dict[str, pl.DataFrame | PieceTable | None]:
