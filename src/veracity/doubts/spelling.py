@@ -105,6 +105,9 @@ def _merged(facts: pl.DataFrame, keys: list[str]) -> list[DataWarning]:
     )
     are_numbers = pl.col("before").list.eval(pl.element().str.contains(PLAIN_NUMBER)).list.all()
     numbers, others = merged.filter(are_numbers), merged.filter(~are_numbers)
+    is_serious = _share_merged(merged, len(facts)) >= OFTEN_SPELT
+    if is_serious and _share_merged(others, len(facts)) >= ODDLY_SPELT:
+        return _merged_texts(merged, len(facts))  # which says all there is to say
     return _merged_numbers(numbers, len(facts)) + _merged_texts(others, len(facts))
 
 
