@@ -183,6 +183,44 @@ def test_that_each_sheet_may_be_a_source_is_told(tmp_path):
         veracity.discover(stocktaking(tmp_path / "stock.xlsx"))
 
 
+def weighed(path, rows, start=(0, 0)):
+    """A list of articles with weights that have their units in the format of the cells."""
+    book = xlsxwriter.Workbook(path)
+    sheet, (top, left) = book.add_worksheet("List"), start
+    sheet.write_row(top, left, ["Article", "Weight", "Price"])
+    price = book.add_format({"num_format": "#,##0.00 [$€-407]"})
+    for row, (article, weight, shown) in enumerate(rows, start=top + 1):
+        sheet.write(row, left, article)
+        sheet.write(row, left + 1, weight, book.add_format({"num_format": shown}))
+        sheet.write(row, left + 2, 1.5 * row, price)
+    book.close()
+
+
+def test_units_in_the_formats_of_cells_are_read_where_they_differ(tmp_path):
+    kilograms = [("A", 0.5, '0.0" kg"'), ("B", 1.25, '0.00" kg"'), ("C", 2, '0" kg"')]
+    weighed(tmp_path / "acme.xlsx", kilograms)
+    weighed(tmp_path / "buck.xlsx", kilograms)
+    (alike,) = (
+        veracity.discover(
+            tmp_path, source_from="filename", columns={"entity": "Article", "value": "Weight"}
+        )
+        .truths["value"]
+        .to_frame()
+    )
+    assert alike.to_list() == [0.5, 1.25, 2.0]  # of one unit there is nothing to say
+    grams = [("A", 500, '0" g"'), ("B", 1250, '#,##0\\ "g"'), ("C", 2500, '0" g"')]
+    weighed(tmp_path / "cobb.xlsx", grams, start=(3, 2))
+    result = veracity.discover(
+        tmp_path, source_from="filename", columns={"entity": "Article"}, wide="attributes",
+        normalise=True,
+    )  # fmt: skip
+    told = "column 'Weight' has several units in the format of its cells (kg, g): they are read"
+    assert any(note.startswith(told) for note in result.notes)
+    found = dict(result.truths.filter(attribute="Weight").select("entity", "values").rows())
+    assert found == {"A": 1, "B": 1, "C": 2}
+    assert result.records()["Price"].dtype == pl.Float64
+
+
 def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
     rows = {
         "miller": "A1;2.562;12,50 €;28. März 2021\nA2;62;1.007,00 €;1. Mai 2020",

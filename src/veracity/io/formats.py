@@ -20,6 +20,7 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
+from veracity.io.cell_units import Sheet, units_in
 from veracity.io.csv_file import distinct, header_at, is_longer
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
@@ -186,7 +187,7 @@ def is_workbook(path: Path) -> bool:
 
 def open_workbook(
     path: Path, sheet: str | None, notes: Notes, *, each: bool
-) -> tuple[dict[str, pl.DataFrame], int]:
+) -> tuple[dict[str, Sheet], int]:
     """The sheet of a workbook that is named, else the first table; or each sheet that has rows.
 
     Besides, how many sheets there are that could have been read.
@@ -304,8 +305,8 @@ def _number_of(letters: str) -> int:
     return functools.reduce(lambda number, letter: 26 * number + ord(letter) - 64, letters, 0)
 
 
-def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> pl.DataFrame:
-    """A sheet with the types of its columns, from its header on."""
+def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> Sheet:
+    """A sheet with the types of its columns, from its header on, and the units of its cells."""
     header, names, has_lines_above = _header(cells)
     if has_lines_above:
         notes.append(FileNote(f"{path.name}, sheet {name}", "lines above the header skipped"))
@@ -323,7 +324,13 @@ def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> pl.DataF
     )  # fmt: skip
     if len(names) == rows.width:
         rows.columns = distinct(names)
-    return rows
+    last_row = header + 1 + how_many.get("n_rows", len(cells))
+    is_filled = cells.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
+    kept = [row for row in is_filled.arg_true() if header < row < last_row]
+    unit = units_in(path, name) if len(kept) == len(rows) else {}
+    with_unit = sorted({column for row, column in unit if row > header and column < rows.width})
+    units = {rows.columns[n]: [unit.get((row, n)) for row in kept] for n in with_unit}
+    return Sheet(rows, units)
 
 
 @contextlib.contextmanager
