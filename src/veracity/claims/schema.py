@@ -68,7 +68,7 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
                "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler", "labeller",
                "user", "user_id", "provider", "sensor", "system", "model", "model_id",
                "model_name", "llm", "supplier", "vendor", "respondent", "respondent_id",
-               "participant", "participant_id"),
+               "participant", "participant_id", "email_address"),
     "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
                "item", "item_id", "hit_id", "document_id", "doc_id", "image_id", "example_id",
                "prompt_id", "prompt", "product_id", "sku", "key", "id"),
