@@ -178,6 +178,23 @@ def test_a_sheet_that_has_no_column_of_the_others_is_no_source(tmp_path):
         veracity.discover(named, source_from="sheet")
 
 
+def test_truths_of_an_office_name_attributes_in_another_spelling(tmp_path):
+    rows = {
+        "supplier": ["a", "b", "c"] * 4,
+        "sku": [f"s{n // 3}" for n in range(12)],
+        "unit_price": ["1", "2", "2"] * 4,
+        "colour": ["red", "red", "blue"] * 4,
+    }
+    pl.DataFrame(rows).write_csv(tmp_path / "claims.csv")
+    (tmp_path / "known.csv").write_text("SKU,Unit Price,Colour\ns0,1,blue\ns1,1,blue\n")
+    result = veracity.discover(tmp_path / "claims.csv", known=tmp_path / "known.csv")
+    assert result.run.input.known == 4
+    assert "known: 'Unit Price' is taken as 'unit_price'" in result.notes
+    judged = veracity.evaluate(veracity.discover(tmp_path / "claims.csv"), tmp_path / "known.csv")
+    assert judged.judged == 4
+    assert "'Colour' is taken as 'colour'" in judged.notes
+
+
 def test_that_each_sheet_may_be_a_source_is_told(tmp_path):
     with pytest.raises(MissingColumn, match="if each sheet is a source, --source-from sheet"):
         veracity.discover(stocktaking(tmp_path / "stock.xlsx"))
@@ -518,7 +535,10 @@ def test_all_tables_of_a_database_are_sources(tmp_path, address):
             connection.execute(f"create table {source} (movie text, year integer, director text)")
             rows = [(f"Movie {n}", 1990 + n + (number == 2), f"D{n}") for n in range(6)]
             connection.executemany(f"insert into {source} values (?, ?, ?)", rows)
+        connection.execute("create table alembic_version (version_num text)")
     result = veracity.discover(address.format(file), source_from="table")
+    told = "tables that share no column with others are left out: 'alembic_version'"
+    assert told in result.notes
     assert result.sources["source"].sort().to_list() == ["imdb", "letterboxd", "tmdb"]
     assert result.records()["year"].to_list() == [1990, 1991, 1992, 1993, 1994, 1995]
 

@@ -155,7 +155,7 @@ def _whole(
     """Where the data come from, their kind, and their parts with all columns, one by one."""
     selections = _all_selected(data, with_files=how.source_from == "table")
     if selections and how.source_from == "table":
-        selections = [one for selection in selections for one in tables_of(selection)]
+        selections = [one for all_of in selections for one in _tables_alike(all_of, notes)]
     if selections:
         parts = (_of_database(one, wanted, how, notes) for one in selections)
         return _together([one.name for one in selections]), "polars", parts
@@ -172,6 +172,24 @@ def _whole(
     origins = _origins(data)
     names = ["standard input" if one == STANDARD_INPUT else one for one in origins]
     return _together(names), "polars", open_files(origins, how.encoding, notes, how.source_from)
+
+
+def _tables_alike(selection: Selection, notes: Notes) -> list[Selection]:
+    """The tables of a database, or the one that is named; without those that tell of it.
+
+    These share no column with any other table, while at least two others do.
+    """
+    tables = tables_of(selection)
+    columns = {table.name: set(column_names(table)) for table in tables} if len(tables) > 2 else {}
+    shares = {
+        name: any(own & other for n, other in columns.items() if n != name)
+        for name, own in columns.items()
+    }
+    left_out = [table.table or "" for table in tables if not shares.get(table.name, True)]
+    if not left_out or not any(shares.values()):
+        return tables
+    notes.append(f"tables that share no column with others are left out: {listed(left_out)}")
+    return [table for table in tables if shares[table.name]]
 
 
 def _together(origins: Sequence[str]) -> str:
