@@ -20,6 +20,9 @@ __all__ = ["told_in_words"]
 CLOSE = 0.2
 """A margin below this is a close call."""
 
+NEGLIGIBLE = 0.1
+"""What weighs less than this, in log-odds, is not told of."""
+
 LIKELY_ELSEWHERE = 0.1
 """That the truth is a value nobody claims is worth a word from here on."""
 
@@ -95,9 +98,10 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
             f"{side.who} {_says(side)} {value}, {other.who} {_says(other)} {runner_up}.",
         ]
     else:
+        side, doubtful = _parted(result, item, best, side)
         reason, praise = _why_not(result, item, side, other, order)
         sentences = [
-            f"{value} because {side.who} {_says(side)} so{praise}; "
+            f"{value} because {side.who} {_says(side)} so{praise}; {doubtful}"
             f"{other.who} {_says(other)} {runner_up}, but {reason}."
         ]
         if p[best] - p[second] < CLOSE:
@@ -105,6 +109,24 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
     if len(order) > 2:
         sentences.append(_more_values(len(order) - 2))
     return sentences
+
+
+def _parted(result: Result, item: Item, best: int, side: Side) -> tuple[Side, str]:
+    """Those who speak for the best value and count for it; and a word on the others, if any.
+
+    What somebody says who is mostly wrong makes it less plausible.
+    """
+    if item.weights is None:
+        return side, ""
+    counts = item.support if item.weights.confusion is None else item.standing
+    is_own = item.fact_of_claim == best
+    is_against = is_own & (counts < -NEGLIGIBLE)
+    if not is_against.any() or is_against[is_own].all():
+        return side, ""
+    against = _side(result, item, is_against)
+    word = against.verb("its", "their")
+    doubtful = f"{against.who} {_says(against)} so, too, but {word} word counts against it; "
+    return _side(result, item, is_own & ~is_against), doubtful
 
 
 def _versus(one: float, other: float) -> str:
