@@ -195,6 +195,26 @@ def test_truths_of_an_office_name_attributes_in_another_spelling(tmp_path):
     assert "'Colour' is taken as 'colour'" in judged.notes
 
 
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_files_that_spell_their_headers_differently_speak_of_the_same(tmp_path, ending):
+    for name, header in (
+        ("acme", ["SKU", "Unit Price", "Active"]),
+        ("buck", ["sku", "unit_price", "active"]),
+        ("cobb", ["Sku", "UnitPrice", "active"]),
+    ):
+        rows = [(f"K{n}", 5 + n + (name == "cobb" and n == 2), "yes") for n in range(6)]
+        table = pl.DataFrame(rows, schema=header, orient="row")
+        path = tmp_path / f"{name}.{ending}"
+        table.write_csv(path) if ending == "csv" else table.write_excel(path)
+    result = veracity.discover(tmp_path, source_from="filename")
+    assert (result.run.input.sources, result.run.input.items) == (3, 12)
+    assert result.records().columns == ["SKU", "Unit Price", "Active"]
+    (told,) = [note for note in result.notes if "spell differently" in note]
+    assert "'unit_price' as 'Unit Price'" in told
+    named = {"entity": "SKU", "value": "Unit Price"}
+    assert veracity.discover(tmp_path, source_from="filename", columns=named).run.input.items == 6
+
+
 def test_that_each_sheet_may_be_a_source_is_told(tmp_path):
     with pytest.raises(MissingColumn, match="if each sheet is a source, --source-from sheet"):
         veracity.discover(stocktaking(tmp_path / "stock.xlsx"))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from veracity.claims.checking import plain
+from veracity.claims.headers import Spelling
 from veracity.claims.how import HowToRead, Wide
 from veracity.claims.nested import inner_names, is_list, with_inner
 from veracity.claims.schema import (
@@ -97,8 +98,10 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     columns: dict[str, str] = {}
     parts, wide, types = [], how.wide, dict[str, str]()
     inner = [part for part in wanted if part != "source" or how.source_from is None]
-    for part in whole:
-        with reading_part(part):
+    spelling = Spelling(how)
+    for own in whole:
+        with reading_part(own):
+            part = spelling.made_alike(own)
             found = _chosen(part, inner, how, notes, wide)
             if len(inner) < len(wanted):
                 _note_sources(part, found.shape, notes)
@@ -109,6 +112,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
         columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
         columns |= _said_together(found.shape, how)
         wide = found.shape.wide  # what cannot be told of a further file is as in this one
+    notes += spelling.notes
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
