@@ -258,6 +258,15 @@ def test_units_in_the_formats_of_cells_are_read_where_they_differ(tmp_path):
     assert result.records()["Price"].dtype == pl.Float64
 
 
+def test_what_can_be_said_of_a_table_is_a_list(tmp_path):
+    (tmp_path / "stations.csv").write_text("hour,north,south\n0:00,17.2,16.5\n1:00,16.9,16.1\n")
+    run = CliRunner().invoke(main, ["discover", str(tmp_path / "stations.csv")])
+    told, *choices = run.output.splitlines()
+    assert told.endswith("(the first row: hour=0:00, north=17.2, south=16.5)")
+    assert "  - if each is a source, --wide sources --columns entity=NAME" in choices
+    assert all(choice.startswith("  - ") for choice in choices)
+
+
 def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
     rows = {
         "miller": "A1;2.562;12,50 €;28. März 2021\nA2;62;1.007,00 €;1. Mai 2020",

@@ -82,7 +82,7 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
         return Shape(long)
     found = _recognised_shape(table, how)
     if found is None:
-        raise MissingColumn(unclear(table, long, lacking))
+        raise unclear(table, long, lacking)
     notes.append(told(found))
     note_unread(table, found, notes)
     note_like(found, notes)
