@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import zipfile
 
 import polars as pl
 import pyarrow as pa
@@ -329,6 +330,20 @@ def test_a_workbook_that_only_its_reader_can_open_is_refused(tmp_path):
     path.write_bytes(content[:-100] + b"abcd" + content[-100:])
     with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
         veracity.discover(path)
+
+
+def test_a_cell_of_a_style_that_is_not_there_has_no_unit(tmp_path):
+    path, other = tmp_path / "claims.xlsx", tmp_path / "forged.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet, weight = book.add_worksheet(), book.add_format({"num_format": '0.0 "kg"'})
+        sheet.write_row(0, 0, ["source", "entity", "value"])
+        for row, source in enumerate("abc", start=1):
+            sheet.write_row(row, 0, [source, "x"])
+            sheet.write(row, 2, 1.5, weight)
+    with zipfile.ZipFile(path) as sound, zipfile.ZipFile(other, "w") as forged:
+        for name in sound.namelist():
+            forged.writestr(name, sound.read(name).replace(b' s="1"', b' s="99"'))
+    assert veracity.discover(other, "majority-vote").truths["value"].to_list() == [1.5]
 
 
 def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):

@@ -62,7 +62,7 @@ def unit_of(code: str) -> str:
 def units_in(path: Path, sheet: str) -> UnitOfCell:
     """The units of the cells of a sheet; none where they cannot be told."""
     broken = (
-        zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, NotImplementedError,
+        zipfile.BadZipFile, zlib.error, OSError, EOFError, LookupError, NotImplementedError,
         RuntimeError, SyntaxError, ValueError,
     )  # fmt: skip
     try:
