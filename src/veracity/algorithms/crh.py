@@ -47,7 +47,7 @@ from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 from veracity.similarity import MOST_VALUES, as_numbers, pairs_within
 
-__all__ = ["CRH", "NumbersAmongValues", "Losses", "NumberPairs", "number_pairs", "some_loss"]
+__all__ = ["CRH", "Losses", "NumberPairs", "NumbersAmongValues", "number_pairs", "some_loss"]
 
 
 class NumbersAmongValues(NamedTuple):
