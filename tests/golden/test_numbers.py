@@ -351,6 +351,20 @@ def test_numbers_alone_are_judged_as_ever_whatever_is_said_of_both_losses():
     assert one.truths.equals(other.truths)
 
 
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("normalise", "by_votes", "by_medians"), [(False, 0.619, 0.413), (True, 0.584, 0.542)]
+)
+def test_medians_of_weather_are_right_as_often_as_the_page_says(
+    shared_data, normalise, by_votes, by_medians
+):
+    folder = shared_data / "weather_raw"
+    for algorithm, expected in (("crh", by_votes), (BOTH, by_medians)):
+        result = veracity.discover(folder / "claims.parquet", algorithm, normalise=normalise)
+        found = veracity.evaluate(result, folder / "truth.parquet").accuracy
+        assert found == pytest.approx(expected, abs=2e-3)
+
+
 # --- by another library: truthdiscovery 1.0.4, see make_truthdiscovery.py -------------------------
 
 THEIRS = json.loads(Path(__file__).with_name("truthdiscovery.json").read_text("utf-8"))["sets"]
