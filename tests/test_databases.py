@@ -797,6 +797,29 @@ def test_tables_come_back_as_they_were_written(database, result):
     assert notes["claims"] == "400"
 
 
+def test_records_stand_beside_the_other_tables(database, claims, tmp_path):
+    claims = claims.rename({"entity": "flight"})
+    claims.write_csv(tmp_path / "claims.csv")
+    run = veracity_command(
+        "discover", tmp_path / "claims.csv", "--columns", "entity=flight", "--to",
+        database.address, "--with-records", "--plausibility",
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    assert "tables truths, facts, sources, notes and records" in run.output
+    expected = veracity.discover(claims, columns={"entity": "flight"}).records(plausibility=True)
+    assert_frame_equal(database.read("records", order="1"), expected.sort("flight"))
+    run = veracity_command("discover", tmp_path / "claims.csv", "--with-records")
+    assert "--with-records is for --to" in run.output
+
+
+def test_records_of_lists_and_of_names_that_differ_in_case_can_be_kept(database):
+    rows = [(s, "x", name, value) for s in "abc" for name in ("Hue", "hue") for value in "12"]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    result = veracity.discover(claims, "majority-vote", kind="multiple")
+    result.write_database(database.address, records=True)
+    assert database.run("select * from records") == [("x", "1 | 2", "1 | 2")]
+
+
 def test_an_earlier_result_is_replaced(database, result, two_against_one):
     result.write_database(database.address)
     veracity.discover(two_against_one, "majority-vote").write_database(database.address)

@@ -273,6 +273,31 @@ def test_words_name_the_sides_and_how_often_they_are_right(demo):
     )
 
 
+def test_who_says_so_but_counts_against_it_is_no_reason():
+    rates = {"a": (0.95, 0.05), "b": (0.2, 0.6), "c": (0.2, 0.6), "d": (0.1, 0.7)}
+    fixed = {
+        name: veracity.Rate(tpr=tpr, fpr=fpr, fixed=True) for name, (tpr, fpr) in rates.items()
+    }
+    mle = veracity.MLE(prior=veracity.Prior(of_source=fixed))
+    why = discover(claims_of(*((s, "x", "7" if s == "d" else "5") for s in "abcd")), mle).why("x")
+    weights = dict(why.rows.filter(value="5", claimed="5").select("source", "weight").rows())
+    assert weights["a"] > 0 > weights["b"] == weights["c"]
+    assert why.words.startswith("5 because a says so, and is nearly always right")
+    assert "b and c say so, too, but their word counts against it; d says 7" in why.words
+
+
+@pytest.mark.parametrize(("is_true", "verb", "both"), [(True, "say", "so"), (False, "deny", "it")])
+def test_who_calls_a_fact_true_may_count_against_it(is_true, verb, both):
+    rates = {"a": (0.95, 0.05), "b": (0.2, 0.6), "c": (0.2, 0.6), "d": (0.1, 0.7)}
+    fixed = {name: veracity.Rate(tpr=t, fpr=f, fixed=True) for name, (t, f) in rates.items()}
+    said = {name: is_true if name in "abc" else not is_true for name in rates}
+    rows = {"source": list(said), "fact": ["f"] * 4, "claim": list(said.values())}
+    prior = veracity.Prior(of_source=fixed, prevalence=0.5)
+    words = discover(pl.DataFrame(rows), veracity.MLE(prior=prior), kind="binary").why("f").words
+    assert words.startswith(f"{is_true} because a ")
+    assert f"b and c {verb} {both}, too, but their word counts against it; d " in words
+
+
 def test_words_tell_a_close_call(demo):
     words = demo.why("VC-176", "departure").words
     assert re.search(r"It is a close call: 0\.5\d against 0\.4\d\.$", words)

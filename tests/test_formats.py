@@ -92,6 +92,38 @@ def test_mixed_types_in_json_become_text(tmp_path):
     assert vote(tmp_path / "claims.json").truths["value"].to_list() == ["2", "5"]
 
 
+@pytest.mark.parametrize("name", ["claims.json", "claims.jsonl", "a list"])
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [
+        ([True, 1, 1], ["1", "true"]),
+        ([1, ["a", 2]], ["1", "2", "a"]),
+        ([["a", "b"], "a"], ["a", "b"]),
+        (["[sic]", "b"], ["[sic]", "b"]),
+    ],
+)
+def test_fields_of_several_types_are_read_alike(tmp_path, name, said, values):
+    rows = [{"source": n, "entity": "x", "value": value} for n, value in enumerate(said)]
+    lines = [json.dumps(row) for row in rows]
+    content = f"[{','.join(lines)}]" if name == "claims.json" else "\n".join(lines)
+    (tmp_path / name).write_text(content)
+    given = rows if name == "a list" else tmp_path / name
+    assert vote(given).facts["value"].to_list() == values
+
+
+@pytest.mark.parametrize("name", ["claims.json", "claims.jsonl", "claims.json.gz", "within.json"])
+def test_plain_values_beside_objects_become_text(tmp_path, name):
+    rows = [*ROWS, {**ROWS[0], "entity": "z", "value": {"amount": 3, "unit": "kg"}}]
+    content = json.dumps({"claims": rows} if name == "within.json" else rows)
+    if name == "claims.jsonl":
+        content = "\n".join(map(json.dumps, rows))
+    pack = gzip.compress if name.endswith(".gz") else bytes
+    (tmp_path / name).write_bytes(pack(content.encode()))
+    said = vote(tmp_path / name).truths["value"].to_list()
+    assert said[:2] == ["2", "5"]
+    assert json.loads(said[2]) == {"amount": 3, "unit": "kg"}
+
+
 @pytest.mark.parametrize(
     "content",
     [b'{"data": [', b'"claims"', b"[1, 2", gzip.compress(b'[{"source": "a"}]')[:20]],

@@ -122,6 +122,31 @@ def with_gaps():
     return clean().with_columns(value=pl.when(is_gap).then(pl.lit("N/A")).otherwise("value"))
 
 
+def of_thermometers():
+    """Twelve that are off by about a degree, on days that differ by about ten."""
+    rng = np.random.default_rng(1)
+    true = rng.normal(0, 10, 300)
+    rows = [
+        (f"t{n:02}", f"day{day}", f"{true[day] + rng.normal(0, 1 + n / 10):.0f}")
+        for n in range(12)
+        for day in range(300)
+        if rng.random() < 0.8
+    ]
+    return pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+
+
+def with_numbers_in_two_spellings():
+    """Prices beside words: two sources write two decimals, as a till does."""
+    number = pl.col("value").str.extract(r"(\d+)$").cast(pl.Int64)
+    till = pl.col("source").is_in(["source00", "source01"])
+    prices = pl.when(till).then(pl.format("{}.00", number)).otherwise(number.cast(pl.String))
+    is_price = pl.col("entity").hash(0) % 2 == 0
+    return clean().with_columns(
+        attribute=pl.when(is_price).then(pl.lit("price")).otherwise("attribute"),
+        value=pl.when(is_price).then(prices).otherwise("value"),
+    )
+
+
 MISLED = Synthetic(sources=12, items=300, values=2, accuracy=0.35).draw(1)
 
 CASES = {
@@ -136,6 +161,8 @@ CASES = {
     "near-copies": with_mirrors,
     "far-from-vote": lambda: MISLED.claims,
     "spellings": with_two_spellings,
+    "number-spellings": with_numbers_in_two_spellings,
+    "close-numbers": of_thermometers,
     "entity-spellings": with_two_names,
     "placeholders": with_gaps,
 }
@@ -160,9 +187,9 @@ def test_what_is_serious_is_said_where_the_answer_is_given(name):
         serious -= {"two-readings", "lone-sources"}  # which have notes of their own
         if algorithm == "veracity":
             serious -= {"near-copies"}  # it counts them once
-        serious -= {"placeholders"}
+        serious -= {"placeholders", "number-spellings", "close-numbers"}
         told = {note.split(":")[0] for note in result.notes} & set(ADVICE)
-        told -= {"placeholders"}  # of which every answer tells
+        told -= {"placeholders", "number-spellings", "close-numbers"}  # each answer tells of them
         assert told == serious, (algorithm, result.notes)
 
 
@@ -297,6 +324,34 @@ def test_without_the_mirrors_nothing_is_wrong():
 @pytest.mark.parametrize("name", ["spellings", "placeholders"])
 def test_normalising_is_what_helps_against(name):
     assert check(CASES[name](), normalise=True).is_healthy
+
+
+def test_numbers_are_compared_however_they_are_written():
+    rows = [
+        (source, f"e{n}", attribute, value)
+        for n in range(40)
+        for source, price, weight in (
+            ("a", f"{n}", 10 * n), ("b", f"{n}.00", 10 * n + 0.1), ("c", f"{n}.0", 10 * n - 0.2),
+        )
+        for attribute, value in (("price", price), ("weight", f"{weight:.1f}"), ("hue", "red"))
+    ]  # fmt: skip
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    notes = veracity.discover(claims).notes
+    assert any(note.startswith("close-numbers: of 'weight', sources") for note in notes)
+    assert any(note.startswith("number-spellings: 29% of the values") for note in notes)
+    normalised = veracity.discover(claims, normalise=True).notes
+    assert any(note.startswith("close-numbers: of 'weight', sources") for note in normalised)
+    assert not any(note.startswith("number-spellings") for note in normalised)
+    numbers = claims.filter(attribute="weight").with_columns(pl.col("value").cast(pl.Float64))
+    assert any(note.startswith("close-numbers: of") for note in veracity.discover(numbers).notes)
+    assert not veracity.discover(numbers, kind="numeric").notes
+
+
+def test_numbers_that_are_far_apart_are_names():
+    draw = np.random.default_rng(0)
+    rows = [(s, n, str(draw.integers(1000, 9999))) for n in range(50) for s in "abcd"]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    assert "close-numbers" not in names(check(claims))
 
 
 def test_placeholders_are_named():
@@ -461,7 +516,7 @@ REAL = {
     "crowd_s_rel": {"two-readings"},
     "crowd_web": {"two-readings"},
     "flight_raha": {"near-copies", "placeholders", "spellings", "two-readings"},
-    "weather_raw": {"spellings"},
+    "weather_raw": {"close-numbers", "number-spellings"},
 }
 KINDS = {"book_multi": "multiple", "crowd_n_emotion": "numeric"}
 

@@ -153,6 +153,120 @@ def test_a_cover_is_no_table_of_claims(tmp_path):
     assert any("sheet 'Articles' is read, and 1 more is not" in note for note in result.notes)
 
 
+def stocktaking(path, covers=("Info",)):
+    """A workbook with a sheet for each of three stores, and others that tell of the workbook."""
+    book = xlsxwriter.Workbook(path)
+    for name in covers:
+        book.add_worksheet(name).write_column(0, 0, ["Stocktaking 2026", "Clerk: Smith"])
+    for store, off in (("North", 0), ("South", 0), ("East", 1)):
+        sheet = book.add_worksheet(store)
+        sheet.write_row(0, 0, ["Article no.", "Pieces", "Shelf"])
+        for row in range(1, 9):
+            sheet.write_row(row, 0, [4000 + row, 10 * row + off * (row < 3), f"{row} A"])
+    book.close()
+    return path
+
+
+def test_a_sheet_that_has_no_column_of_the_others_is_no_source(tmp_path):
+    book = stocktaking(tmp_path / "stock.xlsx", ["Info", "Legend"])
+    result = veracity.discover(book, source_from="sheet")
+    assert result.sources["source"].to_list() == ["East", "North", "South"]
+    told = "stock.xlsx: sheets 'Info', 'Legend' are left out: they have none of the columns of"
+    assert any(told in note for note in result.notes)
+    named = f"{book}#Info"  # what is named is meant
+    with pytest.raises(MissingColumn, match="sheet Info"):
+        veracity.discover(named, source_from="sheet")
+
+
+def test_truths_of_an_office_name_attributes_in_another_spelling(tmp_path):
+    rows = {
+        "supplier": ["a", "b", "c"] * 4,
+        "sku": [f"s{n // 3}" for n in range(12)],
+        "unit_price": ["1", "2", "2"] * 4,
+        "colour": ["red", "red", "blue"] * 4,
+    }
+    pl.DataFrame(rows).write_csv(tmp_path / "claims.csv")
+    (tmp_path / "known.csv").write_text("SKU,Unit Price,Colour\ns0,1,blue\ns1,1,blue\n")
+    result = veracity.discover(tmp_path / "claims.csv", known=tmp_path / "known.csv")
+    assert result.run.input.known == 4
+    assert "known: 'Unit Price' is taken as 'unit_price'" in result.notes
+    judged = veracity.evaluate(veracity.discover(tmp_path / "claims.csv"), tmp_path / "known.csv")
+    assert judged.judged == 4
+    assert "'Colour' is taken as 'colour'" in judged.notes
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_files_that_spell_their_headers_differently_speak_of_the_same(tmp_path, ending):
+    for name, header in (
+        ("acme", ["SKU", "Unit Price", "Active"]),
+        ("buck", ["sku", "unit_price", "active"]),
+        ("cobb", ["Sku", "UnitPrice", "active"]),
+    ):
+        rows = [(f"K{n}", 5 + n + (name == "cobb" and n == 2), "yes") for n in range(6)]
+        table = pl.DataFrame(rows, schema=header, orient="row")
+        path = tmp_path / f"{name}.{ending}"
+        table.write_csv(path) if ending == "csv" else table.write_excel(path)
+    result = veracity.discover(tmp_path, source_from="filename")
+    assert (result.run.input.sources, result.run.input.items) == (3, 12)
+    assert result.records().columns == ["SKU", "Unit Price", "Active"]
+    (told,) = [note for note in result.notes if "spell differently" in note]
+    assert "'unit_price' as 'Unit Price'" in told
+    named = {"entity": "SKU", "value": "Unit Price"}
+    assert veracity.discover(tmp_path, source_from="filename", columns=named).run.input.items == 6
+
+
+def test_that_each_sheet_may_be_a_source_is_told(tmp_path):
+    with pytest.raises(MissingColumn, match="if each sheet is a source, --source-from sheet"):
+        veracity.discover(stocktaking(tmp_path / "stock.xlsx"))
+
+
+def weighed(path, rows, start=(0, 0)):
+    """A list of articles with weights that have their units in the format of the cells."""
+    book = xlsxwriter.Workbook(path)
+    sheet, (top, left) = book.add_worksheet("List"), start
+    sheet.write_row(top, left, ["Article", "Weight", "Price"])
+    price = book.add_format({"num_format": "#,##0.00 [$€-407]"})
+    for row, (article, weight, shown) in enumerate(rows, start=top + 1):
+        sheet.write(row, left, article)
+        sheet.write(row, left + 1, weight, book.add_format({"num_format": shown}))
+        sheet.write(row, left + 2, 1.5 * row, price)
+    book.close()
+
+
+def test_units_in_the_formats_of_cells_are_read_where_they_differ(tmp_path):
+    kilograms = [("A", 0.5, '0.0" kg"'), ("B", 1.25, '0.00" kg"'), ("C", 2, '0" kg"')]
+    weighed(tmp_path / "acme.xlsx", kilograms)
+    weighed(tmp_path / "buck.xlsx", kilograms)
+    (alike,) = (
+        veracity.discover(
+            tmp_path, source_from="filename", columns={"entity": "Article", "value": "Weight"}
+        )
+        .truths["value"]
+        .to_frame()
+    )
+    assert alike.to_list() == [0.5, 1.25, 2.0]  # of one unit there is nothing to say
+    grams = [("A", 500, '0" g"'), ("B", 1250, '#,##0\\ "g"'), ("C", 2500, '0" g"')]
+    weighed(tmp_path / "cobb.xlsx", grams, start=(3, 2))
+    result = veracity.discover(
+        tmp_path, source_from="filename", columns={"entity": "Article"}, wide="attributes",
+        normalise=True,
+    )  # fmt: skip
+    told = "column 'Weight' has several units in the format of its cells (kg, g): they are read"
+    assert any(note.startswith(told) for note in result.notes)
+    found = dict(result.truths.filter(attribute="Weight").select("entity", "values").rows())
+    assert found == {"A": 1, "B": 1, "C": 2}
+    assert result.records()["Price"].dtype == pl.Float64
+
+
+def test_what_can_be_said_of_a_table_is_a_list(tmp_path):
+    (tmp_path / "stations.csv").write_text("hour,north,south\n0:00,17.2,16.5\n1:00,16.9,16.1\n")
+    run = CliRunner().invoke(main, ["discover", str(tmp_path / "stations.csv")])
+    told, *choices = run.output.splitlines()
+    assert told.endswith("(the first row: hour=0:00, north=17.2, south=16.5)")
+    assert "  - if each is a source, --wide sources --columns entity=NAME" in choices
+    assert all(choice.startswith("  - ") for choice in choices)
+
+
 def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
     rows = {
         "miller": "A1;2.562;12,50 €;28. März 2021\nA2;62;1.007,00 €;1. Mai 2020",
@@ -409,6 +523,21 @@ def test_samples_that_are_numbered_are_told_of(tmp_path):
     assert told not in veracity.read_claims(file, samples=True).notes
 
 
+def test_runs_and_confidences_of_answers_are_no_attributes(tmp_path):
+    rows = asked(
+        tmp_path / "answers.jsonl",
+        lambda q, m, s: {
+            "model": m, "prompt_id": q, "run": s, "completion": f"{(q + s) % 2}",
+            "confidence": f"{90 - s}%", "latency_ms": 100 * s + q,
+        },
+    )  # fmt: skip
+    with pytest.raises(MissingColumn, match="completion=0"):
+        veracity.discover(rows)
+    result = veracity.discover(rows, columns={"value": "completion", "weight": "confidence"})
+    assert result.run.input.items == 6
+    assert any("its values count by shares" in note for note in result.notes)
+
+
 def test_answers_in_lists_are_claims_each(tmp_path):
     file = asked(
         tmp_path / "lists.jsonl",
@@ -435,7 +564,10 @@ def test_all_tables_of_a_database_are_sources(tmp_path, address):
             connection.execute(f"create table {source} (movie text, year integer, director text)")
             rows = [(f"Movie {n}", 1990 + n + (number == 2), f"D{n}") for n in range(6)]
             connection.executemany(f"insert into {source} values (?, ?, ?)", rows)
+        connection.execute("create table alembic_version (version_num text)")
     result = veracity.discover(address.format(file), source_from="table")
+    told = "tables that share no column with others are left out: 'alembic_version'"
+    assert told in result.notes
     assert result.sources["source"].sort().to_list() == ["imdb", "letterboxd", "tmdb"]
     assert result.records()["year"].to_list() == [1990, 1991, 1992, 1993, 1994, 1995]
 

@@ -215,6 +215,16 @@ def test_figures_fit_the_screen(page, width):
     assert page.execute_script(over) == 0
 
 
+def test_tables_are_not_squeezed_on_a_phone(page):
+    set_width(page, 390)
+    heights = page.execute_script(
+        "return [...document.querySelectorAll('section > .table tbody tr')]"
+        ".map(row => row.getBoundingClientRect().height / 16)"
+    )
+    assert len(heights) > 10
+    assert max(heights) < 10  # lines, of which the reasons for a question take a few
+
+
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_only_tables_scroll_sideways(page, width):
     set_width(page, width)

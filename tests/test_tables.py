@@ -204,6 +204,44 @@ def test_yes_and_no_by_source():
         veracity.discover(table, kind="binary", wide="attributes")
 
 
+@pytest.mark.parametrize("is_text", [True, False])
+def test_a_category_and_a_remark_are_no_sources(is_text):
+    prices = [float(17 * n % 90) + 0.5 for n in range(20)]
+    shops = {
+        "Amazon": prices,
+        "eBay": [price + (n % 4 == 0) for n, price in enumerate(prices)],
+        "Walmart": [price - (n % 5 == 0) for n, price in enumerate(prices)],
+    }
+    columns = {name: [f"${x:.2f}" for x in own] if is_text else own for name, own in shops.items()}
+    rows = {
+        "Product": [f"p{n}" for n in range(20)],
+        "Category": ["TV", "Phone"] * 10,
+        **columns,
+        "Notes": ["ask again" if n == 3 else None for n in range(20)],
+    }
+    result = veracity.discover(pl.DataFrame(rows))
+    assert result.sources["source"].to_list() == ["Amazon", "Walmart", "eBay"]
+    for name in ("Category", "Notes"):
+        assert f"column '{name}' is not read: it is not taken as a source" in result.notes
+
+
+def test_answers_to_a_form_are_recognised():
+    rows = {
+        "Timestamp": [f"11/0{n + 1}/2026 10:00:00" for n in range(6)],
+        "Email Address": [f"p{n}@example.org" for n in range(6)],
+        **{
+            f"Q{q}. What is in picture {q}?": [
+                "dog" if (n, q) in ((0, 2), (3, 4)) else ("cat", "owl", "bat")[q % 3]
+                for n in range(6)
+            ]
+            for q in range(8)
+        },
+    }
+    result = veracity.discover(pl.DataFrame(rows))
+    assert result.truths["entity"][0] == "Q0. What is in picture 0?"
+    assert (result.run.input.sources, result.run.input.items) == (6, 8)
+
+
 def test_the_wording_of_a_question_is_no_source():
     asked = pl.DataFrame({
         "question_id": [f"q{n}" for n in range(6)],

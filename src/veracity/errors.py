@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from veracity.printing import cut, message
 
@@ -83,7 +83,15 @@ class RaggedRows(InputError):
 
 
 class MissingColumn(InputError):
-    """A column that is needed and not there."""
+    """A column that is needed and not there; `choices` are what can be said, if it may be several.
+
+    >>> str(MissingColumn("no column 'value'", ["if it is 'x', say so", "else give it"]))
+    "no column 'value'; if it is 'x', say so; else give it"
+    """
+
+    def __init__(self, told: str, choices: Sequence[str] = ()) -> None:
+        super().__init__("; ".join([told, *choices]))
+        self.told, self.choices = told, tuple(choices)
 
 
 class BadValue(InputError):

@@ -7,6 +7,7 @@ that make them, and the hidden unit answers how plausible the fact is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
@@ -20,6 +21,7 @@ from veracity.algorithms.base import (
     Phase,
     Rates,
     Step,
+    Tally,
     Turn,
     Walk,
     clamp_known,
@@ -30,7 +32,7 @@ from veracity.algorithms.flow import learn as learn_flow
 from veracity.algorithms.flow import start as start_flow
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
-from veracity.claims.block import Block, FloatArray
+from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
 from veracity.errors import ParameterError
@@ -39,12 +41,8 @@ from veracity.kernels.loading import kernels
 
 __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 
-PLENTY, PLENTY_OF_SOURCE = 1_000_000, 1_500
-"""Claims, in all and of a source, that one round was made for. Where there are more, it is worth
-more than one."""
-
-MOST_WORTH = 6.0
-"""How many rounds one round may be worth: then four are enough."""
+PLENTY, PLENTY_OF_SOURCE = 500_000, 750
+"""Claims, in all and of the median source, of which a round can learn enough."""
 
 NegativePhase = Literal["exact", "sampled"]
 
@@ -70,7 +68,7 @@ def source_bias(visible_bias: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 class Training(NamedTuple):
-    """The machine, and by how much its steps shrink from round to round.
+    """The machine, and how many of the items a round looks at.
 
     A restricted Boltzmann machine with visible biases a, weights w, and the global part b_G of the
     hidden bias; sources that are fixed are not trained.
@@ -80,7 +78,8 @@ class Training(NamedTuple):
     weight: BySource
     is_fixed: CountBySource
     hidden_bias: float
-    decay: float
+    share: float
+    """Of the items, in each round."""
     single_truth: bool
     flow: Flow | None = None
     """How far the flow was followed; None if there is none to follow, any more or at all."""
@@ -116,10 +115,10 @@ class LTDRBM(Algorithm[Training]):
         A step in round n, from 0, is ``learning_rate * exp(-decay * n)`` times the gradient, which
         is summed, not averaged, over the batch.
     shorten
-        From a million claims on, more is learned in a round, so steps shrink faster: by ``decay``
-        for every million, or for every 1,500 claims of the median source if that is less, up to six
-        times as fast. Rates are counted over all judged facts at the end then, and a note says so.
-        False keeps the paper's schedule.
+        Where there are many claims, each round looks at some of the items, drawn anew: enough for
+        500,000 claims, and for 750 of the median source; for more where steps are cut short (see
+        `facts_per_step`). Rates and prevalence are counted over all judged facts at the end then,
+        and a note says so. False looks at all items in every round, as in the paper.
     learning
         "batches": mini-batches one after the other, as in the paper. "flow": what they follow, the
         gradient of the likelihood for a time of all steps' lengths, is integrated by whole sweeps:
@@ -195,10 +194,15 @@ class LTDRBM(Algorithm[Training]):
         prevalence = prior.prevalence or survey.usual_prevalence
         visible_bias, weight = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
         hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
-        decay = self.decay * (_worth_of_round(survey) if self.shorten else 1.0)
+        share = min(_enough(survey) * self._facts_in_one, 1.0) if self.shorten else 1.0
         return Training(
-            visible_bias, weight, prior.is_fixed, hidden_bias, decay, survey.single_truth
+            visible_bias, weight, prior.is_fixed, hidden_bias, share, survey.single_truth
         )
+
+    @property
+    def _facts_in_one(self) -> float:
+        """How many facts of a batch teach as much as one: steps of large batches are cut short."""
+        return max(self.batch_size / (self.facts_per_step or self.batch_size), 1.0)
 
     @property
     def takes_shares(self) -> bool:  # type: ignore[override]
@@ -221,17 +225,17 @@ class LTDRBM(Algorithm[Training]):
         return rounds, Phase("closing count", (Step(self.count, self.close),))
 
     def _is_shortened(self, state: Training) -> bool:
-        """Whether steps shrink faster than `decay` says."""
-        return self.learning == "batches" and state.decay > self.decay
+        """Whether rounds look at some of the items only."""
+        return self.learning == "batches" and state.share < 1.0
 
     def notes(self, state: Training) -> list[str]:
         """That there were many claims, and what was done about it."""
         if not self._is_shortened(state):
             return []
         return [
-            f"there are many claims, so steps shrank by a decay of {state.decay:.3g} a round in "
-            f"the place of {self.decay:.3g}, and rates were counted at the end; shorten=False "
-            "learns by the full schedule"
+            f"there are many claims, so each round looked at {state.share:.2g} of the items, drawn "
+            "anew, and rates were counted over all of them at the end; shorten=False looks at all "
+            "items in every round"
         ]
 
     def is_settled(self, state: Training) -> bool:
@@ -240,9 +244,9 @@ class LTDRBM(Algorithm[Training]):
 
     def climb(self, block: Block, lane: Training, turn: Turn) -> tuple[Training, None]:
         """Climb through the block in mini-batches."""
-        rate = self.learning_rate * float(np.exp(-lane.decay * (turn.round_number - 1)))
+        rate = self.learning_rate * float(np.exp(-self.decay * (turn.round_number - 1)))
         rng = turn.rng(block)
-        order = rng.permutation(block.n_items)
+        order = _drawn(block.n_items, lane.share, rng)
         samples = self.negative_phase == "sampled"
         gibbs_steps = self.gibbs_steps if samples else 0
         most = float("inf") if self.facts_per_step is None else float(self.facts_per_step)
@@ -250,19 +254,20 @@ class LTDRBM(Algorithm[Training]):
         a, w, b = kernels.climb(block, order, lane.machine, pace, rng if samples else None)
         return lane.at(Machine(a, w, b, lane.is_fixed)), None
 
-    def count(self, block: Block, state: Training, turn: Turn) -> FloatArray:
-        """How often the sources' words met the judged facts of a block."""
+    def count(self, block: Block, state: Training, turn: Turn) -> Tally:
+        """How often the sources' words met the judged facts of a block; how many facts are true."""
         plausible = clamp_known(self.judge(block, state), block)
         counts: FloatArray = kernels.count_votes(block, plausible, len(state.weight))
-        return counts
+        return counts, np.array([plausible.sum(), len(plausible)])
 
-    def close(self, state: Training, total: FloatArray) -> Training:
+    def close(self, state: Training, total: Tally) -> Training:
         """Take the rates that were counted; what the machine thought of a source is one fact more.
 
-        Few rounds sort the sources, and with them the facts, but do not bring the machine to where
-        its rates are those of the facts it believes in.
+        Rounds on some of the items sort the sources, and with them the facts, but do not bring the
+        machine to where its rates are those of the facts it believes in.
         """
-        supports_of_true, supports, true, facts = np.asarray(total).T
+        of_source, (n_true, n_facts) = total
+        supports_of_true, supports, true, facts = np.asarray(of_source).T
         tpr, fpr, _ = state.rates
         tpr = (supports_of_true + tpr) / (true + 1.0)
         fpr = (supports - supports_of_true + fpr) / (facts - true + 1.0)
@@ -270,7 +275,11 @@ class LTDRBM(Algorithm[Training]):
         free = state.is_fixed == 0
         visible_bias = np.where(free, counted[0], state.visible_bias)
         weight = np.where(free, counted[1] - counted[0], state.weight)
-        return state._replace(visible_bias=visible_bias, weight=weight)
+        closed = state._replace(visible_bias=visible_bias, weight=weight)
+        if self.single_truth:
+            return closed
+        prevalence = np.array((n_true + state.rates.prevalence) / (n_facts + 1.0))
+        return closed._replace(hidden_bias=float(np.clip(logit(prevalence), -LIMIT, LIMIT)))
 
     def tally(self, block: Block, state: Training, turn: Turn) -> Sums:
         """What the flow is followed by: each fact by itself, unless trained for a single truth."""
@@ -334,8 +343,14 @@ class LTDRBM(Algorithm[Training]):
             )
 
 
-def _worth_of_round(survey: Survey) -> float:
-    """How many rounds a round is worth."""
+def _enough(survey: Survey) -> float:
+    """The share of the items of which a round can learn enough; above one if all are too few."""
     of_source = survey.counted.items_of_source
-    worth = min(of_source.sum() / PLENTY, np.median(of_source) / PLENTY_OF_SOURCE)
-    return float(np.clip(worth, 1.0, MOST_WORTH))
+    return float(max(PLENTY / of_source.sum(), PLENTY_OF_SOURCE / np.median(of_source)))
+
+
+def _drawn(n_items: int, share: float, rng: np.random.Generator) -> IntArray:
+    """A share of the items, in random order."""
+    if share == 1.0:
+        return rng.permutation(n_items)
+    return rng.choice(n_items, math.ceil(share * n_items), replace=False)

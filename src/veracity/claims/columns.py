@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from veracity.claims.checking import plain
+from veracity.claims.headers import Spelling
 from veracity.claims.how import HowToRead, Wide
 from veracity.claims.nested import inner_names, is_list, with_inner
 from veracity.claims.schema import (
@@ -97,8 +98,10 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     columns: dict[str, str] = {}
     parts, wide, types = [], how.wide, dict[str, str]()
     inner = [part for part in wanted if part != "source" or how.source_from is None]
-    for part in whole:
-        with reading_part(part):
+    spelling = Spelling(how)
+    for own in whole:
+        with reading_part(own):
+            part = spelling.made_alike(own)
             found = _chosen(part, inner, how, notes, wide)
             if len(inner) < len(wanted):
                 _note_sources(part, found.shape, notes)
@@ -109,6 +112,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
         columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
         columns |= _said_together(found.shape, how)
         wide = found.shape.wide  # what cannot be told of a further file is as in this one
+    notes += spelling.notes
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
@@ -155,7 +159,7 @@ def _whole(
     """Where the data come from, their kind, and their parts with all columns, one by one."""
     selections = _all_selected(data, with_files=how.source_from == "table")
     if selections and how.source_from == "table":
-        selections = [one for selection in selections for one in tables_of(selection)]
+        selections = [one for all_of in selections for one in _tables_alike(all_of, notes)]
     if selections:
         parts = (_of_database(one, wanted, how, notes) for one in selections)
         return _together([one.name for one in selections]), "polars", parts
@@ -172,6 +176,24 @@ def _whole(
     origins = _origins(data)
     names = ["standard input" if one == STANDARD_INPUT else one for one in origins]
     return _together(names), "polars", open_files(origins, how.encoding, notes, how.source_from)
+
+
+def _tables_alike(selection: Selection, notes: Notes) -> list[Selection]:
+    """The tables of a database, or the one that is named; without those that tell of it.
+
+    These share no column with any other table, while at least two others do.
+    """
+    tables = tables_of(selection)
+    columns = {table.name: set(column_names(table)) for table in tables} if len(tables) > 2 else {}
+    shares = {
+        name: any(own & other for n, other in columns.items() if n != name)
+        for name, own in columns.items()
+    }
+    left_out = [table.table or "" for table in tables if not shares.get(table.name, True)]
+    if not left_out or not any(shares.values()):
+        return tables
+    notes.append(f"tables that share no column with others are left out: {listed(left_out)}")
+    return [table for table in tables if shares[table.name]]
 
 
 def _together(origins: Sequence[str]) -> str:
@@ -269,7 +291,7 @@ def _place(part: Part) -> str | None:
     """What of a part may name its source."""
     if isinstance(part.rows, StreamedRows):
         return "table"
-    return None if part.path is None else "filename"
+    return part.place
 
 
 def _opened_out(part: Part, wanted: Sequence[str], how: HowToRead) -> tuple[Part, list[str]]:

@@ -10,10 +10,16 @@ import polars as pl
 
 from veracity.claims.block import UNKNOWN, Block
 from veracity.claims.encoded import Encoded, Part
-from veracity.claims.schema import Kind, comparable, in_type_of, keys_of
-from veracity.printing import counted
+from veracity.claims.schema import Kind, comparable, in_type_of, keys_of, simple_name
+from veracity.printing import counted, in_short
 
-__all__ = ["KnownCount", "KnownInPart", "Matched", "match_truths", "note_count", "with_known"]
+__all__ = [
+    "KnownCount", "KnownInPart", "Matched", "in_names_of_claims", "match_truths", "note_count",
+    "with_known",
+]  # fmt: skip
+
+MOST_COMPARED = 10_000
+"""Names of more attributes than this are not compared by their spelling."""
 
 
 class Matched(NamedTuple):
@@ -86,11 +92,35 @@ def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_spoken: int
     return notes
 
 
+def in_names_of_claims(
+    truths: pl.DataFrame, attributes: pl.Series
+) -> tuple[pl.DataFrame, list[str]]:
+    """The truths with attributes as the claims call them, where only the spelling differs.
+
+    >>> truths = pl.DataFrame({"entity": ["x", "x"], "attribute": ["Unit Price", "hue"]})
+    >>> found, notes = in_names_of_claims(truths, pl.Series(["unit_price", "hue"]))
+    >>> found["attribute"].to_list(), notes
+    (['unit_price', 'hue'], ["'Unit Price' is taken as 'unit_price'"])
+    """
+    if "attribute" not in truths.columns or truths.schema["attribute"] != pl.String:
+        return truths, []
+    if attributes.dtype != pl.String or len(attributes) > MOST_COMPARED:
+        return truths, []
+    own = {simple_name(name): name for name in attributes}
+    if len(own) < len(attributes):
+        return truths, []  # two that differ in spelling only
+    strange = sorted(set(truths["attribute"].drop_nulls()) - set(attributes))
+    called = {name: own[simple_name(name)] for name in strange if simple_name(name) in own}
+    notes = [f"'{in_short(name)}' is taken as '{in_short(as_)}'" for name, as_ in called.items()]
+    return truths.with_columns(pl.col("attribute").replace(called)), notes
+
+
 def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[str]]:
     """The claims with what is known of their facts, or of their numbers, beforehand: part by part.
 
     A fact is known to be true (1) or false (0), or `UNKNOWN` where its item is not known.
     """
+    truths, renamed = in_names_of_claims(truths, encoded.names.attributes)
     look = KnownInPart(truths, encoded.kind, encoded.are_numbers)
     known, counts = encoded.knowing(look)
     _, alike, n_contradicting = _alike(
@@ -105,7 +135,7 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
         "truths are",
         "claimed by nobody: no value is kept there",
     )
-    return known, notes
+    return known, [*renamed, *notes]
 
 
 class KnownCount(NamedTuple):

@@ -17,6 +17,7 @@ from veracity.claims.schema import (
     recognised,
     simple_name,
 )
+from veracity.errors import MissingColumn
 from veracity.printing import in_short
 
 __all__ = [
@@ -250,12 +251,12 @@ def asked_for_keys(table: Seen, how: HowToRead) -> str:
     return missing_column(table.found, keys, lacking, table.origin)
 
 
-def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> str:
+def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> MissingColumn:
     """What is missing, what the columns look like, and what can be said of them."""
     spare = table.others(long)
     if len(spare) < 2 and not table.inside:
         missing = missing_column(table.found, long, lacking, table.origin)
-        return "; ".join([missing, *_by_place(table, long)])
+        return MissingColumn("; ".join([missing, *_by_place(table, long)]))
     rows = table.sample().head(1)
     cells = rows.row(0, named=True) if len(rows) else dict.fromkeys(table.found, "")
     shown = [f"{in_short(name, 30)}={in_short(cells[name], 20)}" for name in table.found[:12]]
@@ -275,10 +276,14 @@ def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> str
     choices += _by_place(table, long)
     if entity in lacking:
         choices.append(f"if two columns name {_a(entity)}, {entity}=ONE+OTHER")
-    return (
+    choices.append(f"in Python: columns={{'{lacking[0]}': 'NAME'}}, wide='attributes', and so on")
+    if table.inside:
+        within = "cells hold lists and objects, and what is in them can be named"
+        choices.append(f"{within}: {listed(table.inside)}")
+    return MissingColumn(
         f"{table.origin}: no column {listed(lacking)} among {listed(table.found)} (the first row: "
-        f"{', '.join(shown)}); {'; '.join(choices)} (in Python: columns={{'{lacking[0]}': 'NAME'}},"
-        f" wide='attributes', and so on){_told_within(table)}"
+        f"{', '.join(shown)})",
+        choices,
     )
 
 
@@ -288,15 +293,6 @@ def _by_place(table: Seen, named: Mapping[str, str]) -> list[str]:
         return []
     what = {"filename": "file"}.get(table.place, table.place)
     return [f"if each {what} is a source, --source-from {table.place}"]
-
-
-def _told_within(table: Seen) -> str:
-    """That what is in cells can be named, where these hold lists and objects."""
-    if not table.inside:
-        return ""
-    return (
-        f"; cells hold lists and objects, and what is in them can be named: {listed(table.inside)}"
-    )
 
 
 def _option(part: str, named: Mapping[str, str]) -> str:

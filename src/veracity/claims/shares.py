@@ -79,6 +79,9 @@ class Weighed(NamedTuple):
         return tuple(notes)
 
 
+PERCENTAGE = r"^(.+?)\s*%$"
+"""A number before the sign that makes it a hundredth."""
+
 NOT_WEIGHED = Weighed()
 """Of claims without weights."""
 
@@ -90,6 +93,9 @@ def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
     weights = rows["weight"]
     texts = weights if weights.dtype.is_numeric() else as_text(weights).str.strip_chars()
     numbers = texts.cast(pl.Float64, strict=False)
+    if texts.dtype == pl.String:
+        shares = texts.str.extract(PERCENTAGE).cast(pl.Float64, strict=False) / 100.0
+        numbers = numbers.fill_null(shares)
     is_wrong = ~numbers.is_between(0.0, MOST_WEIGHT).fill_null(value=False)
     if is_wrong.any():
         wrong = rows.row(is_wrong.arg_max() or 0, named=True)

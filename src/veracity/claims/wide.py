@@ -50,6 +50,9 @@ AGREEING = 0.4
 MOST_COMPARED = 40
 """So many columns are compared with each other, to see whether they are sources."""
 
+MOST_REPEATED = 0.5
+"""The share of rows that may be a source's second on an entity, where columns are attributes."""
+
 ANSWER = "Answer."
 """How the names of columns begin in which Mechanical Turk has what workers said."""
 
@@ -79,7 +82,7 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
         return Shape(long)
     found = _recognised_shape(table, how)
     if found is None:
-        raise MissingColumn(unclear(table, long, lacking))
+        raise unclear(table, long, lacking)
     notes.append(told(found))
     note_unread(table, found, notes)
     note_like(found, notes)
@@ -184,7 +187,20 @@ def _are_attributes(table: Seen, shape: Shape, how: HowToRead) -> bool:
     rows = table.sample()
     if not has_source or rows[shape.keys["source"]].n_unique() < 2 or len(rows) < FEWEST_ROWS:
         return True
+    if _are_repeated(rows, table, shape, how):
+        return False
     return rows[shape.keys["entity"]].n_unique() < len(rows)
+
+
+def _are_repeated(rows: pl.DataFrame, table: Seen, shape: Shape, how: HowToRead) -> bool:
+    """Whether sources mostly have several rows on an entity, and nothing tells why.
+
+    Then a column may number the rows, or tell of a claim, as a run or a confidence does.
+    """
+    if how.samples or how.carrying or any(map(is_stamp, table.found)):
+        return False
+    keys = pl.struct(shape.keys["source"], shape.keys["entity"])
+    return bool(rows.select(keys.is_duplicated().mean() > MOST_REPEATED).item())
 
 
 # --- by sources -----------------------------------------------------------------------------------
@@ -210,20 +226,29 @@ def _by_sources(table: Seen, how: HowToRead) -> Shape | None:
 
 
 def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
-    """Columns of text that are no sources: a different one in each row, and in no other column.
+    """Columns of text that are no sources, since they have nothing in common with any other.
 
-    Such as the wording of a question. There are none where hardly any columns agree.
+    Such as the wording of a question, which is another one in each row, or a category or a remark:
+    words that no other column ever has. There are none where hardly any columns agree.
     """
-    texts = {name: rows[name] for name in names if rows.schema[name] == pl.String}
     if len(rows) < FEWEST_ROWS or len(names) < 3:
         return set()
+    texts = {
+        name: rows.select(rendered(pl.col(name), rows.schema[name])).to_series() for name in names
+    }
+    words = {name: set(own.drop_nulls().str.to_lowercase()) - {""} for name, own in texts.items()}
 
     def is_description(name: str) -> bool:
-        own = texts[name]
-        is_told = own.drop_nulls().n_unique() == len(rows)
-        return is_told and not any((own == texts[other]).any() for other in texts if other != name)
+        own, others = texts[name], [other for other in names if other != name]
+        if rows.schema[name] != pl.String or any((own == texts[other]).any() for other in others):
+            return False
+        is_wording = own.drop_nulls().n_unique() == len(rows)
+        are_words = not own.str.contains(r"\d").any()
+        return is_wording or (
+            are_words and words[name].isdisjoint(set().union(*(words[n] for n in others)))
+        )
 
-    found = {name for name in texts if is_description(name)}
+    found = {name for name in names if is_description(name)}
     return found if len(found) <= len(names) / 2 else set()
 
 

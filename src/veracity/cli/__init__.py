@@ -25,7 +25,7 @@ from veracity.cli.plotting import plot
 from veracity.cli.reporting import report
 from veracity.cli.study import study
 from veracity.cli.tuning import tune
-from veracity.errors import ParameterError, VeracityError, exhausted
+from veracity.errors import MissingColumn, ParameterError, VeracityError, exhausted
 from veracity.guard import heed_the_end, was_asked_to_end
 from veracity.printing import Filtered, in_short, message
 
@@ -92,8 +92,9 @@ ENDED_TOO_SOON = "what was read ended too soon; copy or write it again"
 
 
 def _explain(error: BaseException) -> int:
-    """Say what went wrong in one sentence; give the exit code."""
+    """Say what went wrong in one sentence, and list what can be said; give the exit code."""
     error = exhausted(error) or error
+    choices: tuple[str, ...] = ()
     match error:
         case click.ClickException():
             told = io.StringIO()
@@ -109,7 +110,7 @@ def _explain(error: BaseException) -> int:
             is_cut = isinstance(error.__cause__, EOFError)  # click takes that for an abort, too
             sentence = ENDED_TOO_SOON if is_cut else STOPPED
         case VeracityError():
-            sentence = str(error)
+            sentence, choices = _in_parts(error)
         case OSError(filename=str() as name):  # the terminal and pipes have no name
             sentence = f"{name}: {error.strerror or error}; check the path and its permissions"
         case OSError():
@@ -122,8 +123,14 @@ def _explain(error: BaseException) -> int:
                 f"this is a bug in veracity: {type(error).__name__}: {error}; "
                 "please report it with what VERACITY_DEBUG=1 shows"
             )
-    _tell(f"error: {message(' '.join(sentence.splitlines()))}\n")
+    lines = (" ".join(part.splitlines()) for part in (f"error: {sentence}", *choices))
+    _tell(message("\n  - ".join(lines)) + "\n")
     return 2 if isinstance(error, ParameterError) else 1
+
+
+def _in_parts(error: VeracityError) -> tuple[str, tuple[str, ...]]:
+    """What is wrong; and what can be said, if there is a choice."""
+    return (error.told, error.choices) if isinstance(error, MissingColumn) else (str(error), ())
 
 
 def _tells_of_it(error: BaseException) -> bool:

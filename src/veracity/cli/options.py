@@ -149,10 +149,15 @@ _records_option = click.option(
     metavar="FILE",
     help="File for records: one row per entity, one column per attribute; endings as for --out.",
 )
+_with_records_option = click.option(
+    "--with-records",
+    is_flag=True,
+    help="With --to: a table of records, too; its lists are one text.",
+)
 _plausibility_option = click.option(
     "--plausibility",
     is_flag=True,
-    help="With --records: a column of plausibilities beside each attribute.",
+    help="With --records or --with-records: a column of plausibilities beside each attribute.",
 )
 kind_option = click.option(
     "--kind",
@@ -284,6 +289,7 @@ def target_options(command: Any) -> Any:  # noqa: ANN401 - a function or a comma
         _csv_option,
         _plausibility_option,
         _records_option,
+        _with_records_option,
         _to_option,
         _out_option,
     ):

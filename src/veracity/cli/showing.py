@@ -20,6 +20,7 @@ class Targets(NamedTuple):
 
     out: Path | None
     to: str | None
+    with_records: bool
     records: Path | None
     plausibility: bool
     csv: bool
@@ -43,11 +44,13 @@ class Targets(NamedTuple):
         from veracity.io.databases import check_tables
         from veracity.io.folders import check_target
         from veracity.io.table_file import check_table_file
-        from veracity.result import DATABASE_TABLES, RUN_FILE
+        from veracity.result import DATABASE_TABLES, RECORDS_TABLE, RUN_FILE
 
         if self.csv and (self.out is None or self.is_file):
             raise click.UsageError("--csv is for a folder: --out RUN")
-        if self.plausibility and self.records is None:
+        if self.with_records and self.to is None:
+            raise click.UsageError("--with-records is for --to; for a file, say --records FILE")
+        if self.plausibility and self.records is None and not self.with_records:
             raise click.UsageError("--plausibility is for --records; the truths tell it anyway")
         files = [self.out] if self.is_file else []
         for file in (*files, self.records):
@@ -58,7 +61,8 @@ class Targets(NamedTuple):
         if self.out is not None and not self.is_file:
             check_target(self.out, force=self.force, marker=RUN_FILE)
         if self.to is not None:
-            check_tables(self.to, DATABASE_TABLES, None, force=self.force)
+            names = [*DATABASE_TABLES, *([RECORDS_TABLE] if self.with_records else [])]
+            check_tables(self.to, names, None, force=self.force)
 
     def write(self, result: Result, progress: Progress | None) -> tuple[list[str], str | None]:
         """Write the result; what was written, in sentences, and the database without password."""
@@ -75,8 +79,12 @@ class Targets(NamedTuple):
             notes = result.write(self.records, "records", **told_how)
             told += [f"written to {self.records}: records", *(f"note: {note}" for note in notes)]
         if self.to is not None:
-            to = result.write_database(self.to, force=self.force, progress=progress)
-            told.append(f"written to {to}: tables truths, facts, sources and notes")
+            to = result.write_database(
+                self.to, records=self.with_records, plausibility=self.plausibility,
+                force=self.force, progress=progress,
+            )  # fmt: skip
+            others = ", notes and records" if self.with_records else " and notes"
+            told.append(f"written to {to}: tables truths, facts, sources{others}")
         return told, to
 
 

@@ -17,7 +17,7 @@ from veracity.claims.survey import Survey
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
-from veracity.doubts.spelling import name_warnings, spelling_warnings
+from veracity.doubts.spelling import name_warnings, value_warnings
 from veracity.doubts.voting import AgainstVote, against_vote
 from veracity.engines import Held, Local
 from veracity.result import Result
@@ -29,8 +29,9 @@ __all__ = ["AgainstVote", "Doubts", "Effort", "find_doubts", "with_doubts"]
 NOTED_OTHERWISE = ("two-readings", "lone-sources")
 """What every answer has a note of its own for."""
 
-ALWAYS_NOTED = ("placeholders",)
-"""What is noted also where it is no more than a caution: an answer may be no value at all."""
+ALWAYS_NOTED = ("placeholders", "number-spellings", "close-numbers")
+"""What is noted also where it is no more than a caution, with what helps, which is simple: an
+answer may be no value at all, one number may stand against itself, or be nearly right."""
 
 
 class Effort(NamedTuple):
@@ -118,9 +119,8 @@ def _in_values(
     if not found:
         with Local().hold(encoded.blocks) as held:
             found = _in_conflict(held, encoded, result, against, effort)
-    if not result.run.normalisation:
-        found += spelling_warnings(encoded, effort.facts_spelt)
-    return found
+    are_normalised = bool(result.run.normalisation)
+    return found + value_warnings(encoded, effort.facts_spelt, are_normalised=are_normalised)
 
 
 def _in_conflict(

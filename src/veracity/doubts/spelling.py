@@ -7,28 +7,42 @@ import polars as pl
 
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import normalise
+from veracity.doubts.numbers import PLAIN_NUMBER, number_warnings
 from veracity.naming import as_text
 from veracity.printing import in_short
 from veracity.result.warnings import DataWarning, count, data_warning, some
 
-__all__ = ["name_warnings", "spelling_warnings"]
+__all__ = ["name_warnings", "value_warnings"]
 
 ODDLY_NAMED = 0.01
 """The share of entities that seem to have two names, from which it is worth a warning."""
 
+RARELY_SPELT, ODDLY_SPELT, OFTEN_SPELT = 0.01, 0.05, 0.2
+"""The share of values that are other spellings, from which it is worth a warning: of numbers, of
+text; and from which it is serious."""
 
-def spelling_warnings(encoded: Encoded, most_facts: int) -> list[DataWarning]:
-    """Values that normalising would merge or leave out, in about so many facts."""
+
+def value_warnings(encoded: Encoded, most_facts: int, *, are_normalised: bool) -> list[DataWarning]:
+    """What is to be said of values by how they are written, in about so many facts."""
     step = -(-encoded.n_facts // most_facts)
     tables = [_spelt(part, step) for part in encoded.parts]
     facts = pl.concat([table for table in tables if table is not None] or [pl.DataFrame()])
-    if facts.is_empty() or facts["value"].dtype != pl.String:
+    if facts.is_empty():
         return []
+    found = number_warnings(facts) if encoded.kind == "categorical" else []
+    if are_normalised or facts["value"].dtype != pl.String:
+        return found
+    return found + _spelling_warnings(facts, encoded)
+
+
+def _spelling_warnings(facts: pl.DataFrame, encoded: Encoded) -> list[DataWarning]:
+    """Values that normalising would merge or leave out."""
     _, normalised = normalise(facts, claims_kind=encoded.kind)
     is_empty = pl.col("change") == "no value"
     empty = facts.join(normalised.changes.filter(is_empty), on="before", how="semi")
     keys = [*encoded.parts[0].items.columns, "value"]
-    return _merged(normalised.rows, keys) + _placeholders(empty, int(facts["claims"].sum()))
+    merged = _merged(normalised.rows, keys)
+    return merged + _placeholders(empty, int(facts["claims"].sum()))
 
 
 def _spelt(part: Part, step: int) -> pl.DataFrame | None:
@@ -86,17 +100,42 @@ def _spoken(part: Part) -> pl.DataFrame:
 def _merged(facts: pl.DataFrame, keys: list[str]) -> list[DataWarning]:
     """Facts that became the same; `before` is how they were written."""
     merged = facts.group_by(keys).agg("before", spellings=pl.len(), claims=pl.col("claims").sum())
-    n_merged = len(facts) - len(merged)
-    if n_merged < 0.05 * max(len(facts), 1):
-        return []
-    merged = merged.sort(
+    merged = merged.filter(pl.col("spellings") > 1).sort(
         "spellings", "claims", *keys, descending=[True, True, *(False for _ in keys)]
     )
-    spelt = some(merged["before"][0].sort().to_list())
-    seen = f"normalising would merge {n_merged / len(facts):.0%} of the values of items with "
-    seen += f"others; of one item they are {spelt}"
-    evidence = merged.head(10).with_columns(pl.col("before").list.sort().list.join(" | "))
-    return [data_warning("spellings", seen, evidence, serious=n_merged >= 0.2 * len(facts))]
+    are_numbers = pl.col("before").list.eval(pl.element().str.contains(PLAIN_NUMBER)).list.all()
+    numbers, others = merged.filter(are_numbers), merged.filter(~are_numbers)
+    is_serious = _share_merged(merged, len(facts)) >= OFTEN_SPELT
+    if is_serious and _share_merged(others, len(facts)) >= ODDLY_SPELT:
+        return _merged_texts(merged, len(facts))  # which says all there is to say
+    return _merged_numbers(numbers, len(facts)) + _merged_texts(others, len(facts))
+
+
+def _merged_numbers(merged: pl.DataFrame, n_facts: int) -> list[DataWarning]:
+    share = _share_merged(merged, n_facts)
+    if share < RARELY_SPELT:
+        return []
+    seen = f"{share:.0%} of the values of items are another spelling of a number, such as "
+    seen += some(merged["before"][0].sort().to_list())
+    return [data_warning("number-spellings", seen, _evidence(merged), serious=share >= OFTEN_SPELT)]
+
+
+def _merged_texts(merged: pl.DataFrame, n_facts: int) -> list[DataWarning]:
+    share = _share_merged(merged, n_facts)
+    if share < ODDLY_SPELT:
+        return []
+    seen = f"normalising would merge {share:.0%} of the values of items with others; of one item "
+    seen += f"they are {some(merged['before'][0].sort().to_list())}"
+    return [data_warning("spellings", seen, _evidence(merged), serious=share >= OFTEN_SPELT)]
+
+
+def _share_merged(merged: pl.DataFrame, n_facts: int) -> float:
+    """The share of the facts that would be gone."""
+    return int((merged["spellings"] - 1).sum()) / max(n_facts, 1)
+
+
+def _evidence(merged: pl.DataFrame) -> pl.DataFrame:
+    return merged.head(10).with_columns(pl.col("before").list.sort().list.join(" | "))
 
 
 def _placeholders(facts: pl.DataFrame, n_claims: int) -> list[DataWarning]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import SAME, IntArray
+from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.explain.contributions import Item
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
@@ -19,6 +19,9 @@ __all__ = ["told_in_words"]
 
 CLOSE = 0.2
 """A margin below this is a close call."""
+
+NEGLIGIBLE = 0.1
+"""What weighs less than this, in log-odds, is not told of."""
 
 LIKELY_ELSEWHERE = 0.1
 """That the truth is a value nobody claims is worth a word from here on."""
@@ -95,9 +98,14 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
             f"{side.who} {_says(side)} {value}, {other.who} {_says(other)} {runner_up}.",
         ]
     else:
+        doubtful = ""
+        if item.weights is not None:
+            counts = item.support if item.weights.confusion is None else item.standing
+            is_own = item.fact_of_claim == best
+            side, doubtful = _parted(result, item, is_own, counts, ("says so", "say so"))
         reason, praise = _why_not(result, item, side, other, order)
         sentences = [
-            f"{value} because {side.who} {_says(side)} so{praise}; "
+            f"{value} because {side.who} {_says(side)} so{praise}; {doubtful}"
             f"{other.who} {_says(other)} {runner_up}, but {reason}."
         ]
         if p[best] - p[second] < CLOSE:
@@ -105,6 +113,22 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
     if len(order) > 2:
         sentences.append(_more_values(len(order) - 2))
     return sentences
+
+
+def _parted(
+    result: Result, item: Item, is_own: BoolArray, counts: FloatArray, verbs: tuple[str, str]
+) -> tuple[Side, str]:
+    """Those whose claims count for what they say; and a word on the others, if there are any.
+
+    What somebody says who is mostly wrong makes it less plausible.
+    """
+    is_against = is_own & (counts < -NEGLIGIBLE)
+    if not is_against.any() or is_against[is_own].all():
+        return _side(result, item, is_own), ""
+    against = _side(result, item, is_against)
+    word = against.verb("its", "their")
+    doubtful = f"{against.who} {against.verb(*verbs)}, too, but {word} word counts against it; "
+    return _side(result, item, is_own & ~is_against), doubtful
 
 
 def _versus(one: float, other: float) -> str:
@@ -214,8 +238,14 @@ def _binary(result: Result, item: Item, truths: pl.DataFrame) -> str:
         return f"{doubt}{answer}, {reason}wrong more often than right."
     if len(other.sources) == 0:
         return f"{doubt}{answer} because {side.who} {side.verb(*own)}; nobody says otherwise."
+    doubtful = ""
+    if item.weights is not None:
+        for_truth = item.contribution_to(0)
+        counts = np.zeros(len(item.source_of_claim))
+        counts[for_truth.claim] = for_truth.weight if is_true else -for_truth.weight
+        side, doubtful = _parted(result, item, item.is_positive == is_true, counts, own)
     reason, praise = _why_not(result, item, side, other, np.zeros(2, dtype=np.int64))
-    sentence = f"{answer} because {side.who} {side.verb(*own)}{praise}; "
+    sentence = f"{answer} because {side.who} {side.verb(*own)}{praise}; {doubtful}"
     close = f" It is a close call: {p:.2f} that it is true." if abs(2 * p - 1) < CLOSE else ""
     return f"{doubt}{sentence}{other.who} {other.verb(*others)}, but {reason}.{close}"
 

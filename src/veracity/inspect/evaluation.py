@@ -16,7 +16,7 @@ from veracity.arguments import checked
 from veracity.claims.block import SAME, BoolArray, FloatArray
 from veracity.claims.encoded import Part
 from veracity.claims.how import HowToRead
-from veracity.claims.known import Matched, match_truths, note_count
+from veracity.claims.known import Matched, in_names_of_claims, match_truths, note_count
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
 from veracity.errors import NoClaims
@@ -179,6 +179,9 @@ def score_truths(
         normalisation=normalisation,
         like=None if normalisation is None else result.tables.facts,
     )
+    if result.fitted is not None:
+        truths, renamed = in_names_of_claims(truths, result.fitted.names.attributes)
+        notes = [*notes, *renamed]
     result = result.here(
         ItemsAmong(truths),
         "no known truth can be compared with the result: there are no claims about these items; "

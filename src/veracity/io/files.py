@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -26,6 +26,7 @@ from veracity.errors import (
 )
 from veracity.extras import how_to_get
 from veracity.io.batched import BatchedRows
+from veracity.io.cell_units import Sheet, with_units
 from veracity.io.csv_file import is_longer, plain_text, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
 from veracity.io.formats import (
@@ -43,6 +44,7 @@ from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind, is_spark_f
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import Notes
 from veracity.io.parquet_file import DamagedParquet, check_parquet
+from veracity.io.uneven import even_rows
 
 __all__ = [
     "OF_OTHERS",
@@ -91,6 +93,8 @@ class Part(NamedTuple):
     path: Path | None = None
     name: str = ""
     """What it is called as a source, if its place names it."""
+    place: Literal["filename", "sheet"] | None = None
+    """Which place may name it."""
     levels: tuple[str, ...] = ()
     """The columns that are the index of a frame, if it has several levels."""
 
@@ -155,14 +159,23 @@ def open_files(
     """
     places = [place for origin in origins for place in _places(origin)]
     names = _names_of([path for path, _ in places])
-    for (path, sheet), name in zip(places, names, strict=True):
+    each = source_from == "sheet"
+    books = dict[int, list[tuple[Part, Sheet]]]()  # all, since their columns may differ in units
+    for number, ((path, sheet), name) in enumerate(zip(places, names, strict=True)):
         with reading_file(path), _from_standard_input(path):
             if path.is_file() and is_workbook(path):
-                yield from _sheets(path, sheet, notes, name, source_from == "sheet")
-            elif source_from == "sheet":
+                books[number] = list(_sheets(path, sheet, notes, name, each))
+            elif each:
                 raise ParameterError(f"{path}: source_from='sheet' is for workbooks; this is none")
-            else:
-                yield Part(open_file(path, encoding, notes), str(path), path, name)
+    tables, on_units = with_units([sheet for book in books.values() for _, sheet in book])
+    notes.extend(on_units)
+    rows_of_sheet = iter(tables)
+    for number, ((path, _), name) in enumerate(zip(places, names, strict=True)):
+        for part, _ in books.get(number, ()):
+            yield part._replace(rows=next(rows_of_sheet).lazy())
+        if number not in books:
+            with reading_file(path), _from_standard_input(path):
+                yield Part(open_file(path, encoding, notes), str(path), path, name, "filename")
 
 
 def _places(origin: str) -> list[tuple[Path, str | None]]:
@@ -175,10 +188,15 @@ def _places(origin: str) -> list[tuple[Path, str | None]]:
     return [(path, None) for path in paths_of(origin)]
 
 
-def _sheets(path: Path, sheet: str | None, notes: Notes, name: str, each: bool) -> Iterator[Part]:
+def _sheets(
+    path: Path, sheet: str | None, notes: Notes, name: str, each: bool
+) -> Iterator[tuple[Part, Sheet]]:
     """The sheets of a workbook: each of them, or the one that is meant."""
-    for own, rows in open_workbook(path, sheet, notes, each=each).items():
-        yield Part(rows.lazy(), f"{path}, sheet {own}", path, own if each else name)
+    tables, n_sheets = open_workbook(path, sheet, notes, each=each)
+    place: Literal["filename", "sheet"] = "sheet" if n_sheets > 1 else "filename"
+    for own, found in tables.items():
+        origin = f"{path}, sheet {own}"
+        yield Part(found.rows.lazy(), origin, path, own if each else name, place), found
 
 
 @contextlib.contextmanager
@@ -306,7 +324,7 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
         )
     if not data:
         raise NoClaims("an empty list: no claims in it")
-    return pl.from_dicts([dict(row) for row in data], infer_schema_length=None, strict=False)
+    return pl.from_dicts(even_rows(data), infer_schema_length=None, strict=False)
 
 
 def index_of(data: Any) -> tuple[str, ...]:  # noqa: ANN401

@@ -20,11 +20,13 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
+from veracity.io.cell_units import Sheet, units_in
 from veracity.io.csv_file import distinct, header_at, is_longer
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
 from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
+from veracity.io.uneven import in_even_lines
 from veracity.printing import counted, in_short
 
 __all__ = [
@@ -50,6 +52,11 @@ STANDARD_INPUT = "-"
 SPOOLED_NAME = "standard input"
 
 JSON_FORMS = "give an array of objects, or an object in each line"
+LONG_JSON = 50_000_000
+"""From so many bytes on, objects in lines are read while they are encoded."""
+
+TRUE_OR_FALSE = re.compile(rb"[:\[,]\s*(?:true|false)\b")
+
 JSON_GROWS = 4
 """So many bytes of memory a byte of JSON takes, about."""
 
@@ -94,24 +101,25 @@ def _open_json(path: Path) -> pl.LazyFrame:
         with path.open("rb") as file:
             is_packed = file.read(2) == b"\x1f\x8b"
         with gzip.open(path) if is_packed else path.open("rb") as text:
-            head = text.read(1024)
-        begin = head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
-        if begin == b"{" and not is_packed and not head.startswith(codecs.BOM_UTF8):
+            head = text.read(1024).removeprefix(codecs.BOM_UTF8)
+        begin = head.lstrip()[:1]
+        if begin not in (b"[", b"{"):
+            raise UnreadableFile(f"{path}: no JSON: {JSON_FORMS}")
+        is_long = not is_packed and is_longer(path, LONG_JSON)
+        if begin == b"{" and is_long:
             with contextlib.suppress(pl.exceptions.ComputeError):  # one object over many lines
                 rows = pl.scan_ndjson(path, infer_schema_length=None)
                 rows.collect_schema()
                 return _rows_within(path, rows)
-            return _read_json(path, is_packed=False, is_array=True)
-        if begin not in (b"[", b"{"):
-            raise UnreadableFile(f"{path}: no JSON: {JSON_FORMS}")
-        return _read_json(path, is_packed=is_packed, is_array=begin == b"[")
+        return _rows_within(path, _read_json(path, is_packed=is_packed).lazy())
     except (pl.exceptions.PolarsError, EOFError, OSError, zlib.error) as error:
         raise UnreadableFile(
             f"{path}: no JSON that can be read ({first_line(error)}); {JSON_FORMS}"
         ) from error
 
 
-def _read_json(path: Path, *, is_packed: bool, is_array: bool) -> pl.LazyFrame:
+def _read_json(path: Path, *, is_packed: bool) -> pl.DataFrame:
+    """The rows of a file at once; fields of several types are made one."""
     free = free_memory()
     if free is not None and is_longer(path, free // JSON_GROWS):
         raise TooLarge(
@@ -119,9 +127,35 @@ def _read_json(path: Path, *, is_packed: bool, is_array: bool) -> pl.LazyFrame:
             "write it as Parquet, or as an object in each line that is not packed"
         )
     content = gzip.decompress(path.read_bytes()) if is_packed else path.read_bytes()
-    read = pl.read_json if is_array else pl.read_ndjson
-    rows = read(content.removeprefix(codecs.BOM_UTF8), infer_schema_length=None)
-    return _rows_within(path, rows.lazy())
+    content = content.removeprefix(codecs.BOM_UTF8)
+    rows = _read_if_even(content)
+    if rows is None:
+        even = in_even_lines(content)
+        rows = _table_of_json(content if even is None else even)  # raises, if it is no JSON
+    return rows
+
+
+def _read_if_even(content: bytes) -> pl.DataFrame | None:
+    """The rows, unless a field may be of several types.
+
+    Then Polars fails, takes lists for text, or takes true in an array for the number 1.
+    """
+    if content.lstrip()[:1] == b"[" and TRUE_OR_FALSE.search(content):
+        return None
+    try:
+        rows = _table_of_json(content)
+    except pl.exceptions.PolarsError:
+        return None
+    texts = rows.select(pl.col(pl.String).str.contains(r"^[\[{]").any())
+    return None if texts.width and any(texts.row(0)) else rows
+
+
+def _table_of_json(content: bytes) -> pl.DataFrame:
+    """An object in each line, an array of objects, or a single object."""
+    if content.lstrip()[:1] == b"{":
+        with contextlib.suppress(pl.exceptions.ComputeError):  # one object over many lines
+            return pl.read_ndjson(content, infer_schema_length=None)
+    return pl.read_json(content, infer_schema_length=None)
 
 
 def _rows_within(path: Path, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -153,8 +187,11 @@ def is_workbook(path: Path) -> bool:
 
 def open_workbook(
     path: Path, sheet: str | None, notes: Notes, *, each: bool
-) -> dict[str, pl.DataFrame]:
-    """The sheet of a workbook that is named, else the first table; or each sheet that has rows."""
+) -> tuple[dict[str, Sheet], int]:
+    """The sheet of a workbook that is named, else the first table; or each sheet that has rows.
+
+    Besides, how many sheets there are that could have been read.
+    """
     _check_size(path)
     with _quiet():
         try:
@@ -172,12 +209,47 @@ def open_workbook(
         if sheet is not None and sheet not in sheets:
             there = ", ".join(f"'{name}'" for name in sheets)
             raise UnreadableFile(f"{path}: there is no sheet '{sheet}'; there are {there}")
-        names = [sheet] if sheet is not None else [n for n, rows in sheets.items() if len(rows) > 1]
+        filled = [name for name, cells in sheets.items() if len(cells) > 1]
+        names = [sheet] if sheet is not None else filled
         if not names:
             raise UnreadableFile(f"{path}: no sheet of this workbook has a header and rows")
-        if not each:
+        if each and sheet is None:
+            names = _alike(path, {name: sheets[name] for name in names}, notes)
+        elif not each:
             names = [_first_table(path, {name: sheets[name] for name in names}, notes)]
-        return {name: _sheet(path, name, sheets[name], notes) for name in names}
+        return {name: _sheet(path, name, sheets[name], notes) for name in names}, len(filled)
+
+
+def _alike(path: Path, sheets: dict[str, pl.DataFrame], notes: Notes) -> list[str]:
+    """The sheets but those that tell of the workbook: small ones without a column of the fullest.
+
+    That one has to share columns with another: else nothing tells what a table is.
+    """
+    n_cells = {name: sum(cells.count().row(0)) for name, cells in sheets.items()}
+    fullest = max(n_cells, key=lambda name: n_cells[name])
+    columns = {name: set(_header(cells)[1]) - {""} for name, cells in sheets.items()}
+    others = [name for name in sheets if columns[name].isdisjoint(columns[fullest])]
+    left_out = [name for name in others if 2 * n_cells[name] < n_cells[fullest]]
+    if not left_out or len(sheets) - len(others) < 2:
+        return list(sheets)
+    is_one = len(left_out) == 1
+    named = ", ".join(f"'{in_short(name)}'" for name in left_out[:12])
+    notes.append(
+        f"{path.name}: {'sheet' if is_one else 'sheets'} {named} "
+        f"{'is left out: it has' if is_one else 'are left out: they have'} none of the columns of "
+        f"'{in_short(fullest)}'"
+    )
+    return [name for name in sheets if name not in left_out]
+
+
+def _header(cells: pl.DataFrame) -> tuple[int, list[str], bool]:
+    """Which row of a sheet names its columns, these names, and whether others stand above it."""
+    first = [[(cell or "").strip() for cell in row] for row in cells.head(40).rows()]
+    filled = [place for place, row in enumerate(first) if any(row)]
+    if not filled:
+        return 0, first[0] if first else [], False
+    header = filled[header_at([first[place] for place in filled])]
+    return header, first[header], header > filled[0]
 
 
 def _first_table(path: Path, sheets: dict[str, pl.DataFrame], notes: Notes) -> str:
@@ -233,12 +305,10 @@ def _number_of(letters: str) -> int:
     return functools.reduce(lambda number, letter: 26 * number + ord(letter) - 64, letters, 0)
 
 
-def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> pl.DataFrame:
-    """A sheet with the types of its columns, from its header on."""
-    first = [[cell or "" for cell in row] for row in cells.head(40).rows()]
-    filled = [place for place, row in enumerate(first) if any(row)]
-    header = filled[header_at([first[place] for place in filled])] if filled else 0
-    if header > (filled[0] if filled else 0):
+def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> Sheet:
+    """A sheet with the types of its columns, from its header on, and the units of its cells."""
+    header, names, has_lines_above = _header(cells)
+    if has_lines_above:
         notes.append(FileNote(f"{path.name}, sheet {name}", "lines above the header skipped"))
     last = cells.slice(header + 1).tail(MOST_TOTALS).rows()
     n_left_out = n_totals(last)
@@ -252,10 +322,15 @@ def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> pl.DataF
         path, sheet_name=name, read_options={"header_row": header, **how_many},
         infer_schema_length=None, drop_empty_rows=True,
     )  # fmt: skip
-    names = [cell.strip() for cell in first[header]] if first else []
     if len(names) == rows.width:
         rows.columns = distinct(names)
-    return rows
+    last_row = header + 1 + how_many.get("n_rows", len(cells))
+    is_filled = cells.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
+    kept = [row for row in is_filled.arg_true() if header < row < last_row]
+    unit = units_in(path, name) if len(kept) == len(rows) else {}
+    with_unit = sorted({column for row, column in unit if row > header and column < rows.width})
+    units = {rows.columns[n]: [unit.get((row, n)) for row in kept] for n in with_unit}
+    return Sheet(rows, units)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,8 @@ from veracity.io.folders import check_file, finished_file
 from veracity.io.pieces import PieceTable
 from veracity.naming import rendered
 
-__all__ = ["ENDINGS", "check_table_file", "guarded", "is_table_file", "unguarded", "write_table"]
+__all__ = ["ENDINGS", "check_table_file", "guarded", "is_table_file", "unguarded", "without_lists",
+           "write_table"]  # fmt: skip
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx")
 """The formats that a table can be written in."""
@@ -190,7 +191,7 @@ def _plain(
     cells = []
     for name, dtype in table.schema.items():
         if isinstance(dtype, pl.List):
-            text = pl.col(name).list.eval(rendered(pl.element(), dtype.inner))  # type: ignore[arg-type]
+            text = _list_of_texts(name, dtype)
             cells.append(text if keep_lists else text.list.join(LIST_SEPARATOR))
         elif dtype.is_float():
             cells.append(pl.col(name).fill_nan(None))
@@ -199,6 +200,19 @@ def _plain(
         elif not (dtype.is_integer() or dtype == pl.Boolean):
             cells.append(rendered(pl.col(name), dtype).alias(name))
     return table.with_columns(cells)
+
+
+def without_lists(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with the values of each list as one text."""
+    return table.with_columns(
+        _list_of_texts(name, dtype).list.join(LIST_SEPARATOR)
+        for name, dtype in table.schema.items()
+        if isinstance(dtype, pl.List)
+    )
+
+
+def _list_of_texts(name: str, dtype: pl.List) -> pl.Expr:
+    return pl.col(name).list.eval(rendered(pl.element(), dtype.inner))  # type: ignore[arg-type]
 
 
 # --- Excel ----------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from veracity.printing import counted, printable
 from veracity.progress import Progress, say_nothing
 from veracity.result.crowds import confusions_of, difficulty_of, probabilities_of
 from veracity.result.layout import blocks_table, saved_tables
-from veracity.result.records import in_own_names, records_of
+from veracity.result.records import in_own_names, records_for_databases, records_of
 from veracity.result.run import Run, notes_table
 from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digests_of, read_saved, sealed
 from veracity.result.tables import (
@@ -47,11 +47,15 @@ from veracity.result.tables import (
 )
 
 __all__ = [
-    "DATABASE_TABLES", "FILE_TABLES", "FURTHER_TABLES", "RUN_FILE", "Result", "load",
+    "DATABASE_TABLES", "FILE_TABLES", "FURTHER_TABLES", "RECORDS_TABLE", "RUN_FILE", "Result",
+    "load",
 ]  # fmt: skip
 
 DATABASE_TABLES = ["truths", "facts", "sources", "notes"]
 """The tables that `Result.write_database` writes."""
+
+RECORDS_TABLE = "records"
+"""The one that it writes if it is asked to."""
 
 FILE_TABLES = ["truths", "facts", "sources", "records"]
 """The tables that `Result.write` writes, and that a folder has as CSV files on request."""
@@ -406,6 +410,8 @@ class Result:
         address: str,
         schema: str | None = None,
         *,
+        records: bool = False,
+        plausibility: bool = False,
         force: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> str:
@@ -421,6 +427,10 @@ class Result:
         schema
             The schema for the tables, made if it is not there; for SQLite, which has none, what
             their names begin with. It may also stand in the address, behind a ``#``.
+        records
+            Whether there is a table of `records`, too. Lists are written as one text.
+        plausibility
+            Whether each column of the records is followed by one with the plausibility.
         force
             Whether tables of others are replaced, too.
         progress
@@ -429,6 +439,8 @@ class Result:
         run = uuid.uuid4().hex[:12]
         own = {**vars(self.tables), "notes": notes_table(self.run, run)}
         tables = {name: own[name] for name in DATABASE_TABLES}
+        if records:
+            tables[RECORDS_TABLE] = records_for_databases(self, plausibility=plausibility)
         return write_tables(address, tables, schema, run=run, force=force, tell=progress)
 
     def frames(self) -> dict[str, pl.DataFrame | PieceTable | None]:

@@ -10,12 +10,13 @@ import polars as pl
 from veracity.claims.schema import BETWEEN, JOINED, Kind, numbers_in
 from veracity.errors import TooLarge
 from veracity.io.pieces import PieceTable
+from veracity.io.table_file import without_lists
 from veracity.naming import as_text, in_type
 
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["free_names", "in_own_names", "own_names", "records_of"]
+__all__ = ["free_names", "in_own_names", "own_names", "records_for_databases", "records_of"]
 
 MOST_ATTRIBUTES = 10_000
 """A table with more columns than these serves nobody."""
@@ -76,6 +77,15 @@ def records_of(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
         return _parted(told, own_entity, types)
     wide = _wide(_gathered(truths, result.kind), own_entity, types, kinds)
     return _parted(wide.sort(own_entity), own_entity, types)
+
+
+def records_for_databases(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
+    """The same as databases can have it: lists as one text, and names that differ in any case."""
+    records = records_of(result, plausibility=plausibility)
+    low = free_names((name.casefold() for name in records.columns), ())
+    pairs = zip(records.columns, low, strict=True)
+    names = [name + new[len(name.casefold()) :] for name, new in pairs]
+    return without_lists(records).rename(dict(zip(records.columns, names, strict=True)))
 
 
 def _parted(table: pl.DataFrame, own_entity: str, types: Mapping[str, str]) -> pl.DataFrame:

@@ -101,6 +101,17 @@ ADVICE: dict[str, tuple[str, str]] = {
         "sources that mean the same seem to contradict each other, and their votes are split",
         "normalise=True, or --normalise on the command line",
     ),
+    "number-spellings": (
+        "where all values are numbers, 1 and 1.00 are the same; here others are words, so all of "
+        "them are compared as they are written, and votes for one number are split",
+        "normalise=True, or --normalise on the command line",
+    ),
+    "close-numbers": (
+        "values are compared as names: 19.9 is no closer to 20 than 5 is, so one source is "
+        "believed, and those that are nearly right count as wrong",
+        "kind='numeric', or --kind numeric, which estimates a number from what all of them say; of "
+        "a wide table that has words, too, with these columns alone: --columns value=NAME+OTHER",
+    ),
     "entity-spellings": (
         "what is said of one thing under two names is never compared, and it has two answers",
         "one way to write names in all sources; a spreadsheet takes leading zeros off numbers",

@@ -53,6 +53,7 @@ INGREDIENTS: dict[str, Variant] = {
     "only claimed values are false": Variant(constants={"SELDOM": math.inf}),
     "errors are even": Variant(constants={"EVEN": math.inf}),
     "no source dominates": Variant(constants={"DOMINANT": math.inf}),
+    "nobody falls back on a value": Variant(Veracity(favourites=False)),
 }
 """The default, with one ingredient after the other left out."""
 

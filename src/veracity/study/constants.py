@@ -44,6 +44,8 @@ CONSTANTS: dict[str, Constant] = {
     "SELDOM": Constant(f"{DEFAULT}.coincidence", (4.0, 64.0)),
     "EVEN": Constant(f"{DEFAULT}.coincidence", (4.0, 256.0)),
     "DOMINANT": Constant(f"{DEFAULT}.one_coin", (0.15, 0.5)),
+    "FAVOURITE": Constant(f"{DEFAULT}.favourites", (0.25, 0.5)),
+    "FAR_MORE": Constant(f"{DEFAULT}.favourites", (2.0, 8.0)),
     "RUN_BY_COVERAGE": Constant("veracity.dependence.agreement", (1.0, 4.0)),
     "RUN_OF_LABELS": Constant("veracity.dependence.agreement", (2.0, 4.0, 16.0)),
     "MOSTLY": Constant("veracity.dependence.coverage", (0.3, 0.7)),

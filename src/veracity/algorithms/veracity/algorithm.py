@@ -1,10 +1,10 @@
 """Veracity: the default. Reliabilities learned with caution, copies counted once, doubt told.
 
-Five ingredients, none of them new by itself: an error model of the sources that fits the claims
+Six ingredients, none of them new by itself: an error model of the sources that fits the claims
 (one-coin, confusion matrix or two-coin), empirical-Bayes shrinkage towards what holds for all
-sources, accuracies that come to differ by attribute where the claims show it, dependent sources
-found by their agreement and counted once, and plausibilities tempered because voices on one item
-err alike.
+sources, accuracies that come to differ by attribute where the claims show it, values that a source
+falls back on, dependent sources found by their agreement and counted once, and plausibilities
+tempered because voices on one item err alike.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from veracity.algorithms.veracity.dispersion import (
     said_the_same,
     telling_items,
 )
+from veracity.algorithms.veracity.favourites import Favourites
 from veracity.algorithms.veracity.mixing import moderated, off_by
 from veracity.algorithms.veracity.one_coin import OneCoin
 from veracity.algorithms.veracity.shrinkage import (
@@ -85,7 +86,7 @@ MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
 accuracy only."""
 
-MOST_COUNTED = 10_000
+MOST_COUNTED = 100_000
 """Distinct values up to which it is counted how often each is claimed: more hardly coincide by
 chance."""
 
@@ -127,6 +128,8 @@ class Veracity(Algorithm[Belief]):
         And learn which of these labels a source mistakes for which.
     attributes
         Where items do not share labels, learn on which attributes a source is better.
+    favourites
+        Where items do not share labels, look for values that a source falls back on, such as "0".
     dependence
         Look for sources that copy from each other, and count their word once.
     most_undecided
@@ -149,6 +152,7 @@ class Veracity(Algorithm[Belief]):
     labels: bool = True
     confusions: bool = True
     attributes: bool = True
+    favourites: bool = True
     dependence: bool = True
     most_undecided: float = 0.5
     temper: bool = True
@@ -279,6 +283,8 @@ class Veracity(Algorithm[Belief]):
         dependence, model = state.dependence, state.model.learn_survey(of_model)
         if isinstance(model, OneCoin):
             model = model._replace(n_false=n_false_values(apart))
+            if self.favourites and np.count_nonzero(said) > MOST_LABELS:
+                model = model._replace(favourites=Favourites.among(said, len(state.claims)))
         if dependence is not None:
             dependence = Dependence.unseen(dependence.slots, (work, int(state.claims.sum())))
         return state._replace(model=model, dependence=dependence, chance=chance_of(said))
@@ -516,6 +522,8 @@ class Veracity(Algorithm[Belief]):
             if state.model.are_learned:
                 alike = "if no source confuses some labels more than others"
                 rivals[alike] = replace(self, confusions=False)
+        elif isinstance(state.model, OneCoin) and state.model.falls_back:
+            rivals["if no source falls back on one value"] = replace(self, favourites=False)
         if state.dependence is not None and state.dependence.is_any:
             if state.dependence.once:
                 rivals["if no source copies another"] = replace(self, dependence=False)
@@ -605,8 +613,8 @@ class Veracity(Algorithm[Belief]):
         """New sources are like the others; labels and attributes never met get room."""
         if isinstance(state.model, Confusions):
             state = state._replace(model=state.model.grown(len(names.labels)))
-        if isinstance(state.model, OneCoin) and state.model.kinds is None:
-            state = state._replace(model=state.model.grown(len(names.attributes)))
+        if isinstance(state.model, OneCoin):
+            state = state._replace(model=state.model.grown(names))
         if state.rival is not None:
             state = state._replace(rival=self.grow(state.rival, names))
         n_met, state, rows = len(state.claims), super().grow(state, names), self._rows(names)

@@ -12,6 +12,7 @@ from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
 from veracity.algorithms.veracity.coincidence import EVEN, beyond_even_errors
 from veracity.algorithms.veracity.dispersion import USUAL, Pairs, Scatter
+from veracity.algorithms.veracity.favourites import Favourites
 from veracity.algorithms.veracity.shrinkage import (
     SUREST,
     Derived,
@@ -24,7 +25,7 @@ from veracity.algorithms.veracity.shrinkage import (
     surely,
     weigh_known,
 )
-from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
+from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray, Names
 from veracity.kernels.loading import kernels
 
 __all__ = ["OneCoin"]
@@ -94,6 +95,8 @@ class OneCoin(NamedTuple):
     """What features of sources say of `disputed` and of `accuracy`."""
     kinds: Shifts | None = None
     """What features of items say of all sources; the attributes are then kinds of items."""
+    favourites: Favourites | None = None
+    """Values that sources fall back on; None if they are not looked for, or none is frequent."""
 
     @classmethod
     def at_start(
@@ -120,6 +123,11 @@ class OneCoin(NamedTuple):
     def differs(self) -> bool:
         """Whether accuracies differ by attribute by now."""
         return bool(self.by_attribute.shape[1] > 0)
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether any source has a value that it falls back on."""
+        return self.favourites is not None and self.favourites.are_any
 
     @property
     def _alike(self) -> FloatArray:
@@ -159,7 +167,11 @@ class OneCoin(NamedTuple):
         """How often each source is right, by what its items tell."""
         number = clamp_known(plausibility, block)
         side, n_sources = _side_of_item(block), len(self.disputed)
-        return (kernels.sum_by_source(block, number, side, n_sources, SIDES),)
+        right = kernels.sum_by_source(block, number, side, n_sources, SIDES)
+        if self.favourites is None:
+            return right, None
+        wrong = np.where(side[block.item_of_fact] == DISPUTED, 1.0 - number, 0.0)
+        return right, self.favourites.tally(block, wrong)
 
     def tally(self, block: Block, found: Derived) -> Tally:
         """How often the sources are right (E-step)."""
@@ -210,7 +222,8 @@ class OneCoin(NamedTuple):
         """Before anything is judged, all items tell alike of a source."""
         counts = Counts(total[0].sum(axis=1), self.spoken.sum(axis=1))
         accuracy, features = self._shrunk(OF_DISPUTED, counts, self.features)
-        return self._replace(disputed=accuracy, accuracy=accuracy, features=features)
+        learned = self._replace(disputed=accuracy, accuracy=accuracy, features=features)
+        return learned._with_favourites(total)
 
     def learn(self, total: Tally) -> OneCoin:
         """Shares of right claims, shrunk (M-step)."""
@@ -222,7 +235,18 @@ class OneCoin(NamedTuple):
         )
         disputed, features = self._shrunk(OF_DISPUTED, of_open, self.features)
         everywhere, features = self._shrunk(OF_ALL, of_all, features)
-        return self._replace(disputed=disputed, accuracy=everywhere, features=features)
+        learned = self._replace(disputed=disputed, accuracy=everywhere, features=features)
+        return learned._with_favourites(total)
+
+    def _with_favourites(self, total: Tally) -> OneCoin:
+        """What sources fall back on; those that are fixed stay as they are."""
+        right, named = total
+        if self.favourites is None:
+            return self
+        errors = np.maximum(self.spoken[:, DISPUTED] - right[:, DISPUTED], 0.0)
+        named = np.where((self.prior.is_fixed == 0)[:, None, None], named, 0.0)
+        spoken = self.spoken.sum(axis=1)
+        return self._replace(favourites=self.favourites.learn(named, errors, spoken))
 
     def _shrunk(
         self, rate: int, counts: Counts, features: Regression | None
@@ -329,13 +353,17 @@ class OneCoin(NamedTuple):
         move = np.abs(after.by_attribute - before)[self.spoken_by_attribute > 0.0]
         return float(move.mean()) if len(move) else 0.0
 
-    def grown(self, n_attributes: int) -> OneCoin:
+    def grown(self, names: Names) -> OneCoin:
         """With room for attributes never met: there a source is as good as elsewhere."""
+        model = self
+        if names.n_open:  # values have no numbers of their own by which they could be found
+            model = model._replace(favourites=None)
+        n_attributes = len(names.attributes)
         n_new = n_attributes - self.n_attributes
-        if n_new <= 0 or self.n_attributes == 1:
-            return self
+        if self.kinds is not None or n_new <= 0 or self.n_attributes == 1:
+            return model
         of_new = np.repeat(self.disputed[:, None], n_new, axis=1)
-        return self._replace(
+        return model._replace(
             by_attribute=np.append(self.by_attribute, of_new, axis=1)
             if self.differs
             else self.by_attribute,
@@ -378,13 +406,31 @@ class OneCoin(NamedTuple):
             shrink = design_effect(block, found, correlation * _still_alike(block))
         n_values = np.maximum(block.n_facts_of_item, self.n_false)
         of_claim = kernels.weigh_claims(block, log_odds, column, n_values, *found, shrink)
-        if block.n_voices_of_item.max(initial=0) > EVEN:
-            unevenly = beyond_even_errors(block, counted(block, found), n_values)
+        unevenly = self._beyond_even_errors(block, found, n_values)
+        if unevenly is not None:
             if len(shrink):
                 unevenly /= np.repeat(shrink, block.n_supports_of_item)
             of_claim = of_claim + unevenly
         support = logit(self.disputed)
         return Weights("softmax", support, of_claim=of_claim, unclaimed=0.0 if told else None)
+
+    def _beyond_even_errors(
+        self, block: Block, found: Derived, n_values: FloatArray
+    ) -> FloatArray | None:
+        """What supports gain or lose as errors are not even: by the item, or by their source.
+
+        Where many speak, the item's own claims show what tempts; else what sources fall back on.
+        """
+        gain, weight = None, counted(block, found)
+        if block.n_voices_of_item.max(initial=0) > EVEN:
+            gain = beyond_even_errors(block, weight, n_values)
+        if self.favourites is not None and self.falls_back:
+            own = self.favourites.gain_of_support(block, n_values)
+            own = own * weight if len(weight) else own
+            is_open = (block.n_voices_of_item <= EVEN) & (block.n_facts_of_item > 1)
+            own = np.where(np.repeat(is_open, block.n_supports_of_item), own, 0.0)
+            gain = own if gain is None else gain + own
+        return gain
 
     def _log_odds(self, block: Block, *, told: bool) -> tuple[FloatArray, IntArray]:
         """[source, column], and the column of each item: the last is for undisputed ones."""
