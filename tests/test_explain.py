@@ -205,6 +205,15 @@ def test_numbers_add_up_to_the_estimate(name):
     assert "the weighted mean of 4 claims from 2 to 3" in why.words
 
 
+def test_a_value_that_is_ahead_by_values_near_it_is_told_so():
+    said = {"a": "8", "b": "8", "c": "9", "d": "10", "e": "10"}
+    claims = claims_of(*((source, "x", value) for source, value in said.items()))
+    why = discover(claims, veracity.CRH(both_losses=True, max_rounds=1)).why("x")
+    check_sums(why)
+    told = "9 because c says so; a and b say 8, but claims of values near it speak less for it"
+    assert why.words.startswith(told)
+
+
 def test_items_that_no_bias_shifts_are_explained_beside_others():
     said = {"p0": (39.3, None, 61.1), "p1": (39.3, 52.1, None), "p2": (52.1, 52.1, 52.1)}
     claims = pl.DataFrame([

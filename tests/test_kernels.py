@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from math import factorial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from claims import as_block, binary_rows, value_rows
-from veracity.kernels import Machine, Numbers, Pace, cache, kept, loading, reference
+from veracity.kernels import Machine, Numbers, Pace, cache, climbing, kept, loading, reference
 from veracity.kernels import compiled as numbas
 from veracity.kernels.kept import compiled
 from veracity.kernels.loading import kernels
@@ -149,6 +150,85 @@ def test_compiled_kernel_equals_reference(name, block, seed):
             assert_allclose(one, other, rtol=1e-9, atol=1e-12)
         else:  # keys and hashes are so large that a tolerance would pass over their last bits
             assert_array_equal(one, other)
+
+
+# --- LTD-RBM's pass: what claims drawn at random hardly ever show ---------------------------------
+
+
+def said_of_one_item(*values):
+    """A block of one item, of which each source names one of these values."""
+    rows = [(f"s{number:02}", "x", value) for number, value in enumerate(values)]
+    return as_block(pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row"))
+
+
+def passes(block, machine, pace):
+    """Where a pass over one item ends, by the reference and by what is compiled."""
+    order = np.array([0])
+    return (kernel.climb(block, order, machine, pace, None) for kernel in (reference, compiled))
+
+
+def assert_same_end(ends):
+    expected, found = ends
+    for one, other in zip(found, expected, strict=True):
+        assert np.isfinite(other).all()
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("gibbs_steps", [0, 2])
+def test_the_pass_is_the_same_where_numba_itself_calls_it(gibbs_steps):
+    block = said_of_one_item("1", "1", "2")
+    machine = Machine(np.full(3, -1.0), np.array([2.0, 2.5, 1.0]), 0.2, np.zeros(3))
+    pace = Pace(0.05, 100, 13.8, False, gibbs_steps)
+    assert_same_end(
+        kernel.climb(block, np.array([0]), machine, pace, np.random.default_rng(1))
+        for kernel in (reference, climbing)
+    )
+
+
+def test_very_many_who_are_sure_and_agree_overflow_nothing():
+    # Forty weights of 26 are 1040, of which exp is no number any more.
+    block = said_of_one_item(*["1"] * 40, "2")
+    machine = Machine(np.full(41, -13.0), np.full(41, 26.0), 0.0, np.zeros(41))
+    assert_same_end(passes(block, machine, Pace(0.05, 100, 13.8, True, 0)))
+
+
+def test_rates_of_a_source_are_right_where_only_one_of_them_moves_far():
+    # It errs, as is known, and its tpr is as high as can be: only its fpr has far to go.
+    block = said_of_one_item("1", "2")
+    block = block._replace(known_of_fact=np.zeros(2, dtype=np.int8))
+    machine = Machine(np.array([-3.0, -3.0]), np.array([16.8, 3.0]), 0.0, np.array([0.0, 1.0]))
+    expected, found = passes(block, machine, Pace(20.0, 1, 13.8, False, 0))
+    assert expected[0][0] == pytest.approx(-1.5)  # farther than a short series serves
+    assert expected[0][0] + expected[1][0] == pytest.approx(13.8)
+    assert_same_end((expected, found))
+
+
+@pytest.mark.parametrize("gibbs_steps", [0, 1])
+@given(block=some_blocks, seed=seeds)
+def test_log_odds_never_go_beyond_their_limit(gibbs_steps, block, seed):
+    rng, n = np.random.default_rng(seed), n_sources_of(block)
+    known = np.repeat(rng.integers(0, 2, block.n_items), block.n_facts_of_item)  # all, or none
+    block = block._replace(known_of_fact=known.astype(np.int8))
+    low, high = rng.uniform(-0.5, 0.5, (2, n))
+    machine = Machine(low, high - low, float(rng.uniform(-0.5, 0.5)), np.zeros(n))
+    pace = Pace(1.0, 3, 0.5, False, gibbs_steps)
+    for kernel in (reference, compiled):
+        stream = np.random.default_rng(seed) if gibbs_steps else None
+        a, w, b = kernel.climb(block, np.arange(block.n_items), machine, pace, stream)
+        assert max(np.abs(a).max(), np.abs(a + w).max(), abs(b)) < 0.5 + 1e-9
+
+
+def test_short_series_are_those_of_exp_and_of_artanh():
+    # Far from zero, where they are of no use, but each of their terms shows.
+    z = np.linspace(-0.6, 0.6, 7)
+    one, other = 1.0 + z, 1.0 - z
+    climbing._subtract_logs(one, other)
+    assert_allclose(one, sum(2.0 * z**k / k for k in range(1, 12, 2)), rtol=1e-9, atol=1e-12)
+    move, rate = np.linspace(-2.0, 2.0, 7), np.full(7, 0.3)
+    grown = sum(move**k / factorial(k) for k in range(1, 9))
+    climbing._move_rates(rate, move)
+    assert_allclose(move, 1.0 + 0.3 * grown, rtol=1e-9)
+    assert_allclose(rate, 0.3 * (1.0 + grown) / (1.0 + 0.3 * grown), rtol=1e-9)
 
 
 LARGE = """

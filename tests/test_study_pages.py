@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import polars as pl
@@ -78,6 +80,29 @@ def test_a_changed_algorithm_is_told_from_one_that_is_not(request):
     assert not changed(then)
     request.getfixturevalue("other_mle")
     assert changed(then) == ["mle"]
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("algorithms.veracity.coincidence.EVEN", "veracity"),
+        ("algorithms.veracity.confusion.SHARED", "veracity"),
+        ("algorithms.veracity.dispersion.RARELY", "veracity"),
+        ("algorithms.veracity.one_coin.BEYOND_VALUES", "veracity"),
+        ("dependence.agreement.SUSPECT", "veracity"),
+        ("algorithms.ltd_rbm_n.items.USUAL_FREEDOM", "ltd-rbm-n"),
+    ],
+)
+def test_a_changed_constant_is_a_change_wherever_it_matters(place, name, monkeypatch):
+    module, constant = f"veracity.{place}".rsplit(".", 1)
+    then, usual = answers_of([name]), getattr(import_module(module), constant)
+    for other in [one for one in sys.modules.values() if vars(one).get(constant) is usual]:
+        monkeypatch.setattr(other, constant, 2 * usual)  # also where it was imported
+    fingerprint._answers.cache_clear()
+    try:
+        assert changed(then) == [name]
+    finally:
+        fingerprint._answers.cache_clear()
 
 
 def test_what_differs_in_the_last_digits_only_has_not_changed():

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from veracity.errors import ParameterError
 from veracity.naming import as_text
 
-__all__ = ["BY_KIND", "MOST_VALUES", "Likeness", "SimilarPairs", "Similarity", "similar_pairs"]
+__all__ = [
+    "BY_KIND",
+    "MOST_VALUES",
+    "Likeness",
+    "SimilarPairs",
+    "Similarity",
+    "as_numbers",
+    "pairs_within",
+    "similar_pairs",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
@@ -114,13 +123,13 @@ def similar_pairs(
     >>> [array.tolist() for array in pairs]
     [[0, 2], [1, 3], [0.5, 0.0]]
     """
-    fact, other = _pairs_within(first_fact_of_item, most_values)
+    fact, other = pairs_within(first_fact_of_item, most_values)
     if isinstance(similarity, Likeness):
         return SimilarPairs(fact, other, similarity.of_pairs(values, fact, other))
     return SimilarPairs(fact, other, _one_by_one(values.to_list(), fact, other, similarity))
 
 
-def _pairs_within(first_fact_of_item: IntArray, most_values: int) -> tuple[IntArray, IntArray]:
+def pairs_within(first_fact_of_item: IntArray, most_values: int) -> tuple[IntArray, IntArray]:
     """Each pair of facts of each item that is not too large, once, by the size of the item."""
     n_facts_of_item = np.diff(first_fact_of_item)
     facts, others = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
@@ -133,11 +142,24 @@ def _pairs_within(first_fact_of_item: IntArray, most_values: int) -> tuple[IntAr
     return np.concatenate(facts), np.concatenate(others)
 
 
+def as_numbers(values: pl.Series) -> FloatArray:
+    """Each value as a number, NaN where it is none, or one too large to be told.
+
+    >>> as_numbers(pl.Series(["30", "-1.5", "007", "n/a"]))
+    array([30. , -1.5,  nan,  nan])
+    """
+    if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
+        text = as_text(values)
+        values = text.set(~text.str.contains(NUMBER).fill_null(False), None)
+    number = values.cast(pl.Float64)
+    return number.set(~number.is_finite(), None).fill_null(np.nan).to_numpy()
+
+
 def _positions(values: pl.Series) -> dict[str, FloatArray]:
     """Where each value lies as a number, in minutes of the day, in minutes, in days; else NaN."""
+    number = as_numbers(values)
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
-        number = values.cast(pl.Float64)
-        return {"number": _finite(number).to_numpy()}
+        return {"number": number}
     if values.dtype == pl.Duration:
         minutes = values.dt.total_microseconds(fractional=True) / 60e6
         return {"moment": minutes.fill_null(np.nan).to_numpy()}
@@ -147,18 +169,12 @@ def _positions(values: pl.Series) -> dict[str, FloatArray]:
         text.str.to_datetime(form, strict=False, time_unit="ms") for form in MOMENTS
     )
     positions = values.to_frame("value").select(
-        number=pl.when(text.str.contains(NUMBER)).then(text).cast(pl.Float64),
         clock=clock.cast(pl.Int64) / 60e9,
         moment=moment.cast(pl.Int64) / 60e3,
         date=text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Float64),
     )
-    positions = positions.with_columns(_finite(positions["number"]))
-    return {name: positions[name].fill_null(np.nan).to_numpy() for name in positions.columns}
-
-
-def _finite(number: pl.Series) -> pl.Series:
-    """Numbers; those too large to be one are compared as text."""
-    return number.set(~number.is_finite(), None)
+    others = {name: positions[name].fill_null(np.nan).to_numpy() for name in positions.columns}
+    return {"number": number, **others}
 
 
 def _of_texts(ones: pl.Series, others: pl.Series) -> FloatArray:

@@ -142,7 +142,7 @@ def check_names_of_sources_change_nothing(algorithm: Algorithm[Any]) -> None:
 def check_names_of_items_and_values_change_nothing(algorithm: Algorithm[Any]) -> None:
     """Entities, attributes, facts and values under each other's names give the same answer.
 
-    Samplers draw anew, and who compares values by their similarity sees others.
+    Samplers draw anew, and who compares values by what they say sees others.
     """
     _require(not _is_random(algorithm), "it draws anew where names are others")
     for kind in algorithm.kinds:
@@ -150,13 +150,19 @@ def check_names_of_items_and_values_change_nothing(algorithm: Algorithm[Any]) ->
             rows = some_claims(kind, seed)
             one = _discover(rows, algorithm, kind)
             for column in _NAMED[kind]:
-                if column == "value" and getattr(algorithm, "similarity", None) is not None:
+                if column == "value" and _compares_values(algorithm):
                     continue
                 old = rows[column].unique().sort()
                 new = old.gather(np.random.default_rng(seed).permutation(len(old)))
                 swap = pl.col(column).replace_strict(old, new)
                 other = _discover(rows.with_columns(swap), algorithm, kind)
                 _assert_alike(one, other, swap, f"names in the column {column} change nothing")
+
+
+def _compares_values(algorithm: Algorithm[Any]) -> bool:
+    """Whether it asks how near two values are, and not only whether they are the same."""
+    by_similarity = getattr(algorithm, "similarity", None) is not None
+    return by_similarity or getattr(algorithm, "both_losses", False)
 
 
 def check_doubled_rows_change_nothing(algorithm: Algorithm[Any]) -> None:

@@ -364,6 +364,7 @@ def test_entities_of_several_columns_are_joined_where_the_frame_lives(engine):
         ("categorical", "veracity", {"samples": True}),
         ("categorical", "majority-vote", {"columns": {"time": "seen", "weight": "sure"}}),
         ("numeric", "crh", {"columns": {"weight": "sure"}}),
+        ("categorical", veracity.CRH(both_losses=True), {"columns": {"weight": "sure"}}),
     ],
 )
 def test_what_a_source_says_again_counts_the_same(engine, kind, name, how):

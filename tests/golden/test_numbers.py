@@ -183,6 +183,190 @@ def test_emotions_are_closer_to_the_truth_than_their_mean(shared_data, name):
     assert veracity.evaluate(result, folder / "truth.parquet").mae < 12.0
 
 
+# --- both losses in one run, as Li et al. (2014) have it ------------------------------------------
+
+BOTH = CRH(both_losses=True)
+
+
+def mixed(rows):
+    """Claims of several attributes."""
+    columns = ["source", "entity", "attribute", "value"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def reports(seed, n_cities=20):
+    """Four stations tell what the sky is like and how warm it is; later ones are worse in both."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for source, error in (("a", 0.1), ("b", 0.3), ("c", 0.5), ("d", 0.7), ("e", 0.8)):
+        for city in map(str, range(n_cities)):
+            sky = "sun" if rng.random() > error else str(rng.choice(["rain", "fog"]))
+            rows.append((source, city, "sky", sky))
+            rows.append((source, city, "degrees", f"{20 + 8 * error * rng.normal():.1f}"))
+    return mixed(rows)
+
+
+def after_one_round(rows, algorithm=BOTH):
+    """The tally of the first round, and the names of the sources it is of."""
+    encoded = as_encoded(mixed(rows))
+    (block,) = encoded.blocks
+    state = started(algorithm, encoded)
+    attributes, rounds = algorithm.phases(state)
+    state = attributes.steps[0].learn(state, attributes.steps[0].look(block, state, Turn())[0])
+    return rounds.steps[0].look(block, state, Turn())[0]
+
+
+def test_losses_of_values_and_of_numbers_add_up_worked_out_by_hand():
+    # 10, 12 and 20 have the median 12 and a variance of (16 + 4 + 36) / 3 around 14; in deviations
+    # they are 2, 0 and 8 over its root from 12. Of the sky, c loses 1 against the vote.
+    rows = [("a", "x", "degrees", "10"), ("b", "x", "degrees", "12"), ("c", "x", "degrees", "20")]
+    rows += [("a", "x", "sky", "sun"), ("b", "x", "sky", "sun"), ("c", "x", "sky", "rain")]
+    found = after_one_round(rows)
+    deviation = np.sqrt(56 / 3)
+    assert_allclose(found.square, [2 / deviation, 0.0, 8 / deviation + 1.0])
+    assert_allclose(found.n_claims, [2, 2, 2])
+
+
+def test_two_numbers_in_the_middle_share_the_loss():
+    # Of 1, 2, 4 and 5, both 2 and 4 are medians: a loses (1 + 3) / 2, b (0 + 2) / 2.
+    rows = [(source, "x", "size", number) for source, number in zip("abcd", "1245", strict=True)]
+    assert_allclose(after_one_round(rows).square * np.sqrt(2.5), [2.0, 1.0, 1.0, 2.0])
+
+
+def test_what_is_no_number_is_as_far_from_numbers_as_values_are_from_each_other():
+    rows = [("a", "x", "size", "3"), ("b", "x", "size", "3"), ("c", "x", "size", "n/a")]
+    rows += [("a", "y", "size", "4"), ("b", "y", "size", "6")]
+    found = after_one_round(rows)
+    assert_allclose(found.square, [1.0, 1.0, 1.0])  # 4 and 6 are tied, each a deviation from 5
+
+
+def test_an_attribute_with_few_numbers_is_one_of_values():
+    rows = [("a", "x", "gate", "7"), ("b", "x", "gate", "7"), ("c", "x", "gate", "9")]
+    rows += [("a", "y", "gate", "B2"), ("b", "y", "gate", "007"), ("c", "y", "gate", "B2")]
+    assert_allclose(after_one_round(rows).square, [0.0, 1.0, 1.0])
+
+
+def test_more_numbers_than_are_compared_are_values():
+    rows = [(source, "x", "size", n) for source, n in zip("abcde", "11589", strict=True)]
+    few = CRH(both_losses=True, most_values=3)
+    assert_allclose(after_one_round(rows, few).square, [0.0, 0.0, 1.0, 1.0, 1.0])
+    # The median is 5; both who say 1 count in the deviation, so it is that of 1, 1, 5, 8 and 9.
+    losses = np.array([4.0, 4.0, 0.0, 3.0, 4.0]) / np.sqrt(11.36)
+    assert_allclose(after_one_round(rows).square, losses, atol=1e-12)
+
+
+def test_losses_of_numbers_are_those_from_a_known_truth():
+    rows = [(source, "x", "size", n) for source, n in zip("abc", "125", strict=True)]
+    rows += [(source, "y", "size", n) for source, n in zip("abc", "125", strict=True)]
+    known = pl.DataFrame({"entity": ["x", "y"], "attribute": ["size"] * 2, "value": ["5", "9"]})
+    result = veracity.discover(mixed(rows), BOTH, known=known)
+    deviation = np.sqrt(26 / 9)
+    # Nobody says 9, and how far it is from each is not kept: all lose one.
+    loss = np.array([(4 / deviation + 1) / 2, (3 / deviation + 1) / 2, 1 / 2])
+    weight = -np.log(loss / loss.sum())
+    assert_allclose(result.sources["trust"], weight / weight.max())
+
+
+def by_the_paper(claims, n_rounds):
+    """CRH of both kinds, item by item: weighted votes, weighted medians, -log of shares of loss."""
+    items = [rows for _, rows in claims.group_by("entity", "attribute", maintain_order=True)]
+    weight = dict.fromkeys("abcde", 1.0)
+    for _ in range(n_rounds):
+        loss = dict.fromkeys(weight, 0.0)
+        for item in items:
+            said = dict(zip(item["source"], item["value"], strict=True))
+            if item["attribute"][0] == "sky":
+                votes = {v: sum(weight[s] for s in said if said[s] == v) for v in said.values()}
+                best = max(votes.values())
+                truths = [v for v in votes if votes[v] == pytest.approx(best, abs=1e-9)]
+                losses = {s: np.mean([said[s] != v for v in truths]) for s in said}
+            else:
+                said = {s: float(v) for s, v in said.items()}
+                far = {v: sum(w * abs(said[s] - v) for s, w in weight.items())
+                       for v in said.values()}  # fmt: skip
+                truths = [v for v in far if far[v] == pytest.approx(min(far.values()), abs=1e-9)]
+                spread = np.std(list(said.values()))
+                losses = {s: np.mean([abs(said[s] - v) for v in truths]) / spread for s in said}
+            loss = {s: loss[s] + losses[s] for s in said}
+        total = sum(loss.values())
+        weight = {s: -np.log(loss[s] / total) for s in loss}
+        weight = {s: w / max(weight.values()) for s, w in weight.items()}
+    return list(weight.values())
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_rounds", [1, 2, 5])
+@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
+def test_weights_of_both_losses_are_those_of_the_paper_round_by_round(seed, n_rounds):
+    claims = reports(seed)
+    algorithm = CRH(both_losses=True, max_rounds=n_rounds, tolerance=1e-99)
+    trust = veracity.discover(claims, algorithm).sources["trust"]
+    assert_allclose(trust, by_the_paper(claims, n_rounds), atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
+@settings(max_examples=30)
+@given(rows=st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz"),
+                               st.integers(-20, 20)), min_size=1, max_size=25))  # fmt: skip
+def test_the_truth_of_numbers_is_a_weighted_median(rows):
+    claims = mixed([(s, e, "size", str(n)) for s, e, n in rows]).unique(maintain_order=True)
+    result = veracity.discover(claims, BOTH)
+    weight = dict(result.sources.select("source", "trust").iter_rows())
+    for entity, truth in result.truths.select("entity", "value").iter_rows():
+        said = claims.filter(pl.col("entity") == entity).select("source", "value").rows()
+        votes = [(weight[source], int(value)) for source, value in said]
+        far = {v: sum(w * abs(x - v) for w, x in votes) for _, v in votes}
+        assert far[int(truth)] == pytest.approx(min(far.values()), abs=1e-6)
+
+
+def test_one_weight_for_both_kinds_tells_who_is_good_and_counts_the_attributes():
+    result = veracity.discover(reports(1, n_cities=60), BOTH)
+    assert result.sources.sort("trust", descending=True)["source"].to_list() == list("abcde")
+    assert "attributes that are judged as numbers, by distance: 1 of 2" in result.run.notes
+    assert not any("by distance" in note for note in veracity.discover(reports(1), "crh").run.notes)
+
+
+def test_units_of_numbers_among_values_do_not_matter():
+    claims = reports(2)
+    is_number = pl.col("attribute") == "degrees"
+    in_other = (pl.col("value").cast(pl.Float64, strict=False) * 1e3 - 4.0).round(3)
+    value = pl.when(is_number).then(in_other.cast(pl.String)).otherwise("value")
+    other = claims.with_columns(value=value)
+    one, two = (veracity.discover(rows, BOTH).sources["trust"] for rows in (claims, other))
+    assert_allclose(one, two, rtol=1e-9)
+
+
+def test_attributes_that_are_new_are_learned_from_when_learning_goes_on():
+    claims = reports(3)
+    is_number = pl.col("attribute") == "degrees"
+    result = veracity.discover(claims.filter(~is_number), BOTH)
+    judged = result.fitted.judge(claims.filter(is_number))
+    assert judged.truths["value"].null_count() == 0
+    state = result.fitted.update(claims.filter(is_number)).fitted.state
+    assert state.numbers.is_number_of_attribute.tolist() == [False, True]
+    assert veracity.discover(claims, CRH(both_losses=True)).run["converged"]
+
+
+def test_numbers_alone_are_judged_as_ever_whatever_is_said_of_both_losses():
+    claims, _ = measured(n_items=20)
+    one, other = (veracity.discover(claims, chosen, kind="numeric") for chosen in ("crh", BOTH))
+    assert one.truths.equals(other.truths)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("normalise", "by_votes", "by_medians"), [(False, 0.619, 0.413), (True, 0.584, 0.542)]
+)
+def test_medians_of_weather_are_right_as_often_as_the_page_says(
+    shared_data, normalise, by_votes, by_medians
+):
+    folder = shared_data / "weather_raw"
+    for algorithm, expected in (("crh", by_votes), (BOTH, by_medians)):
+        result = veracity.discover(folder / "claims.parquet", algorithm, normalise=normalise)
+        found = veracity.evaluate(result, folder / "truth.parquet").accuracy
+        assert found == pytest.approx(expected, abs=2e-3)
+
+
 # --- by another library: truthdiscovery 1.0.4, see make_truthdiscovery.py -------------------------
 
 THEIRS = json.loads(Path(__file__).with_name("truthdiscovery.json").read_text("utf-8"))["sets"]

@@ -28,6 +28,8 @@ class CATD(CRH):
     ----------
     significance
         One less the confidence of the interval.
+    both_losses, most_values
+        As for CRH: numbers among values are judged by distances.
     max_rounds, tolerance
         It stops when a round moves no weight by `tolerance`, the largest weight being one.
     """

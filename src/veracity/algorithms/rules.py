@@ -25,6 +25,7 @@ __all__ = [
     "sigmoid",
     "softmax_of_claims",
     "unclaimed_scores",
+    "with_paired",
 ]
 
 Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
@@ -87,12 +88,19 @@ def scores(block: Block, weights: Weights) -> FloatArray:
     else:
         own = kernels.sum_votes(block, weights.oppose, weights.support - weights.oppose)
     if weights.pairs is not None:
-        fact, other, share = weights.pairs
-        added = np.bincount(fact, own[other] * share, len(own))
-        if not weights.pairs_are_one_way:
-            added = added + np.bincount(other, own[fact] * share, len(own))
-        own = own + added
+        own = with_paired(own, weights.pairs, one_way=weights.pairs_are_one_way)
     return np.asarray(weights.prior + own, dtype=np.float64)
+
+
+def with_paired(
+    of_fact: FloatArray, pairs: tuple[IntArray, IntArray, FloatArray], *, one_way: bool = False
+) -> FloatArray:
+    """Numbers of facts, each with a share of those of the facts that it is paired with."""
+    fact, other, share = pairs
+    added = np.bincount(fact, of_fact[other] * share, len(of_fact))
+    if not one_way:
+        added = added + np.bincount(other, of_fact[fact] * share, len(of_fact))
+    return np.asarray(of_fact + added)
 
 
 def plausibilities(block: Block, weights: Weights) -> FloatArray:

@@ -147,6 +147,8 @@ def _why_not(
     result: Result, item: Item, side: Side, other: Side, order: IntArray
 ) -> tuple[str, str]:
     """Why the other side is believed less, and what speaks for the first if it is no larger."""
+    if _is_carried_by_similar(item, order):
+        return "claims of values near it speak less for it", ""
     (tenths, about), (other_tenths, other_about) = _tenths(result, item, (side, other), order)
     praise = ""
     if len(side.sources) <= len(other.sources) and tenths > other_tenths:
@@ -157,6 +159,14 @@ def _why_not(
     if len(other.sources) < len(side.sources):
         return other.verb("is alone", "are fewer"), praise
     return other.verb("its claim weighs less", "their claims weigh less"), praise
+
+
+def _is_carried_by_similar(item: Item, order: IntArray) -> bool:
+    """Whether the best value would not be ahead of the next by its own claims alone."""
+    if item.weights is None or item.weights.pairs is None:
+        return False
+    own = np.round(np.bincount(item.fact_of_claim, item.support, item.block.n_facts), SAME)
+    return bool(own[order[0]] <= own[order[1]])
 
 
 def _tenths(

@@ -1,23 +1,30 @@
 """Whether an algorithm still answers as it did when a study was made.
 
 A study's file keeps what each of its algorithms answers to a few small claims, with its default
-parameters and with each hyperparameter at both ends of its grid. What is answered now is compared
-with that, up to rounding: a table that the code would no longer make is found without making it.
+parameters and with each hyperparameter at both ends of its grid; and, with its default parameters,
+to claims of many sources, of values that items share and of values that they do not, or how sure it
+is of its estimates. What is answered now is compared with that, up to rounding: a table
+that the code would no longer make is found without making it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from veracity.algorithms import Algorithm
+from veracity.claims.block import FloatArray
 from veracity.claims.encoded import Encoded
 from veracity.claims.read import read_claims
 from veracity.discovery import answer
+from veracity.errors import ParameterError
 from veracity.preparing import Prepared, prepare
 from veracity.study.measure import judged_facts
 from veracity.study.settings import GRID, parameters_of, with_settings
@@ -34,6 +41,22 @@ CLOSE = 2e-3
 SOME_FACTS = 4
 """How many facts are kept of each answer."""
 
+MORE_FACTS = 16
+"""How many are kept of answers to the claims of many sources."""
+
+SHARED = "shared values"
+
+_MANY = Synthetic(
+    sources=45, items=160, frequency=0.15, accuracy=0.5, accuracy_variability=3.0, copying=0.4,
+    copy_frequency=0.8,
+)  # fmt: skip
+OF_MANY = {
+    SHARED: _MANY,
+    "open values": _MANY,
+    "crowded items": replace(_MANY, items=16, frequency=0.9, accuracy=0.35),
+}
+"""How claims of many sources are drawn: those of a few items are spoken of by nearly all."""
+
 
 def answers_of(names: Iterable[str]) -> Answers:
     """What algorithms answer now, as JSON can hold it."""
@@ -48,8 +71,12 @@ def changed(then: Mapping[str, Mapping[str, str]]) -> list[str]:
 def _is_close(then: Mapping[str, str], now: Mapping[str, str]) -> bool:
     if then.keys() != now.keys():
         return False
-    one, other = ([list(map(float, told[key].split())) for key in now] for told in (then, now))
-    return bool(np.allclose(one, other, rtol=0.0, atol=CLOSE))
+    return all(_are_close(line, now[key]) for key, line in then.items())
+
+
+def _are_close(one: str, other: str) -> bool:
+    then, now = (np.array(line.split(), dtype=np.float64) for line in (one, other))
+    return len(then) == len(now) and np.allclose(then, now, rtol=0.0, atol=CLOSE, equal_nan=True)
 
 
 @lru_cache
@@ -57,16 +84,35 @@ def _answers(name: str) -> dict[str, str]:
     """One algorithm, as it is and at the ends of what it can be set to."""
     ends = [(one, GRID[one][end]) for one in parameters_of(name) for end in (0, -1)]
     settings: list[dict[str, float]] = [{}, *({one: value} for one, value in ends)]
-    return {json.dumps(one): _answer(with_settings(name, one)) for one in settings}
+    answers = {json.dumps(one): _answer(with_settings(name, one)) for one in settings}
+    return answers | _more_answers(with_settings(name, {}))
 
 
 def _answer(algorithm: Algorithm[Any]) -> str:
     if "categorical" in algorithm.kinds:
-        answers = judged_facts(_claims(), algorithm)
-    else:
-        answers = answer(_numbers(), algorithm).truths.sort("entity")["value"].to_numpy()
-    some = np.linspace(0, len(answers) - 1, SOME_FACTS).astype(np.int64)
+        return _line(judged_facts(_claims(), algorithm), SOME_FACTS)
+    return _line(_estimates(algorithm, "value"), SOME_FACTS)
+
+
+def _more_answers(algorithm: Algorithm[Any]) -> dict[str, str]:
+    """What shows in claims of many sources only, or in how sure estimates are."""
+    if "categorical" not in algorithm.kinds:
+        return {"uncertainty": _line(_estimates(algorithm, "uncertainty"), MORE_FACTS)}
+    answers = {}
+    for kind in OF_MANY:
+        with suppress(ParameterError):  # who needs labels refuses values that no items share
+            answers[kind] = _line(judged_facts(_claims_of_many(kind), algorithm), MORE_FACTS)
+    return answers
+
+
+def _line(answers: FloatArray, n_some: int) -> str:
+    some = np.linspace(0, len(answers) - 1, n_some).astype(np.int64)
     return " ".join(f"{one:.5f}" for one in answers[some])
+
+
+def _estimates(algorithm: Algorithm[Any], column: str) -> FloatArray:
+    told = answer(_numbers(), algorithm).truths.sort("entity")[column]
+    return np.asarray(told.to_numpy(), dtype=np.float64)
 
 
 @lru_cache
@@ -86,3 +132,13 @@ def _claims() -> Encoded:
     """A few claims, some of them copied, on which no algorithm is sure."""
     drawn = Synthetic(sources=9, items=70, accuracy=0.6, accuracy_variability=4.0, copying=0.3)
     return prepare(read_claims(drawn.draw(seed=4).claims)).encoded
+
+
+@lru_cache
+def _claims_of_many(kind: str) -> Encoded:
+    """Claims of two attributes by many sources, of which some copy."""
+    drawn = OF_MANY[kind].draw(seed=4).claims
+    attribute = pl.when(pl.col("entity").str.contains("[02468]$")).then(pl.lit("a"))
+    value = pl.col("value") if kind == SHARED else pl.concat_str("entity", "value")
+    drawn = drawn.with_columns(attribute=attribute.otherwise(pl.lit("b")), value=value)
+    return prepare(read_claims(drawn)).encoded
