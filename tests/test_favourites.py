@@ -133,6 +133,41 @@ def test_it_is_kept_with_a_run_and_judges_new_claims(tmp_path):
     assert judged.truths["value"].is_in(["0"]).mean() < 0.1
 
 
+def test_an_update_counts_on_with_the_values_it_has():
+    claims, truth = drawn(0, n_items=400)
+    is_new = pl.col("entity").str.slice(1).cast(pl.Int64) >= 200
+    first = veracity.discover(claims.filter(~is_new))
+    other = claims.filter(is_new).with_columns(  # names another value often, too
+        value=pl.when(pl.col("source") == "s9").then(pl.lit("odd")).otherwise("value")
+    )
+    updated = first.fitted.update(other)
+    before, after = (found.fitted.state.model.favourites for found in (first, updated))
+    assert after.values.tolist() == before.values.tolist()
+    assert (after.share[:4] > 0.5).all()
+    assert veracity.evaluate(updated, truth.filter(is_new)).accuracy > 0.7
+    plain = claims.filter(~is_new, pl.col("value") != "0")
+    assert plain["value"].n_unique() > 20
+    none_yet = veracity.discover(plain).fitted.update(claims.filter(is_new))
+    assert none_yet.fitted.state.model.favourites is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"values": np.array([3, 1])}, "no values"),
+        ({"values": np.array([-1, 1])}, "no values"),
+        ({"share": np.full((3, 2), 0.7)}, "no shares"),
+        ({"share": np.full((3, 2), -0.1)}, "no shares"),
+        ({"share": np.zeros((3, 1))}, "no shares"),
+    ],
+)
+def test_what_cannot_be_is_refused(changes, message):
+    sound = Favourites(np.array([1, 3]), np.array([[0.0, 0.0], [0.5, 0.45], [0.0, 0.9]]))
+    sound.check(3)
+    with pytest.raises(ValueError, match=message):
+        sound._replace(**changes).check(3)
+
+
 def counted(rows):
     """The block of claims, and the favourites among its values "x" and "y"."""
     encoded = as_encoded(pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row"))

@@ -283,7 +283,8 @@ class Veracity(Algorithm[Belief]):
         dependence, model = state.dependence, state.model.learn_survey(of_model)
         if isinstance(model, OneCoin):
             model = model._replace(n_false=n_false_values(apart))
-            if self.favourites and np.count_nonzero(said) > MOST_LABELS:
+            is_first = not state.model.spoken.any()  # type: ignore[union-attr]
+            if self.favourites and is_first and np.count_nonzero(said) > MOST_LABELS:
                 model = model._replace(favourites=Favourites.among(said, len(state.claims)))
         if dependence is not None:
             dependence = Dependence.unseen(dependence.slots, (work, int(state.claims.sum())))

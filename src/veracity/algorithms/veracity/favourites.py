@@ -34,7 +34,6 @@ FEW_ERRORS = 8.0
 MOST_FAVOURITE = 0.95
 """No source is thought to err towards its favourites more surely than this."""
 
-
 MOST_CELLS = 2_000_000
 """Of so many sources and values together it is counted how often these name those."""
 
@@ -55,6 +54,14 @@ class Favourites(NamedTuple):
         most = np.argsort(-said, kind="stable")[: MOST_CELLS // n_sources]
         values = np.sort(most[said[most] >= OFTEN * said.sum()])
         return cls(values, np.zeros((n_sources, len(values)))) if len(values) else None
+
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, what cannot have been learned."""
+        if self.values.ndim != 1 or (np.diff(self.values, prepend=-1) <= 0).any():
+            raise ValueError("what sources fall back on are no values")
+        is_fit = self.share.shape == (n_sources, len(self.values)) and (self.share >= 0.0).all()
+        if not is_fit or (self.share.sum(axis=1) > MOST_FAVOURITE + 1e-9).any():
+            raise ValueError("what sources fall back on has no shares of their errors")
 
     @property
     def are_any(self) -> bool:
