@@ -244,7 +244,7 @@ class LTDRBM(Algorithm[Training]):
 
     def climb(self, block: Block, lane: Training, turn: Turn) -> tuple[Training, None]:
         """Climb through the block in mini-batches."""
-        rate = self.learning_rate * float(np.exp(-self.decay * (turn.round_number - 1)))
+        rate = self.learning_rate * float(np.exp(-float(self.decay) * (turn.round_number - 1)))
         rng = turn.rng(block)
         order = _drawn(block.n_items, lane.share, rng)
         samples = self.negative_phase == "sampled"

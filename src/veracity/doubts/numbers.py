@@ -32,9 +32,9 @@ def number_warnings(facts: pl.DataFrame) -> list[DataWarning]:
     `facts` has the columns that name items, the value as text, and how many claims name it.
     """
     keys = [name for name in facts.columns if name in ("entity", "attribute")]
-    attribute = pl.col("attribute") if "attribute" in keys else pl.lit("")
+    about = as_text(facts["attribute"]).fill_null("") if "attribute" in keys else pl.lit("")
     number = as_text(facts["value"]).str.extract(f"({PLAIN_NUMBER})", 1).cast(pl.Float64)
-    facts = facts.with_columns(about=attribute.cast(pl.String).fill_null(""), number=number)
+    facts = facts.with_columns(about=about, number=number)
     facts = facts.filter(pl.col("claims").sum().over(keys) > 1)
     own = ["about", *(name for name in keys if name != "attribute")]
     n_items = facts.select(own).n_unique()
