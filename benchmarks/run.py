@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import polars as pl
 from data import PART
-from work import WARM, WARM_PAIRS
+from work import OVER_ALL, WARM, WARM_PAIRS
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))  # has the server of the tests
@@ -317,7 +317,8 @@ class Bench:
         vote, ltd = found["majority-vote"]["cpu"], found["ltd-rbm"]
         told = f"{ltd['cpu']:.2f} CPU-s, {ltd['rounds']} rounds; vote {vote:.2f}"
         rows = [_ratio("LTD-RBM / our vote, from encoded claims", told, ltd["cpu"] / vote, 5.0)]
-        a_round = (ltd["cpu"] - vote) / ltd["rounds"]
+        over_all = found.pop(OVER_ALL)
+        a_round = (over_all["cpu"] - vote) / over_all["rounds"]
         for name, used in found.items():
             if used["rounds"] and name not in ("ltd-rbm", "majority-vote"):
                 own = max(used["cpu"] - vote, 0.0) / used["rounds"]
