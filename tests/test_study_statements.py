@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -54,14 +56,17 @@ def test_who_is_silent_denies():
     assert block.source_of_support.tolist() == [0, 1, 1]
 
 
-def test_other_draws_start_elsewhere(tmp_path):
+def test_other_draws_start_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where it starts depends on the name of the folder
+    folder = Path("drawn")
+    folder.mkdir()
     drawn = Synthetic(sources=6, items=60).draw(seed=1)
-    drawn.claims.write_parquet(tmp_path / "claims.parquet")
-    drawn.truth.write_parquet(tmp_path / "truth.parquet")
-    study = StatementsStudy(datasets=(str(tmp_path),), synthetic=0, draws=4)
+    drawn.claims.write_parquet(folder / "claims.parquet")
+    drawn.truth.write_parquet(folder / "truth.parquet")
+    study = StatementsStudy(datasets=(str(folder),), synthetic=0, draws=8)
     found = [
-        study.do(f"ltd-rbm|rates start at random|{draw}|{tmp_path}")[0]["accuracy"]
-        for draw in range(4)
+        study.do(f"ltd-rbm|rates start at random|{draw}|{folder}")[0]["accuracy"]
+        for draw in range(8)
     ]
     assert np.ptp(found) > 0.1
 
