@@ -62,6 +62,10 @@ class NumbersAmongValues(NamedTuple):
         """Which attributes have more numbers than other values."""
         return np.asarray(self.balance_of_attribute > 0.0)
 
+    def of_facts(self, block: Block) -> FloatArray:
+        """The value of each fact as a number, NaN where it is none."""
+        return as_numbers(self.labels.gather(block.label_of_fact))
+
 
 class Losses(NamedTuple):
     """What each source weighs, its mean loss and its claims, and what known numbers tell of it."""
@@ -142,10 +146,10 @@ class CRH(Algorithm[Losses]):
     def tally_attributes(self, block: Block, state: Losses, turn: Turn) -> tuple[FloatArray]:
         """How many facts of each attribute are numbers, less those that are none."""
         assert state.numbers is not None
-        balance, labels = state.numbers
-        is_number = ~np.isnan(as_numbers(labels.gather(block.label_of_fact)))
+        is_number = ~np.isnan(state.numbers.of_facts(block))
         attribute = block.attribute_of_item[block.item_of_fact]
-        more = np.bincount(attribute, np.where(is_number, 1.0, -1.0), len(balance))
+        n_attributes = len(state.numbers.balance_of_attribute)
+        more = np.bincount(attribute, np.where(is_number, 1.0, -1.0), n_attributes)
         return (more.astype(np.float64),)
 
     def learn_attributes(self, state: Losses, total: tuple[FloatArray]) -> Losses:
@@ -157,8 +161,7 @@ class CRH(Algorithm[Losses]):
         """How near the numbers of an item are to each other, if its attribute is one of numbers."""
         assert state.numbers is not None
         is_meant = state.numbers.is_number_of_attribute[block.attribute_of_item]
-        number = as_numbers(state.numbers.labels.gather(block.label_of_fact))
-        number = np.where(is_meant[block.item_of_fact], number, np.nan)
+        number = np.where(is_meant[block.item_of_fact], state.numbers.of_facts(block), np.nan)
         return number_pairs(number, block, self.most_values)
 
     def tally(self, block: Block, state: Losses, turn: Turn) -> Distances:

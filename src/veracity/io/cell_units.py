@@ -6,6 +6,7 @@ kilograms, these cannot be compared.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 import zipfile
@@ -19,7 +20,7 @@ import polars as pl
 from veracity.naming import rendered
 from veracity.printing import in_short
 
-__all__ = ["Sheet", "UnitOfCell", "units_in", "with_units"]
+__all__ = ["Sheet", "UnitOfCell", "number_of_column", "units_in", "with_units"]
 
 UnitOfCell = dict[tuple[int, int], str]
 """The unit of each number that is shown with one, by row and column from the first that is filled.
@@ -109,11 +110,18 @@ def _cells(text: object, unit_of_style: Sequence[str]) -> Iterator[tuple[int, in
         found = CELL.match(own.attrib["r"])
         if found is None:
             raise ValueError("a cell without a place")
-        column = 0
-        for letter in found[1]:
-            column = 26 * column + ord(letter) - 64
+        row, column = int(found[2]), number_of_column(found[1])
         is_number = own.get("t", "n") == "n"
-        yield int(found[2]), column, unit_of_style[int(own.get("s", 0))] if is_number else ""
+        yield row, column, unit_of_style[int(own.get("s", 0))] if is_number else ""
+
+
+def number_of_column(letters: str) -> int:
+    """The number of a column that is named by letters.
+
+    >>> number_of_column("A"), number_of_column("XFD")
+    (1, 16384)
+    """
+    return functools.reduce(lambda number, letter: 26 * number + ord(letter) - 64, letters, 0)
 
 
 def _from_first(cells: list[tuple[int, int, str]]) -> UnitOfCell:

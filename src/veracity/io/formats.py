@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import functools
 import gzip
 import logging
 import re
@@ -21,7 +20,7 @@ import polars as pl
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
 from veracity.io.arrow_schema import check_arrow_file
-from veracity.io.cell_units import Sheet, units_in
+from veracity.io.cell_units import Sheet, number_of_column, units_in
 from veracity.io.csv_file import distinct, header_at, is_longer
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
@@ -306,7 +305,7 @@ def _check_archive(path: Path) -> None:
             if member.filename.startswith("xl/worksheets/"):
                 with archive.open(member) as sheet:
                     column, row = _last_cell(sheet)
-                room = BYTES_PER_CELL * row * _number_of(column)
+                room = BYTES_PER_CELL * row * number_of_column(column)
                 far = f"{path}: there is a cell at {column}{row}, and the cells up to it"
                 require_room(room, far, "remove what stands far from the table")
 
@@ -320,15 +319,6 @@ def _last_cell(sheet: IO[bytes]) -> tuple[str, int]:
         rows = {max((*rows, *CELL_ROW.findall(text)), key=int)}
         rest = text[-LONGEST_CELL_NAME:]
     return max(columns, key=lambda letters: (len(letters), letters)).decode(), int(rows.pop())
-
-
-def _number_of(letters: str) -> int:
-    """The number of a column that is named by letters.
-
-    >>> _number_of("A"), _number_of("XFD")
-    (1, 16384)
-    """
-    return functools.reduce(lambda number, letter: 26 * number + ord(letter) - 64, letters, 0)
 
 
 def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> Sheet:

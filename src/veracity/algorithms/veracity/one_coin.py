@@ -431,16 +431,17 @@ class OneCoin(NamedTuple):
 
         Where many speak, the item's own claims show what tempts; else what sources fall back on.
         """
-        gain, weight = None, counted(block, found)
-        if block.n_voices_of_item.max(initial=0) > EVEN:
-            gain = beyond_even_errors(block, weight, n_values)
+        are_many = block.n_voices_of_item.max(initial=0) > EVEN
+        if not (are_many or self.falls_back):
+            return None
+        weight = counted(block, found)
+        gain = beyond_even_errors(block, weight, n_values) if are_many else 0.0
         if self.favourites is not None and self.falls_back:
             own = self.favourites.gain_of_support(block, n_values)
             own = own * weight if len(weight) else own
             is_open = (block.n_voices_of_item <= EVEN) & (block.n_facts_of_item > 1)
-            own = np.where(np.repeat(is_open, block.n_supports_of_item), own, 0.0)
-            gain = own if gain is None else gain + own
-        return gain
+            gain = gain + np.where(np.repeat(is_open, block.n_supports_of_item), own, 0.0)
+        return np.asarray(gain)
 
     def _log_odds(self, block: Block, *, told: bool) -> tuple[FloatArray, IntArray]:
         """[source, column], and the column of each item: the last is for undisputed ones."""
