@@ -25,11 +25,12 @@ from veracity.errors import (
     first_line,
 )
 from veracity.extras import how_to_get
-from veracity.io.arrow_schema import NotAsWritten, check_schema
+from veracity.io.arrow_schema import check_schema
 from veracity.io.batched import BatchedRows
 from veracity.io.cell_units import Sheet, with_units
 from veracity.io.csv_file import is_longer, plain_text, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
+from veracity.io.flat_tables import NotAsWritten
 from veracity.io.formats import (
     JSON_SUFFIXES,
     OTHER_SUFFIXES,
