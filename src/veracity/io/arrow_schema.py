@@ -18,10 +18,11 @@ import polars as pl
 
 from veracity.errors import InputError
 from veracity.io.arrow_batches import Block, blocks_of_stream, check_batches, message_in
+from veracity.io.cells import MOST_DIGITS
 from veracity.io.flat_tables import FlatTable, NotAsWritten
 from veracity.printing import in_short
 
-__all__ = ["MANY_DIGITS", "MOST_DIGITS", "check_arrow_file", "check_schema", "refuse_column"]
+__all__ = ["MANY_DIGITS", "check_arrow_file", "check_schema", "refuse_column"]
 
 MAGIC = b"ARROW1"
 BLOCK = "<qi4xq"
@@ -36,9 +37,9 @@ NOT_READ = {11: "an interval", 14: "a union", 22: "run-end encoded", 25: "a list
 """Types by their number in the union `Type`."""
 
 LAST_KNOWN = max(NOT_READ)
-WIDEST_DECIMAL, MOST_DIGITS = 128, 38
+WIDEST_DECIMAL = 128
 NO_SCHEMA = "it tells of a schema that is not there"
-MANY_DIGITS = "a decimal of more than 38 digits"
+MANY_DIGITS = f"a decimal of more than {MOST_DIGITS} digits"
 
 
 def check_arrow_file(path: Path) -> None:

@@ -16,7 +16,8 @@ import mmap
 from pathlib import Path
 from typing import Any
 
-from veracity.io.arrow_schema import MANY_DIGITS, MOST_DIGITS, check_schema, refuse_column
+from veracity.io.arrow_schema import MANY_DIGITS, check_schema, refuse_column
+from veracity.io.cells import MOST_DIGITS
 from veracity.io.flat_tables import NotAsWritten
 from veracity.io.memory import require_room
 
