@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import math
 import zipfile
 
 import polars as pl
@@ -99,10 +100,11 @@ def test_mixed_types_in_json_become_text(tmp_path):
     assert vote(tmp_path / "claims.json").truths["value"].to_list() == ["2", "5"]
 
 
-@pytest.mark.parametrize("name", ["claims.json", "claims.jsonl", "a list"])
+@pytest.mark.parametrize("name", ["claims.json", "within.json", "claims.jsonl", "a list"])
 @pytest.mark.parametrize(
     ("said", "values"),
     [
+        ([1.5, math.nan], [1.5]),
         ([True, 1, 1], ["1", "true"]),
         ([1, ["a", 2]], ["1", "2", "a"]),
         ([["a", "b"], "a"], ["a", "b"]),
@@ -112,8 +114,9 @@ def test_mixed_types_in_json_become_text(tmp_path):
 def test_fields_of_several_types_are_read_alike(tmp_path, name, said, values):
     rows = [{"source": n, "entity": "x", "value": value} for n, value in enumerate(said)]
     lines = [json.dumps(row) for row in rows]
-    content = f"[{','.join(lines)}]" if name == "claims.json" else "\n".join(lines)
-    (tmp_path / name).write_text(content)
+    array = f"[{','.join(lines)}]"
+    forms = {"claims.json": array, "within.json": f'{{"rows": {array}}}'}
+    (tmp_path / name).write_text(forms.get(name, "\n".join(lines)))
     given = rows if name == "a list" else tmp_path / name
     assert vote(given).facts["value"].to_list() == values
 
