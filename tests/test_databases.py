@@ -235,6 +235,12 @@ def test_a_column_of_nothing_at_first_is_read_all_the_same(database, two_against
         assert veracity.read_database(connection, "late").collect().rows() == rows
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file of Linux")
+def test_a_file_that_sqlite_may_not_open_is_refused():
+    with pytest.raises(UnreadableDatabase, match="check the file and its permissions"):
+        veracity.discover("sqlite:////proc/self/mem")
+
+
 def test_an_empty_table_has_no_claims(database):
     database.run("create table claims (source text, entity text, value text)")
     with pytest.raises(NoClaims, match=r"table claims: no claims in it \(it has no rows\)"):

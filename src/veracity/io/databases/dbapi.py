@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import polars as pl
 
-from veracity.errors import BadValue
+from veracity.errors import BadValue, UnreadableDatabase, first_line
 from veracity.io.cells import finite_cells, too_many_digits
 from veracity.io.databases.address import Address
 from veracity.io.databases.base import (
@@ -121,7 +121,13 @@ class Sqlite(DbApi):
         """The database in a file."""
         require_file(address)
         place = quote(str(Path(address.location).absolute()))
-        connection = importlib.import_module("sqlite3").connect(f"file:{place}?mode=ro", uri=True)
+        sqlite = importlib.import_module("sqlite3")
+        try:
+            connection = sqlite.connect(f"file:{place}?mode=ro", uri=True)
+        except sqlite.Error as error:
+            raise UnreadableDatabase(
+                f"{address.shown}: {first_line(error)}; check the file and its permissions"
+            ) from error
         with contextlib.closing(connection):
             yield cls(connection, address.shown)
 
