@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 import zipfile
@@ -269,3 +270,12 @@ def test_a_table_that_does_not_fit_on_the_disk_is_not_written_at_all(tmp_path, e
         ):
             write_table(table, cut)
         assert not cut.exists()
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "json", "jsonl", "csv"])
+def test_a_value_that_is_infinite_is_written_as_text(ending, tmp_path):
+    claims = {"source": ["a", "b"], "entity": ["x", "y"], "value": [math.inf, 2.5]}
+    found = veracity.discover(claims, "majority-vote", kind="categorical")
+    found.write(tmp_path / f"truths.{ending}")
+    back = veracity.evaluate(found, tmp_path / f"truths.{ending}")
+    assert (back.judged, back.accuracy) == (2, 1.0)
