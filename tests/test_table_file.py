@@ -279,3 +279,15 @@ def test_a_value_that_is_infinite_is_written_as_text(ending, tmp_path):
     found.write(tmp_path / f"truths.{ending}")
     back = veracity.evaluate(found, tmp_path / f"truths.{ending}")
     assert (back.judged, back.accuracy) == (2, 1.0)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "xlsx"])
+def test_what_got_an_apostrophe_in_a_file_is_known_by_its_name_again(ending, tmp_path):
+    said = {"source": ["a", "b", "c"] * 2, "entity": ["@ana"] * 3 + ["'=x"] * 3,
+            "attribute": ["=role"] * 6, "value": ["-a", "-a", "b", "+c", "d", "d"]}  # fmt: skip
+    found = veracity.discover(said, "majority-vote")
+    found.write(tmp_path / f"truths.{ending}")
+    again = veracity.discover(said, known=tmp_path / f"truths.{ending}")
+    assert not any("without any claim" in note for note in again.run.notes)
+    assert again.truths["value"].to_list() == found.truths["value"].to_list()
+    assert veracity.evaluate(found, tmp_path / f"truths.{ending}").judged == 2
