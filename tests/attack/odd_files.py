@@ -87,10 +87,17 @@ def damaged(rng: random.Random, content: bytes) -> bytes:
         lambda: content[:at] + content[at + rng.choice((1, 4, 40)) :],
         lambda: content[:at] + bytes(rng.choice((1, 8, 300))) + content[at + 8 :],
         lambda: content[:at] + b"\xff" * 8 + content[at + 8 :],
+        lambda: _with_length(rng, content, at - at % 8),
         lambda: content[at:] + content[:at],
         lambda: content + content[at:],
     )
     return rng.choice(changes)()
+
+
+def _with_length(rng: random.Random, content: bytes, at: int) -> bytes:
+    """Where formats keep lengths and places, another one, such as no memory has."""
+    length = rng.choice((-2, 1, 2**20, 2**31, 2**40, 2**50, 2**62))
+    return content[:at] + length.to_bytes(8, "little", signed=True) + content[at + 8 :]
 
 
 # --- text -----------------------------------------------------------------------------------------
