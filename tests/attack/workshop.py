@@ -184,9 +184,11 @@ class Workshop:
         try:
             return process.wait(PATIENCE * TIMEOUT)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             return None
+        finally:  # what feeds a pipe that nobody reads waits for ever
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def allow_all(self, folder: Path) -> None:
         """Let everything be looked at again, whatever was forbidden."""
