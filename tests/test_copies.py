@@ -391,3 +391,27 @@ def test_who_copies_shows_in_accuracies_as_by_hand():
     forth = likelihood(40, 0) * likelihood(0, 20)
     back = likelihood(20, 20) * likelihood(20, 0)
     assert pairs.direction.tolist() == pytest.approx([forth / (forth + back)])
+
+
+def test_a_note_tells_that_sources_copy():
+    claims, _ = sites(1, copiers=2)
+    [note] = [note for note in veracity.discover(claims).notes if note.startswith("copies")]
+    assert note == "copies: copier 0, copier 1, original seem to have claims from each other"
+    others = claims.with_columns(pl.col("source").str.replace("copier", "mirror"))
+    elsewhere = others.with_columns(
+        pl.col("source") + "!", pl.col("entity") + ITEMS, pl.col("value") + "!"
+    )
+    [note] = [
+        note
+        for note in veracity.discover(pl.concat([others, elsewhere])).notes
+        if note.startswith("copies")
+    ]
+    assert note == (
+        "copies: 6 sources in 2 groups seem to have claims from each other; the largest group is "
+        "mirror 0, mirror 1, original"
+    )
+
+
+def test_no_note_tells_of_copies_where_nobody_copies():
+    claims, _ = sites(1, copiers=0)
+    assert not any(note.startswith("copies") for note in veracity.discover(claims).notes)
