@@ -103,6 +103,12 @@ class Shared(NamedTuple):
         """Before anything was counted."""
         return cls(np.zeros((n_slots, n_slots)), np.zeros(n_slots), np.zeros(n_slots))
 
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, counts that are not of the same slots."""
+        n_slots = len(self.right)
+        if self.true.shape != (n_slots, n_slots) or self.spoken.shape != self.right.shape:
+            raise ValueError("what was learned of pairs is not of the sources")
+
 
 class Dependence(NamedTuple):
     """The share of claims that pairs of sources have from each other, and what it rests on.
@@ -142,18 +148,10 @@ class Dependence(NamedTuple):
     def check(self, n_sources: int) -> None:
         """Refuse, with a `ValueError`, slots that are not those of the tables."""
         n_slots = len(self.accuracy)
-        tables = (
-            self.copied,
-            self.both,
-            self.same,
-            self.taken,
-            *self.overlap[:2],
-            self.shared.true,
-        )
-        lists = (self.shared.spoken, self.shared.right)
+        of_overlap, of_shared = self.overlap[:2], self.shared.true
+        tables = (self.copied, self.both, self.same, self.taken, *of_overlap, of_shared)
         is_sound = self.stride >= 1 and int(self.slot_of_source.max(initial=-1)) < n_slots
         is_sound &= bool((self.slot_of_source >= -1.0).all())
-        is_sound &= all(of.shape == (n_slots,) for of in lists)
         if not is_sound or any(table.shape != (n_slots, n_slots) for table in tables):
             raise ValueError("what was learned of pairs is not of the sources")
 
