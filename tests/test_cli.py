@@ -588,22 +588,26 @@ def test_a_demo_that_is_stopped_at_its_page_leaves_the_earlier_one(monkeypatch):
 
 INTERRUPTED = """
 import os, signal
+import polars as pl
 from veracity.cli import main
 import veracity.discovery
 def work(*_, **__):
     try:
         os.kill(os.getpid(), signal.SIGTERM)
     except KeyboardInterrupt:
-        raise RuntimeError("Query interrupted") from None
+        raise {made} from None
 veracity.discovery.discover = work
 main(["discover", "flights.csv"])
 """
 
 
-def test_what_a_library_makes_of_a_signal_is_no_bug(tmp_path):
+@pytest.mark.parametrize(
+    "made", ['RuntimeError("Query interrupted")', 'pl.exceptions.PanicException("interrupted")']
+)
+def test_what_a_library_makes_of_a_signal_is_no_bug(tmp_path, made):
     (tmp_path / "flights.csv").write_text("source,entity,value\na,x,1\n")
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED],
+        [sys.executable, "-c", INTERRUPTED.format(made=made)],
         check=False,
         capture_output=True,
         text=True,

@@ -235,6 +235,12 @@ def test_a_column_of_nothing_at_first_is_read_all_the_same(database, two_against
         assert veracity.read_database(connection, "late").collect().rows() == rows
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file of Linux")
+def test_a_file_that_sqlite_may_not_open_is_refused():
+    with pytest.raises(UnreadableDatabase, match="check the file and its permissions"):
+        veracity.discover("sqlite:////proc/self/mem")
+
+
 def test_an_empty_table_has_no_claims(database):
     database.run("create table claims (source text, entity text, value text)")
     with pytest.raises(NoClaims, match=r"table claims: no claims in it \(it has no rows\)"):
@@ -276,6 +282,24 @@ def test_numbers_with_any_number_of_digits_are_one_where_they_are_equal(postgres
     )
     found = veracity.discover(f"{postgres.address}#claims")
     assert found.facts["value"].to_list() == [Decimal("1.125"), Decimal("1.500")]
+
+
+@pytest.mark.parametrize("number", ["1e300", "-1e38", "1e-300", "1e30 + 1e-10"])
+@pytest.mark.parametrize("way", ["address", "connection"])
+def test_numbers_of_too_many_digits_are_refused_with_their_column(postgres, number, way):
+    postgres.run(
+        "create table claims (source text, entity text, value numeric)",
+        f"insert into claims values ('a', 'x', 1.50), ('b', 'x', {number})",
+    )
+    told = (
+        "column 'value' holds numbers of more than 38 digits; cast it to double precision or text"
+    )
+    with contextlib.closing(postgres.connect()) as connection:
+        given = postgres.address if way == "address" else connection
+        with pytest.raises(BadValue, match=told):
+            veracity.discover(veracity.read_database(given, "claims"))
+        cast = "select source, entity, value::double precision as value from claims"
+        assert len(veracity.read_database(given, query=cast).collect()) == 2
 
 
 def test_cells_of_sqlite_have_types_of_their_own(sqlite_file):

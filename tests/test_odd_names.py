@@ -370,6 +370,15 @@ BEYOND = [
 ]
 
 
+@pytest.mark.parametrize("dtype", [pl.Date, pl.Datetime("us"), pl.Datetime("ms")])
+def test_the_first_and_the_last_day_of_the_calendar_are_read(dtype):
+    days = pl.Series([date.min, date.max, date(2024, 2, 29)]).cast(dtype)
+    claims = pl.DataFrame({"source": days, "entity": ["x", "x", "y"], "value": days})
+    found = veracity.discover(claims, "majority-vote")
+    assert sorted(found.facts["value"]) == sorted(days)
+    assert found.sources["source"].to_list() == sorted(days)
+
+
 @pytest.mark.parametrize("odd", BEYOND)
 def test_dates_beyond_the_calendar_are_refused_or_read_as_text_wherever_they_stand(odd):
     claims = pl.DataFrame(

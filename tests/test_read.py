@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import gzip
 import os
 import random
@@ -722,3 +723,32 @@ def test_a_table_beside_claims_that_is_cut_off_is_told(tmp_path, form):
             veracity.Prior.from_table(cut)
         with pytest.raises(UnreadableFile):
             veracity.SourceFeatures.read(cut)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([Decimal("1e30"), Decimal("1e-10")], ["1E+30", "1E-10"]),
+        ([Decimal("1e300"), Decimal(1)], ["1", "1E+300"]),
+        ([Decimal("1e-300"), Decimal(1)], ["1", "1E-300"]),
+        ([Decimal("0.1"), 10**37], ["0.1", "1" + "0" * 37]),
+        ([2**200, 1], ["1", str(2**200)]),
+        ([Decimal("NaN"), Decimal("0.5")], [Decimal("0.5")]),
+        ([Decimal(10**35), Decimal("0.5")], [Decimal("0.5"), Decimal(10**35)]),
+    ],
+)
+@pytest.mark.parametrize("form", ["rows", "columns", "pandas"])
+def test_no_number_of_many_digits_is_lost(form, values, expected, capfd):
+    columns = {"source": ["a", "b"], "entity": ["x", "y"], "value": values}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    given = {"rows": rows, "columns": columns, "pandas": pd.DataFrame(columns)}[form]
+    found = list(veracity.discover(given, "majority-vote").facts["value"])
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_members_of_an_enum_beside_text_are_refused():
+    kind = enum.Enum("kind", ["good", "bad"])
+    claims = {"source": ["a", "b"], "entity": ["x", "x"], "value": [kind.good, "bad"]}
+    with pytest.raises(InputError, match="the dict cannot be read"):
+        veracity.discover(claims)

@@ -17,7 +17,7 @@ import pytest
 from veracity.errors import OutputError
 from veracity.io import folders
 from veracity.io.folders import check_file, check_target, finished_file, finished_folder, recover
-from veracity.io.owned import make_owned
+from veracity.io.owned import make_owned, remove_owned
 
 MARKER = "run.json"
 
@@ -444,3 +444,25 @@ def test_a_file_in_a_folder_that_is_not_there_is_refused_before_the_work(tmp_pat
     for target in (tmp_path / "nowhere" / "there.csv", link):
         with pytest.raises(OutputError, match="there is no folder"):
             check_file(target, force=True)
+
+
+def test_a_file_is_written_by_the_name_that_was_given_whatever_it_leads_to(tmp_path):
+    link = tmp_path / "figure.svg"
+    link.symlink_to("nowhere")
+    with finished_file(link) as unfinished:
+        assert unfinished.suffix == ".svg"
+        unfinished.write_text("new")
+    assert (tmp_path / "nowhere").read_text() == "new"
+    assert link.is_symlink()
+
+
+def test_who_may_do_nothing_with_new_folders_can_remove_temporary_ones_all_the_same(tmp_path):
+    before = os.umask(0o777)
+    try:
+        folder, lock = make_owned(tmp_path, ".veracity-")
+        (folder / "new").mkdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(before)
+    remove_owned(folder, lock)
+    assert content(tmp_path) == []

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from veracity.errors import ParameterError
+from veracity.errors import EngineError, ParameterError
 
 __all__ = ["TYPES", "checked", "plain_number", "require_declared", "require_fields"]
 
@@ -171,6 +171,24 @@ def require_fields(owner: Any) -> None:  # noqa: ANN401 - any dataclass
         require_declared(type(owner).__name__, field.name, value, field.type)
 
 
+_worked_in: list[int] = []
+"""The process in which such a function was called first."""
+
+
+def _require_own_threads() -> None:
+    """Refuse a process that was forked from one at work: it has none of its threads.
+
+    Polars would wait for them for ever.
+    """
+    if not _worked_in:
+        _worked_in.append(os.getpid())
+    elif _worked_in[0] != os.getpid():
+        raise EngineError(
+            "this process was forked from one in which veracity had worked already, so that Polars "
+            "would wait for ever; start processes with multiprocessing.get_context('spawn')"
+        )
+
+
 def checked(function: Callable[Given, Made]) -> Callable[Given, Made]:
     """Let a function refuse arguments that are not of the types they are declared with."""
     signature = inspect.signature(function)
@@ -179,6 +197,7 @@ def checked(function: Callable[Given, Made]) -> Callable[Given, Made]:
 
     @wraps(function)
     def asked(*args: Given.args, **kwargs: Given.kwargs) -> Made:
+        _require_own_threads()
         for name, value in (*zip(declared, args, strict=False), *kwargs.items()):
             require_declared(owner, name, value, declared.get(name))
         return function(*args, **kwargs)

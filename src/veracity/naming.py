@@ -167,8 +167,8 @@ def _has_zone(dtype: pl.DataType) -> bool:
     return isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
 
 
-FIRST_DAY, LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date(1, 1, 2), date(9999, 12, 30)))
-"""The days that can be written as text, in any time zone; Polars panics when asked for others."""
+FIRST_DAY, LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
+"""The days that can be written as text; Polars panics when asked for others."""
 
 LONGEST_SPAN = timedelta.max.days
 """So many days are the longest span of time that Python knows."""
@@ -191,10 +191,11 @@ def _ends(dtype: pl.DataType) -> tuple[int, int]:
     if isinstance(dtype, pl.Duration):
         first, last, unit = -LONGEST_SPAN, LONGEST_SPAN, PER_DAY[dtype.time_unit]
     elif isinstance(dtype, pl.Datetime):
-        first, last, unit = FIRST_DAY, LAST_DAY, PER_DAY[dtype.time_unit]
+        margin = int(_has_zone(dtype))  # there it may be a day more, or less
+        first, last, unit = FIRST_DAY + margin, LAST_DAY - margin, PER_DAY[dtype.time_unit]
     else:
         first, last, unit = FIRST_DAY, LAST_DAY, 1
-    return max(first * unit, -(2**63)), min(last * unit, 2**63 - 1)
+    return max(first * unit, -(2**63)), min((last + 1) * unit, 2**63) - 1
 
 
 def name_text(name: object) -> str:

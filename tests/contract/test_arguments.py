@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import inspect
 import io
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -216,3 +218,39 @@ def test_arrow_text_that_is_no_text_is_refused():
     table = pa.table({"source": broken, "entity": ["x"] * 5, "value": ["1"] * 5})
     with pytest.raises(VeracityError, match="cannot be read"):
         veracity.discover(table)
+
+
+FORKING = """
+import multiprocessing, sys
+import veracity
+
+CLAIMS = [{"source": s, "entity": e, "value": s} for s in "abc" for e in "xyz"]
+
+def work(_):
+    try:
+        return len(veracity.discover(CLAIMS).truths)
+    except veracity.errors.EngineError as error:
+        return str(error)
+
+if __name__ == "__main__":
+    if sys.argv[1] == "warm":
+        work(0)
+    with multiprocessing.get_context(sys.argv[2]).Pool(1) as pool:
+        print(pool.map_async(work, [0]).get(120)[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "how", "expected"),
+    [("warm", "fork", "start processes with multiprocessing.get_context('spawn')"),
+     ("cold", "fork", "3"), ("warm", "spawn", "3")],
+)  # fmt: skip
+def test_a_process_that_was_forked_at_work_is_told_so_and_does_not_hang(
+    before, how, expected, tmp_path
+):
+    (tmp_path / "forking.py").write_text(FORKING)
+    ran = subprocess.run(
+        [sys.executable, "forking.py", before, how],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+    assert ran.stdout.strip().endswith(expected), ran.stderr

@@ -101,8 +101,8 @@ def _explain(error: BaseException) -> int:
             error.show(told)
             _tell(message(told.getvalue()))
             return error.exit_code
-        case Exception() if was_asked_to_end() and not _tells_of_it(error):
-            sentence = STOPPED  # whatever a library made of being interrupted
+        case BaseException() if was_asked_to_end() and not _tells_of_it(error):
+            sentence = STOPPED  # whatever a library made of being interrupted, also a panic
         case BrokenPipeError():  # who reads has seen enough, such as head
             _leave_stdout()
             return 1

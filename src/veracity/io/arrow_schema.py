@@ -9,20 +9,25 @@ File.fbs at https://github.com/apache/arrow/tree/main/format.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 import polars as pl
 
 from veracity.errors import InputError
+from veracity.io.arrow_batches import Block, blocks_of_stream, check_batches, message_in
+from veracity.io.cells import MOST_DIGITS
+from veracity.io.flat_tables import FlatTable, NotAsWritten
 from veracity.printing import in_short
 
-__all__ = ["MANY_DIGITS", "NotAsWritten", "check_arrow_file", "check_schema", "refuse_column"]
+__all__ = ["MANY_DIGITS", "check_arrow_file", "check_schema", "refuse_column"]
 
 MAGIC = b"ARROW1"
-MARK = b"\xff\xff\xff\xff"
+BLOCK = "<qi4xq"
+"""As the footer tells where a batch is."""
+
 TAIL = 4 + len(MAGIC)
 """What stands behind the footer of a file: how long it is."""
 
@@ -33,31 +38,49 @@ NOT_READ = {11: "an interval", 14: "a union", 22: "run-end encoded", 25: "a list
 
 LAST_KNOWN = max(NOT_READ)
 WIDEST_DECIMAL = 128
-MANY_DIGITS = "a decimal of more than 38 digits"
-
-
-class NotAsWritten(ValueError):
-    """A schema that cannot be as it was written."""
+NO_SCHEMA = "it tells of a schema that is not there"
+MANY_DIGITS = f"a decimal of more than {MOST_DIGITS} digits"
 
 
 def check_arrow_file(path: Path) -> None:
-    """Refuse an Arrow file, or a stream in one, if a column is of a type that is not read."""
-    size = path.stat().st_size
+    """Refuse an Arrow file, or a stream in one, that is damaged or has types that are not read."""
     with path.open("rb") as file:
-        head = file.read(8)
-        if not head.startswith(MAGIC):
-            check_schema(head + file.read(_size(head[4:], size)), str(path))
-            return
-        file.seek(max(size - TAIL, 0))  # readers take the schema at the end
-        length = _size(file.read(4), size - TAIL)
-        file.seek(size - TAIL - length)
-        _check_fields(_Table.root(file.read(length), 0).tables_in(1, 1), str(path))
+        is_stream = file.read(len(MAGIC)) != MAGIC
+        schema, blocks = _of_stream(file) if is_stream else _of_file(file)
+        if schema is None:
+            raise NotAsWritten(NO_SCHEMA)
+        _check_fields(schema, str(path))
+        check_batches(file, str(path), schema, blocks)
+
+
+def _of_stream(file: IO[bytes]) -> tuple[FlatTable | None, Iterable[Block]]:
+    """The schema that comes first, and the messages that follow."""
+    blocks = blocks_of_stream(file)
+    first = next(blocks, None)
+    if first is None:
+        return None, ()
+    file.seek(0)
+    return message_in(file.read(first.head)).table(2), blocks
+
+
+def _of_file(file: IO[bytes]) -> tuple[FlatTable | None, Iterable[Block]]:
+    """The schema at the end, as readers take it, and where it tells that batches are."""
+    size = file.seek(0, 2)
+    file.seek(max(size - TAIL, 0))
+    length = int.from_bytes(file.read(4), "little", signed=True)
+    if not 0 < length <= size - TAIL:
+        return None, ()
+    file.seek(size - TAIL - length)
+    footer = FlatTable.root(file.read(length), 0)
+    blocks = [*footer.rows(2, BLOCK), *footer.rows(3, BLOCK)]
+    return footer.table(1), (Block(*block) for block in blocks)
 
 
 def check_schema(message: bytes, name: str) -> None:
-    """The same of a schema as it is sent, or as a Parquet file keeps it."""
-    first = 8 if message.startswith(MARK) else 4
-    _check_fields(_Table.root(message, first).tables_in(2, 1), name)
+    """The same of a schema as a Parquet file keeps it."""
+    schema = message_in(message).table(2)
+    if schema is not None:
+        _check_fields(schema, name)
 
 
 def refuse_column(name: str, column: str, kind: str) -> NoReturn:
@@ -68,16 +91,15 @@ def refuse_column(name: str, column: str, kind: str) -> NoReturn:
     )
 
 
-def _size(told: bytes, most: int) -> int:
-    size = int.from_bytes(told, "little", signed=True)
-    if not 0 < size <= most:
-        raise NotAsWritten("it tells of a schema that is not there")
-    return size
-
-
-def _check_fields(fields: Iterator[_Table], name: str) -> None:
+def _check_fields(schema: FlatTable, name: str) -> None:
     """Look at each field and at those within it, each once: a damaged one may be within itself."""
-    left = [(field, field.text(0)) for field in fields]
+    left = [(field, field.text(0)) for field in schema.tables(1)]
+    for column, times in Counter(column for _, column in left).items():
+        if times > 1:
+            raise InputError(
+                f"{name}: {times} of its columns are called '{in_short(column)}'; rename them, or "
+                "leave them out"
+            )
     met: set[int] = set()
     while left:
         field, column = left.pop()
@@ -89,14 +111,22 @@ def _check_fields(fields: Iterator[_Table], name: str) -> None:
         left += [(within, column) for within in field.tables(5)]
 
 
-def _not_read(field: _Table) -> str | None:
+def _not_read(field: FlatTable) -> str | None:
     """What the type of a field is, if it is none that is read."""
     number, kind = field.byte(2), field.table(3)
-    if number == DECIMAL and kind is not None and kind.number(2, WIDEST_DECIMAL) > WIDEST_DECIMAL:
-        return MANY_DIGITS
+    if number == DECIMAL and kind is not None:
+        return _not_read_decimal(kind)
     if number == TIMESTAMP and kind is not None and not _is_zone(kind.text(1)):
         return f"a time in the zone '{in_short(kind.text(1))}'"
     return "of an unknown type" if number > LAST_KNOWN else NOT_READ.get(number)
+
+
+def _not_read_decimal(kind: FlatTable) -> str | None:
+    n_digits, behind = kind.number(0, 0), kind.number(1, 0)
+    if kind.number(2, WIDEST_DECIMAL) > WIDEST_DECIMAL or not 0 < n_digits <= MOST_DIGITS:
+        return MANY_DIGITS
+    is_usual = 0 <= behind <= n_digits
+    return None if is_usual else f"a decimal of {n_digits} digits, {behind} behind the point"
 
 
 def _is_zone(name: str) -> bool:
@@ -105,69 +135,3 @@ def _is_zone(name: str) -> bool:
     except pl.exceptions.PolarsError:
         return False
     return True
-
-
-class _Table:
-    """A table of FlatBuffers: nothing that it tells is taken to be there."""
-
-    def __init__(self, content: bytes, at: int) -> None:
-        self._content, self.at = content, at
-
-    @classmethod
-    def root(cls, content: bytes, first: int) -> _Table:
-        """The table that others are within."""
-        return cls(content, first)._to(first)
-
-    def text(self, slot: int) -> str:
-        """A text; empty if there is none."""
-        at = self._slot(slot)
-        if at is None:
-            return ""
-        first = self._to(at).at
-        length = self._read("<I", first)
-        return self._content[first + 4 : first + 4 + length].decode(errors="replace")
-
-    def byte(self, slot: int) -> int:
-        """A number of one byte; zero if there is none."""
-        at = self._slot(slot)
-        return 0 if at is None else self._read("<B", at)
-
-    def number(self, slot: int, default: int) -> int:
-        """A number of four bytes."""
-        at = self._slot(slot)
-        return default if at is None else self._read("<i", at)
-
-    def table(self, slot: int) -> _Table | None:
-        """A table within this one."""
-        at = self._slot(slot)
-        return None if at is None else self._to(at)
-
-    def tables(self, slot: int) -> Iterator[_Table]:
-        """A list of tables."""
-        at = self._slot(slot)
-        if at is not None:
-            first = self._to(at).at
-            for number in range(self._read("<I", first)):  # one that is not there ends it
-                yield self._to(first + 4 + 4 * number)
-
-    def tables_in(self, slot: int, list_slot: int) -> Iterator[_Table]:
-        """The list of tables of a table within this one."""
-        within = self.table(slot)
-        return iter(()) if within is None else within.tables(list_slot)
-
-    def _slot(self, slot: int) -> int | None:
-        """Where a field stands; None if it is left out."""
-        fields = self.at - self._read("<i", self.at)
-        place = 4 + 2 * slot
-        if place >= self._read("<H", fields):
-            return None
-        away = self._read("<H", fields + place)
-        return self.at + away if away else None
-
-    def _to(self, at: int) -> _Table:
-        return _Table(self._content, at + self._read("<I", at))
-
-    def _read(self, form: str, at: int) -> int:
-        if at < 0 or at + struct.calcsize(form) > len(self._content):
-            raise NotAsWritten("its schema is cut off")
-        return int(struct.unpack_from(form, self._content, at)[0])

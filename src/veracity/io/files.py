@@ -25,11 +25,13 @@ from veracity.errors import (
     first_line,
 )
 from veracity.extras import how_to_get
-from veracity.io.arrow_schema import NotAsWritten, check_schema
+from veracity.io.arrow_schema import check_schema
 from veracity.io.batched import BatchedRows
 from veracity.io.cell_units import Sheet, with_units
+from veracity.io.cells import MOST_DIGITS, cells_that_fit
 from veracity.io.csv_file import is_longer, plain_text, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
+from veracity.io.flat_tables import NotAsWritten
 from veracity.io.formats import (
     JSON_SUFFIXES,
     OTHER_SUFFIXES,
@@ -317,7 +319,8 @@ def _with_decimals_that_fit(rows: pl.DataFrame) -> pl.DataFrame:
 def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mapping
     """A list with a dictionary for each row, or a dictionary with a list for each column."""
     if isinstance(data, Mapping):
-        return pl.DataFrame(dict(data), strict=False)
+        columns = {name: _list_that_fits(column) for name, column in data.items()}
+        return pl.DataFrame(columns, strict=False)
     other = next((place for place, row in enumerate(data) if not isinstance(row, Mapping)), None)
     if other is not None:
         raise InputError(
@@ -326,7 +329,17 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
         )
     if not data:
         raise NoClaims("an empty list: no claims in it")
-    return pl.from_dicts(even_rows(data), infer_schema_length=None, strict=False)
+    rows = even_rows(data)
+    for name in dict.fromkeys(name for row in rows for name in row):
+        cells = [row.get(name) for row in rows]
+        fit = cells_that_fit(cells)
+        if fit is not cells:
+            rows = [{**row, name: cell} for row, cell in zip(rows, fit, strict=True)]
+    return pl.from_dicts(rows, infer_schema_length=None, strict=False)
+
+
+def _list_that_fits(column: Any) -> Any:  # noqa: ANN401 - whatever is given as a column
+    return cells_that_fit(column) if isinstance(column, list | tuple) else column
 
 
 def index_of(data: Any) -> tuple[str, ...]:  # noqa: ANN401
@@ -364,7 +377,7 @@ def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
     return pl.DataFrame(dict(zip(names, columns, strict=True)))
 
 
-TOO_LARGE = Decimal(10) ** 38
+TOO_LARGE = Decimal(10) ** MOST_DIGITS
 """A decimal of Polars is below."""
 
 OF_OTHERS: Any = getattr(pl, "BaseExtension", ())
@@ -372,6 +385,11 @@ OF_OTHERS: Any = getattr(pl, "BaseExtension", ())
 
 
 def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
+    kind = importlib.import_module("pandas").api.types.infer_dtype(column)
+    if kind == "decimal":
+        is_missing = column.isna()
+        cells = [None if gone else cell for cell, gone in zip(column, is_missing, strict=True)]
+        return pl.Series(cells_that_fit(cells))
     try:
         read = pl.Series(column)
         if not isinstance(read.dtype, OF_OTHERS):
@@ -471,6 +489,7 @@ def reading_frame(name: str) -> Iterator[None]:
         raise
     except (
         ArithmeticError,
+        AttributeError,  # of Polars, where some cells are members of an Enum
         OSError,
         TypeError,
         ValueError,

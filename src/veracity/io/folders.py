@@ -195,7 +195,7 @@ def finished_file(target: Path) -> Iterator[Path]:
         _check_plain(target, real)
         with _beside(real) as beside:
             (beside / NEW).mkdir()
-            unfinished = beside / NEW / real.name
+            unfinished = beside / NEW / target.name  # its ending may tell how to write it
             yield unfinished
             unfinished.replace(real)
 

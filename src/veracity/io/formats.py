@@ -152,11 +152,12 @@ def _read_if_even(content: bytes) -> pl.DataFrame | None:
 
     Then Polars fails, takes lists for text, or takes true in an array for the number 1.
     """
-    if content.lstrip()[:1] == b"[" and TRUE_OR_FALSE.search(content):
-        return None
     try:
         rows = _table_of_json(content)
     except pl.exceptions.PolarsError:
+        return None
+    are_within = rows.width == 1 and isinstance(rows.dtypes[0], pl.List)
+    if (are_within or content.lstrip()[:1] == b"[") and TRUE_OR_FALSE.search(content):
         return None
     texts = rows.select(pl.col(pl.String).str.contains(r"^[\[{]").any())
     return None if texts.width and any(texts.row(0)) else rows

@@ -27,6 +27,10 @@ LOCK = "lock"
 LOCKS = (LOCK, f"{LOCK}-new")
 
 
+OWNERS = 0o700
+"""What its owner may do with a folder: anything."""
+
+
 def _nobody(folder: Path) -> None:
     """Who is told of folders where nobody watches."""
 
@@ -45,6 +49,7 @@ def make_owned(place: Path, prefix: str) -> tuple[Path, IO[bytes]]:
     """A new folder in a place, and the lock by which others see that its owner lives."""
     for _ in range(MOST_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        folder.chmod(OWNERS)  # whatever is the habit here: else not even we could remove it
         witness(folder.absolute())
         try:
             return folder, _locked(folder)
@@ -94,6 +99,7 @@ def _remove(folder: Path) -> None:
             if path.name == LOCK:
                 continue
             if path.is_dir() and not path.is_symlink():
+                path.chmod(OWNERS)
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink()

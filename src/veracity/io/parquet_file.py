@@ -16,7 +16,9 @@ import mmap
 from pathlib import Path
 from typing import Any
 
-from veracity.io.arrow_schema import MANY_DIGITS, NotAsWritten, check_schema, refuse_column
+from veracity.io.arrow_schema import MANY_DIGITS, check_schema, refuse_column
+from veracity.io.cells import MOST_DIGITS
+from veracity.io.flat_tables import NotAsWritten
 from veracity.io.memory import require_room
 
 __all__ = ["DamagedParquet", "check_parquet"]
@@ -29,9 +31,6 @@ HEAD_OF_PAGE = {0: 5, DICTIONARY_PAGE: 7, 3: 8}
 
 BYTES_PER_CELL = 8
 """The least that a value takes that was read, or the place where its text is."""
-
-MOST_DIGITS = 38
-"""Of a decimal that is read."""
 
 DEEPEST = 32
 """Structures within structures; the format needs seven."""

@@ -52,15 +52,20 @@ def even_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _objects(content: bytes) -> list[dict[str, Any]]:
     """The objects of an array, also if it is the only thing within one; or those of lines."""
     try:
-        rows = json.loads(content)
+        rows = _without_nan(content)
     except ValueError:
-        rows = [json.loads(line) for line in content.splitlines() if line.strip()]
+        rows = [_without_nan(line) for line in content.splitlines() if line.strip()]
     if isinstance(rows, dict):
         inner = list(rows.values())
         rows = inner[0] if len(inner) == 1 and isinstance(inner[0], list) else [rows]
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError("no objects")
     return rows
+
+
+def _without_nan(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON has
+    """What a text says; NaN, which Python writes though JSON has none, is missing."""
+    return json.loads(text, parse_constant=lambda name: None if name == "NaN" else float(name))
 
 
 def _gather(value: Any, path: Path, types: Types) -> None:  # noqa: ANN401 - whatever JSON has

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from veracity.io.cells import MOST_DIGITS
 from veracity.io.databases.address import Address
 from veracity.io.databases.base import (
     ROWS_PER_FETCH,
@@ -119,14 +120,24 @@ class Postgres(Adbc):
             else quoted(name)
             for name, dtype in schema.items()
         ]
-        numbers = [_number(name, dtype) for name, dtype in schema.items() if dtype.is_decimal()]
+        numbers = {name: dtype for name, dtype in schema.items() if dtype.is_decimal()}
         with self.connection.cursor() as cursor:
             cursor.adbc_statement.set_options(
                 **{"adbc.postgresql.batch_size_hint_bytes": str(BYTES_PER_BATCH)}
             )
             cursor.execute(self.selecting(columns, query))
             for batch in _from_arrow(cursor.fetch_record_batch()):
-                yield batch.with_columns(numbers)
+                yield batch.with_columns(
+                    self._numbers(batch[name], dtype) for name, dtype in numbers.items()
+                )
+
+    def _numbers(self, texts: pl.Series, dtype: pl.DataType) -> pl.Series:
+        """Numbers as PostgreSQL writes them; what is none is missing, as in other columns."""
+        finite = texts.set(texts.is_in(["NaN", "Infinity", "-Infinity"]), None)
+        numbers = finite.cast(dtype, strict=False)
+        if numbers.null_count() > finite.null_count():
+            self.refuse_digits(texts.name)
+        return numbers
 
     def _scales(self, query: str, fields: dict[str, Any]) -> dict[str, int]:
         """How many digits stand behind the point, for numerics: by their type, or at most."""
@@ -137,6 +148,9 @@ class Postgres(Adbc):
         if free:
             largest = [f"coalesce(max(scale({quoted(name)})), 0)" for name in free]
             scales |= zip(free, self.ask(self.selecting(largest, query))[0], strict=True)
+        for name, scale in scales.items():
+            if scale > MOST_DIGITS:
+                self.refuse_digits(name)
         return scales
 
     def _is_text(self, field: Any) -> bool:  # noqa: ANN401 - a field of pyarrow
@@ -205,12 +219,6 @@ class DuckDb(Database):
 def _from_arrow(reader: Any) -> Iterator[pl.DataFrame]:  # noqa: ANN401 - a reader of pyarrow
     for batch in reader:
         yield pl.DataFrame(batch)
-
-
-def _number(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Numbers as PostgreSQL writes them; what is none is taken as missing, as in other columns."""
-    is_none = pl.col(name).is_in(["NaN", "Infinity", "-Infinity"])
-    return pl.when(~is_none).then(pl.col(name)).cast(dtype)
 
 
 def _pg_type(field: Any) -> str:  # noqa: ANN401 - a field of pyarrow

@@ -7,14 +7,16 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import polars as pl
 
-from veracity.errors import UnreadableDatabase, VeracityError
+from veracity.errors import BadValue, UnreadableDatabase, VeracityError
 from veracity.extras import how_to_get
+from veracity.io.cells import MOST_DIGITS
 from veracity.io.databases.address import Address
 from veracity.io.databases.sentences import advice_on, reason_of
+from veracity.printing import in_short
 
 __all__ = [
     "ROWS_PER_FETCH",
@@ -122,6 +124,13 @@ class Database(ABC):
             raise
         except self.errors + ALSO_RAISED as error:
             raise self.unreadable(error) from error
+
+    def refuse_digits(self, column: str) -> NoReturn:
+        """Say which column has numbers that none of ours can hold."""
+        raise BadValue(
+            f"{self.name}: column '{in_short(column)}' holds numbers of more than {MOST_DIGITS} "
+            "digits; cast it to double precision or text in a query"
+        )
 
     def unreadable(self, error: BaseException) -> UnreadableDatabase:
         """The sentence."""

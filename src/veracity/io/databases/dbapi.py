@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import polars as pl
 
-from veracity.errors import BadValue
+from veracity.errors import BadValue, UnreadableDatabase, first_line
+from veracity.io.cells import finite_cells, too_many_digits
 from veracity.io.databases.address import Address
 from veracity.io.databases.base import (
     ROWS_PER_FETCH,
@@ -80,8 +81,18 @@ class DbApi(Database):
             while rows := cursor.fetchmany(ROWS_PER_FETCH):
                 cells = list(zip(*rows, strict=True))
                 yield pl.DataFrame(
-                    [_column(name, cells[at]) for name, at in zip(names, places, strict=True)]
+                    [self._column(name, cells[at]) for name, at in zip(names, places, strict=True)]
                 )
+
+    def _column(self, name: str, cells: Sequence[Any]) -> pl.Series:
+        """Python's own values as a column; what polars has no type for becomes text."""
+        cells = finite_cells(cells)
+        if too_many_digits(cells):
+            self.refuse_digits(name)
+        column = pl.Series(name, cells, strict=False)
+        if column.dtype != pl.Object:
+            return column
+        return pl.Series(name, [None if cell is None else str(cell) for cell in cells])
 
     def _typed(self, column: pl.Series, dtype: pl.DataType) -> pl.Series:
         """A column in the type of the rows before, if nothing is lost by it."""
@@ -92,14 +103,6 @@ class DbApi(Database):
                 "cast it to one type in the query"
             )
         return same
-
-
-def _column(name: str, cells: Sequence[Any]) -> pl.Series:
-    """Python's own values as a column; what polars has no type for becomes text."""
-    column = pl.Series(name, cells, strict=False)
-    if column.dtype != pl.Object:
-        return column
-    return pl.Series(name, [None if cell is None else str(cell) for cell in cells])
 
 
 class Sqlite(DbApi):
@@ -118,7 +121,13 @@ class Sqlite(DbApi):
         """The database in a file."""
         require_file(address)
         place = quote(str(Path(address.location).absolute()))
-        connection = importlib.import_module("sqlite3").connect(f"file:{place}?mode=ro", uri=True)
+        sqlite = importlib.import_module("sqlite3")
+        try:
+            connection = sqlite.connect(f"file:{place}?mode=ro", uri=True)
+        except sqlite.Error as error:
+            raise UnreadableDatabase(
+                f"{address.shown}: {first_line(error)}; check the file and its permissions"
+            ) from error
         with contextlib.closing(connection):
             yield cls(connection, address.shown)
 
