@@ -185,9 +185,10 @@ def _encode_values(
     claims_per_block: int,
     are_numbers: bool | None,
 ) -> PartOfRows:
+    spelt = pool.submit(numbered.values.spelt, are_numbers)
     sources, source_place = numbered.sources.sorted()
     items = numbered.items_sorted()
-    spellings, value_of_spelling, spelling_place = numbered.values.spelt(are_numbers)
+    spellings, value_of_spelling, spelling_place = spelt.result()
     claims = items.number, numbered.values.numbers, numbered.sources.numbers
     place = items.place, spelling_place, source_place
     placed = zip(place, claims, strict=True) if numbered.weights else ()

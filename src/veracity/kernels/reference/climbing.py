@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veracity.kernels import BEND, InOrder, Machine, Pace
+from veracity.kernels.reference.layout import in_groups
 from veracity.kernels.reference.sums import sigmoid
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ __all__ = ["climb", "gibbs", "reorder"]
 
 def reorder(block: Block, order: IntArray) -> InOrder:
     """The items of a block that stand in `order`, one behind the other."""
-    fact, first_fact = _one_behind_the_other(block.first_fact_of_item, order)
-    support, first_support = _one_behind_the_other(block.first_support_of_fact, fact)
-    voice, first_voice = _one_behind_the_other(block.first_voice_of_item, order)
+    fact, first_fact = in_groups(block.first_fact_of_item, order)
+    support, first_support = in_groups(block.first_support_of_fact, fact)
+    voice, first_voice = in_groups(block.first_voice_of_item, order)
     return InOrder(
         first_fact,
         first_support,
@@ -28,14 +29,6 @@ def reorder(block: Block, order: IntArray) -> InOrder:
         block.source_of_voice[voice],
         block.known_of_fact[fact],
     )
-
-
-def _one_behind_the_other(first: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
-    """What is in some groups, in their order, and where each of them begins then."""
-    lengths = first[groups + 1] - first[groups]
-    begins = np.zeros(len(groups) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=begins[1:])
-    return np.arange(begins[-1]) + np.repeat(first[groups] - begins[:-1], lengths), begins
 
 
 def climb(
