@@ -30,7 +30,7 @@ from veracity.claims.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_s
 from veracity.errors import NoClaims
 from veracity.io.memory import give_back
 from veracity.kernels import Numbers
-from veracity.kernels.loading import FEW, kernels, kernels_for
+from veracity.kernels.loading import FEW, kernels
 from veracity.printing import counted
 from veracity.workers import in_order
 
@@ -165,7 +165,6 @@ def encode_part(
         whole = list(batches)
         batches = [pl.concat(whole)] if whole else []
     with ThreadPoolExecutor(threads or pl.thread_pool_size()) as pool:
-        pool.submit(kernels_for, n_rows)  # they are loaded while the first rows are read
         numbered = Numbered(n_rows, before)
         for rows in batches:
             if len(rows):

@@ -20,6 +20,7 @@ from veracity.engines.merging import merged
 from veracity.errors import ParameterError
 from veracity.io.memory import as_bytes, free_memory
 from veracity.io.spill import Spill
+from veracity.kernels.loading import load_ahead
 from veracity.progress import Progress
 from veracity.workers import in_order
 
@@ -118,6 +119,7 @@ class Local:
 
     def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
         """Turn claims into blocks: in memory if they fit, else on disk."""
+        load_ahead(table.n_rows)  # while the first rows are read
         memory = self.allowed
         if memory is None or bytes_needed(table) <= memory:
             return encode(table, tell, self.claims_per_block, self.threads)
