@@ -43,8 +43,9 @@ __all__ = [
     "notes_of",
 ]
 
-CLAIMS_PER_BLOCK = 1 << 20
-"""Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
+CLAIMS_PER_BLOCK = 1 << 19
+"""Where to cut: large enough to keep a thread busy, small enough that a million claims keep two;
+and the same whatever the number of threads."""
 
 CLAIMS_PARTED = 1 << 19
 """So many claims, or a batch with more, are brought to the parts in which they are laid out."""
