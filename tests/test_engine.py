@@ -213,6 +213,44 @@ def test_every_lane_goes_through_all_blocks_in_order_with_a_memory_of_its_own(th
     assert kept == [("aa", "bb", "cc", "dd", "ee")] * 4
 
 
+@both_numbers_of_threads
+def test_a_lane_that_goes_alone_finds_each_block_prepared_for_its_round(threads):
+    def prepare(block, turn):
+        return turn.round_number, block.number
+
+    def go(block, lane, turn):
+        ready = turn.ready or prepare(block, turn)
+        return [*lane, ready], None
+
+    with held(n_blocks=3, threads=threads) as blocks:
+        for number in (1, 2, 4):  # the third, which is prepared as well, never comes
+            (arrived,) = blocks.walk(go, ([],), Turn(number), prepare)
+            assert arrived == [(number, 0), (number, 1), (number, 2)]
+        (other,) = blocks.walk(go, ([],), Turn(5), lambda block, turn: "another's")
+        assert other == (["another's"] * 3 if threads > 1 else [(5, 0), (5, 1), (5, 2)])
+
+
+def test_a_block_is_prepared_once_for_each_round_and_beside_the_work_on_the_one_before():
+    prepared, both_at_work = [], threading.Barrier(2, timeout=60)
+
+    def prepare(block, turn):
+        prepared.append((turn.round_number, block.number))
+        if block.number == 1:
+            both_at_work.wait()
+        return True
+
+    def go(block, lane, turn):
+        if block.number == 0:
+            both_at_work.wait()
+        return lane, None
+
+    with held(n_blocks=2, threads=2) as blocks:
+        for number in (1, 2):
+            blocks.walk(go, ("alone",), Turn(number), prepare)
+    assert sorted(prepared)[:4] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert len(set(prepared)) == len(prepared)
+
+
 # --- errors ---------------------------------------------------------------------------------------
 
 
