@@ -378,7 +378,9 @@ def test_who_copies_shows_in_accuracies_as_by_hand():
         copied=1.0 - np.eye(2),
         both=nothing + 20.0,
         same=nothing + 20.0,
-        shared=Shared(nothing + 20.0, np.array([40.0, 40.0]), np.array([20.0, 40.0])),
+        shared=Shared(
+            nothing + 20.0, nothing + 20.0, np.array([40.0, 40.0]), np.array([20.0, 40.0])
+        ),
     )
     pairs = copying_pairs(seen)
     assert pairs.source.tolist() == [0]

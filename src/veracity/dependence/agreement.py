@@ -92,8 +92,12 @@ class Agreement(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """[slot, slot]: what pairs share that is true; [slot]: what each says, and is right on."""
+    """[slot, slot]: what pairs share, and what of it is true; [slot]: the same of all it says.
 
+    It may be that of some items only.
+    """
+
+    same: FloatArray
     true: FloatArray
     spoken: FloatArray
     right: FloatArray
@@ -101,12 +105,14 @@ class Shared(NamedTuple):
     @classmethod
     def nothing(cls, n_slots: int) -> Shared:
         """Before anything was counted."""
-        return cls(np.zeros((n_slots, n_slots)), np.zeros(n_slots), np.zeros(n_slots))
+        of_pairs, of_slots = np.zeros((n_slots, n_slots)), np.zeros(n_slots)
+        return cls(of_pairs, of_pairs, of_slots, of_slots)
 
     def check(self, n_sources: int) -> None:
         """Refuse, with a `ValueError`, counts that are not of the same slots."""
         n_slots = len(self.right)
-        if self.true.shape != (n_slots, n_slots) or self.spoken.shape != self.right.shape:
+        is_sound = self.true.shape == self.same.shape == (n_slots, n_slots)
+        if not is_sound or self.spoken.shape != self.right.shape:
             raise ValueError("what was learned of pairs is not of the sources")
 
 

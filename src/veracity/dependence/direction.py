@@ -45,12 +45,13 @@ def shared_with_others(
     n_slots = len(dependence.both)
     if block.n_items == 0:
         return Shared.nothing(n_slots)
-    total = agreements(block, dependence, plausibility, contested=contested)
+    same = agreements(block, dependence, None, contested=contested)
+    true = agreements(block, dependence, plausibility, contested=contested)
     left, is_left = block.said_most()
     slot = dependence.slots[left.source_of_support]
     p = np.repeat(plausibility[is_left], left.n_supports_of_fact)
     right = np.bincount(slot[slot >= 0], p[slot >= 0], n_slots).astype(np.float64)
-    return Shared(total.same, total.spoken, right)
+    return Shared(same.same, true.same, same.spoken, right)
 
 
 def copying_pairs(found: Dependence) -> CopyingPairs:
@@ -66,12 +67,20 @@ def copying_pairs(found: Dependence) -> CopyingPairs:
     is_back = np.where(forth == 0.0, in_pairs[one] > in_pairs[other], forth < 0.0)
     source, original = np.where(is_back, other, one), np.where(is_back, one, other)
     source_of_slot = np.flatnonzero(found.slot_of_source >= 0)
-    same, true = found.same[one, other], found.shared.true[one, other]
+    same = found.same[one, other]
+    true = same * _share_true(found.shared, one, other)
     return CopyingPairs(
         source_of_slot[source], source_of_slot[original], found.copied[one, other],
         sigmoid(np.abs(forth)), true, same - true,
         np.maximum(found.both[one, other] - same, 0.0),
     )  # fmt: skip
+
+
+def _share_true(shared: Shared, one: IntArray, other: IntArray) -> FloatArray:
+    """What share of what pairs have in common is true; if none was met, as of all that is said."""
+    same, true = shared.same[one, other], shared.true[one, other]
+    usual = shared.right.sum() / max(float(shared.spoken.sum()), 1.0)
+    return np.asarray(np.where(same > 0.0, true / np.maximum(same, 1.0), usual))
 
 
 def _log_odds(found: Dependence, one: IntArray, other: IntArray) -> FloatArray:
@@ -80,7 +89,7 @@ def _log_odds(found: Dependence, one: IntArray, other: IntArray) -> FloatArray:
     Whoever copies, the original has one accuracy, and what the copier adds another.
     """
     shared = found.shared
-    same, true = found.same[one, other], shared.true[one, other]
+    same, true = shared.same[one, other], shared.true[one, other]
 
     def whole(slot: IntArray) -> FloatArray:
         return _log_likelihood(shared.right[slot], shared.spoken[slot])

@@ -35,7 +35,10 @@ from veracity.algorithms.source_features import SourceFeatures
 from veracity.algorithms.veracity.belief import Belief, as_usual, counted_labels
 from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
 from veracity.algorithms.veracity.confusion import Confusions
-from veracity.algorithms.veracity.copying import steps_to_find_copies
+from veracity.algorithms.veracity.copying import (
+    items_that_show_who_copies,
+    steps_to_find_copies,
+)
 from veracity.algorithms.veracity.dispersion import (
     NO_PAIRS,
     Dispersion,
@@ -337,7 +340,8 @@ class Veracity(Algorithm[Belief]):
         if state.dependence is None or not state.dependence.is_any:
             return None
         contested = isinstance(state.model, OneCoin)
-        seen = looked_at(block, state.dependence, contested=contested)
+        some = items_that_show_who_copies(block, float(state.claims.sum()))
+        seen = looked_at(some, state.dependence, contested=contested)
         p = np.zeros(0)
         if seen.n_items:
             p = clamp_known(plausibilities(seen, self._weights(seen, state)), seen)

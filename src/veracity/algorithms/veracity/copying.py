@@ -1,6 +1,6 @@
 """How the default finds out who copies: three looks at the claims, before anything is learned.
 
-And once all is learned, who has it from whom.
+And a fourth at some of them once all is learned: who has it from whom.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from veracity.dependence.agreement import (
 )
 from veracity.dependence.deciding import decided_by_copies, disputed_items
 
-__all__ = ["steps_to_find_copies"]
+__all__ = ["items_that_show_who_copies", "steps_to_find_copies"]
+
+ENOUGH_CLAIMS = 300_000
+"""Items with about so many claims are looked at for who of two copies."""
 
 
 def steps_to_find_copies(most_undecided: float) -> tuple[Step[Belief], ...]:
@@ -89,3 +92,8 @@ def _learn_undecided(most_undecided: float, state: Belief, total: Tally) -> Beli
     by_copies, undecided = total
     once = undecided <= most_undecided * by_copies
     return state._replace(dependence=state.dependence._replace(once=once))
+
+
+def items_that_show_who_copies(block: Block, n_claims: float) -> Block:
+    """Those of a block's items that are looked at once all is learned."""
+    return block.select(block.drawn(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
