@@ -752,3 +752,9 @@ def test_members_of_an_enum_beside_text_are_refused():
     claims = {"source": ["a", "b"], "entity": ["x", "x"], "value": [kind.good, "bad"]}
     with pytest.raises(InputError, match="the dict cannot be read"):
         veracity.discover(claims)
+
+
+def test_columns_of_pandas_that_are_views_of_text_are_read():
+    views = pd.array(["1", "2"], dtype=pd.ArrowDtype(pa.string_view()))
+    claims = pd.DataFrame({"source": ["a", "b"], "entity": ["x", "y"], "value": views})
+    assert list(veracity.discover(claims, "majority-vote").truths["value"]) == ["1", "2"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 import zipfile
@@ -269,3 +270,24 @@ def test_a_table_that_does_not_fit_on_the_disk_is_not_written_at_all(tmp_path, e
         ):
             write_table(table, cut)
         assert not cut.exists()
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "json", "jsonl", "csv"])
+def test_a_value_that_is_infinite_is_written_as_text(ending, tmp_path):
+    claims = {"source": ["a", "b"], "entity": ["x", "y"], "value": [math.inf, 2.5]}
+    found = veracity.discover(claims, "majority-vote", kind="categorical")
+    found.write(tmp_path / f"truths.{ending}")
+    back = veracity.evaluate(found, tmp_path / f"truths.{ending}")
+    assert (back.judged, back.accuracy) == (2, 1.0)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "xlsx"])
+def test_what_got_an_apostrophe_in_a_file_is_known_by_its_name_again(ending, tmp_path):
+    said = {"source": ["a", "b", "c"] * 2, "entity": ["@ana"] * 3 + ["'=x"] * 3,
+            "attribute": ["=role"] * 6, "value": ["-a", "-a", "b", "+c", "d", "d"]}  # fmt: skip
+    found = veracity.discover(said, "majority-vote")
+    found.write(tmp_path / f"truths.{ending}")
+    again = veracity.discover(said, known=tmp_path / f"truths.{ending}")
+    assert not any("without any claim" in note for note in again.run.notes)
+    assert again.truths["value"].to_list() == found.truths["value"].to_list()
+    assert veracity.evaluate(found, tmp_path / f"truths.{ending}").judged == 2

@@ -148,6 +148,9 @@ def _can_be_read(path: Path, suffix: str, content: bytes) -> bool:
 NAMES = ("source", "original", "entity", "attribute", "fact")
 """Columns that name something, as the claims do: somebody may be called NaN."""
 
+VALUES = ("value", "runner_up", "label")
+"""What claims say; if they are no numbers to be averaged, infinity is a value like others."""
+
 INTERNAL = ("layout.parquet",)
 """What users do not read: there NaN may stand for what is not known."""
 
@@ -156,8 +159,10 @@ def _of_a_table(path: Path) -> Iterator[str]:
     if path.name in INTERNAL:
         return
     table = pl.read_parquet(path, glob=False)
+    beside = path.with_name("run.json")
+    is_numeric = beside.is_file() and json.loads(beside.read_bytes())["kind"] == "numeric"
     for column in table.iter_columns():
-        if column.name in NAMES:
+        if column.name in NAMES or (column.name in VALUES and not is_numeric):
             continue
         if column.dtype.is_float() and not column.drop_nulls().is_finite().all():
             yield f"NaN or infinity in {path.name}: {column.name}"

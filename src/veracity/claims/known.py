@@ -11,6 +11,7 @@ import polars as pl
 from veracity.claims.block import UNKNOWN, Block
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind, comparable, in_type_of, keys_of, simple_name
+from veracity.io.table_file import unguarded
 from veracity.printing import counted, in_short
 
 __all__ = [
@@ -58,6 +59,7 @@ def _alike(
     keys = keys_of(facts)
     if "attribute" in keys and "attribute" not in truths.columns:
         truths = truths.with_columns(attribute=pl.lit(""))
+    truths = _as_claimed(truths, facts)
     if kind == "binary":
         truths = truths.rename({"claim": "value"})
     else:
@@ -73,6 +75,19 @@ def _alike(
         truths = truths.filter(pl.len().over(keys) == 1)
         n_contradicting = n_items - len(truths)
     return facts, pl.concat([truths, strange]), n_contradicting  # nobody speaks of strange ones
+
+
+def _as_claimed(truths: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
+    """The truths, without apostrophes that a text got in a CSV file of ours, and no claim has."""
+    plain = unguarded(truths)
+    for name in set(truths.columns) & set(facts.columns):
+        own, other = truths[name], plain[name]
+        if facts.schema[name] != pl.String or own.equals(other):
+            continue
+        claimed = facts[name].unique().implode()
+        is_meant = (own != other) & ~own.is_in(claimed) & other.is_in(claimed)
+        truths = truths.with_columns(other.zip_with(is_meant.fill_null(value=False), own))
+    return truths
 
 
 def _spoken_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:

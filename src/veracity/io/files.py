@@ -384,9 +384,15 @@ OF_OTHERS: Any = getattr(pl, "BaseExtension", ())
 """Types that another library made up, such as intervals; earlier versions of Polars have none."""
 
 
+def _holds_decimals(column: Any) -> bool:  # noqa: ANN401
+    """Whether a pandas column has Python's own decimals."""
+    if str(column.dtype) != "object":
+        return False
+    return bool(importlib.import_module("pandas").api.types.infer_dtype(column) == "decimal")
+
+
 def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
-    kind = importlib.import_module("pandas").api.types.infer_dtype(column)
-    if kind == "decimal":
+    if _holds_decimals(column):
         is_missing = column.isna()
         cells = [None if gone else cell for cell, gone in zip(column, is_missing, strict=True)]
         return pl.Series(cells_that_fit(cells))

@@ -194,7 +194,9 @@ def _plain(
             text = _list_of_texts(name, dtype)
             cells.append(text if keep_lists else text.list.join(LIST_SEPARATOR))
         elif dtype.is_float():
-            cells.append(pl.col(name).fill_nan(None))
+            number = pl.col(name).fill_nan(None)
+            as_text = table[name].is_infinite().any()  # neither JSON nor Excel has an infinity
+            cells.append(rendered(number, dtype).alias(name) if as_text else number)
         elif keep_dates and dtype == pl.Date and (table[name] >= FIRST_DAY).all():
             continue
         elif not (dtype.is_integer() or dtype == pl.Boolean):
