@@ -27,8 +27,10 @@ def kernels_for(n_claims: int) -> Any:  # noqa: ANN401 - by their names, as in a
 
 def load_ahead(n_claims: int) -> None:
     """Begin to load the kernels for so many claims, on another thread; who needs them waits."""
+    if n_claims <= FEW:
+        return
     loading = ThreadPoolExecutor(1)
-    loading.submit(kernels_for, n_claims)
+    loading.submit(_compiled)
     loading.shutdown(wait=False)
 
 
