@@ -7,7 +7,14 @@ import polars as pl
 import pytest
 
 import veracity
-from veracity.dependence.agreement import Agreement, Dependence, confirmed, slots_of, with_excess
+from veracity.dependence.agreement import (
+    Agreement,
+    Dependence,
+    Shared,
+    confirmed,
+    slots_of,
+    with_excess,
+)
 from veracity.dependence.coverage import (
     Overlap,
     direct_copies,
@@ -16,6 +23,7 @@ from veracity.dependence.coverage import (
     taken_over,
 )
 from veracity.dependence.deciding import decided_by_copies, disputed_items
+from veracity.dependence.direction import copying_pairs
 from veracity.preparing import prepare
 
 ITEMS = 300
@@ -327,3 +335,85 @@ def test_items_that_copies_decide_are_counted_by_hand():
     copies = np.isin(np.array(list(encoded.names.sources)), list("cde"))
     weight = np.where(copies[block.source_of_support], 1 / 3, 1.0)
     assert decided_by_copies(block, weight) == (2.0, 1.0)
+
+
+# --- who copies whom ------------------------------------------------------------------------------
+
+
+def one_copies(seed):
+    """Ten sites; `original` is right on nine items of ten, `copier` takes most of what it says."""
+    rng = np.random.default_rng(seed)
+    rows = []
+
+    def says(item, right):
+        return f"{item} v{0 if rng.random() < right else rng.integers(1, VALUES)}"
+
+    for source in range(8):
+        rows += [(f"site {source}", i, says(i, 0.7)) for i in range(ITEMS) if rng.random() < 0.5]
+    original = {i: says(i, 0.9) for i in range(ITEMS) if rng.random() < 0.4}
+    copied = {i: value for i, value in original.items() if rng.random() < 0.9}
+    added = {i: says(i, 0.3) for i in range(ITEMS) if i not in original and rng.random() < 0.3}
+    for name, said in (("original", original), ("copier", copied | added)):
+        rows += [(name, i, value) for i, value in said.items()]
+    return pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_copier_adds_tells_who_copies(seed):
+    [pair] = veracity.discover(one_copies(seed)).copies.to_dicts()
+    assert (pair["source"], pair["original"]) == ("copier", "original")
+    assert pair["direction"] > 0.99
+
+
+def test_of_exact_copies_it_does_not_show_who_copies():
+    claims, _ = sites(1, copiers=2)
+    found = veracity.discover(claims).copies
+    assert found["direction"].to_list() == [0.5] * 3
+
+
+def test_who_copies_shows_in_accuracies_as_by_hand():
+    """Two with 40 claims each share 20, all right. The rest of one is right, of the other wrong."""
+    nothing = np.zeros((2, 2))
+    seen = Dependence.unseen(np.array([0, 1]), (0.0, 0))._replace(
+        copied=1.0 - np.eye(2),
+        both=nothing + 20.0,
+        same=nothing + 20.0,
+        shared=Shared(
+            nothing + 20.0, nothing + 20.0, np.array([40.0, 40.0]), np.array([20.0, 40.0])
+        ),
+    )
+    pairs = copying_pairs(seen)
+    assert pairs.source.tolist() == [0]
+    assert pairs.original.tolist() == [1]
+
+    def likelihood(right, wrong):
+        n = right + wrong + 1
+        return ((right + 0.5) / n) ** right * ((wrong + 0.5) / n) ** wrong
+
+    forth = likelihood(40, 0) * likelihood(0, 20)
+    back = likelihood(20, 20) * likelihood(20, 0)
+    assert pairs.direction.tolist() == pytest.approx([forth / (forth + back)])
+
+
+def test_a_note_tells_that_sources_copy():
+    claims, _ = sites(1, copiers=2)
+    [note] = [note for note in veracity.discover(claims).notes if note.startswith("copies")]
+    assert note == "copies: copier 0, copier 1, original seem to have claims from each other"
+    others = claims.with_columns(pl.col("source").str.replace("copier", "mirror"))
+    elsewhere = others.with_columns(
+        pl.col("source") + "!", pl.col("entity") + ITEMS, pl.col("value") + "!"
+    )
+    [note] = [
+        note
+        for note in veracity.discover(pl.concat([others, elsewhere])).notes
+        if note.startswith("copies")
+    ]
+    assert note == (
+        "copies: 6 sources in 2 groups seem to have claims from each other; the largest group is "
+        "mirror 0, mirror 1, original"
+    )
+
+
+def test_no_note_tells_of_copies_where_nobody_copies():
+    claims, _ = sites(1, copiers=0)
+    assert not any(note.startswith("copies") for note in veracity.discover(claims).notes)

@@ -18,7 +18,7 @@ from veracity import Local
 from veracity.algorithms.base import Turn
 from veracity.claims.survey import Largest
 from veracity.dependence.pairs import PairCounts
-from veracity.engines import merged
+from veracity.engines import can_merge, merged
 
 both_numbers_of_threads = pytest.mark.parametrize("threads", [1, 3])
 
@@ -54,6 +54,22 @@ def test_numbers_arrays_and_tuples_of_them_add_up():
 
 def test_the_largest_stays_the_largest():
     assert merged((Largest(3.0),), (Largest(7.0),)) == (7.0,)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        (0, np.array([1])),
+        (np.array([1]), np.array([], dtype=np.int64)),
+        (np.array([[1]]), np.array([[1]])),
+        (np.array(["a"]), np.array([1])),
+        (np.array([1]),),
+    ],
+)
+def test_what_was_kept_of_pairs_may_be_of_any_others_but_has_two_columns(kept):
+    total = PairCounts(np.array([1, 3]), np.array([4, 5]))
+    assert not can_merge(kept, total)
+    assert can_merge((np.array([7]), np.array([2])), total)
     assert merged(merged(Largest(3.0), Largest(-7.0)), Largest(5.0)) == 5.0
     assert isinstance(merged(Largest(3.0), 7.0), Largest)  # a number that was kept in a file
 
@@ -195,6 +211,44 @@ def test_every_lane_goes_through_all_blocks_in_order_with_a_memory_of_its_own(th
             assert arrived == tuple((name, [0, 1, 2, 3]) for name in "abcde")
         kept = list(blocks.collect(look, None, Turn()))
     assert kept == [("aa", "bb", "cc", "dd", "ee")] * 4
+
+
+@both_numbers_of_threads
+def test_a_lane_that_goes_alone_finds_each_block_prepared_for_its_round(threads):
+    def prepare(block, turn):
+        return turn.round_number, block.number
+
+    def go(block, lane, turn):
+        ready = turn.ready or prepare(block, turn)
+        return [*lane, ready], None
+
+    with held(n_blocks=3, threads=threads) as blocks:
+        for number in (1, 2, 4):  # the third, which is prepared as well, never comes
+            (arrived,) = blocks.walk(go, ([],), Turn(number), prepare)
+            assert arrived == [(number, 0), (number, 1), (number, 2)]
+        (other,) = blocks.walk(go, ([],), Turn(5), lambda block, turn: "another's")
+        assert other == (["another's"] * 3 if threads > 1 else [(5, 0), (5, 1), (5, 2)])
+
+
+def test_a_block_is_prepared_once_for_each_round_and_beside_the_work_on_the_one_before():
+    prepared, both_at_work = [], threading.Barrier(2, timeout=60)
+
+    def prepare(block, turn):
+        prepared.append((turn.round_number, block.number))
+        if block.number == 1:
+            both_at_work.wait()
+        return True
+
+    def go(block, lane, turn):
+        if block.number == 0:
+            both_at_work.wait()
+        return lane, None
+
+    with held(n_blocks=2, threads=2) as blocks:
+        for number in (1, 2):
+            blocks.walk(go, ("alone",), Turn(number), prepare)
+    assert sorted(prepared)[:4] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert len(set(prepared)) == len(prepared)
 
 
 # --- errors ---------------------------------------------------------------------------------------

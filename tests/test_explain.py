@@ -273,6 +273,38 @@ def test_words_name_the_sides_and_how_often_they_are_right(demo):
     )
 
 
+@pytest.fixture(scope="module")
+def outvoted():
+    """The demo, with four copies of its worst site."""
+    flights = veracity.synthetic.flights()
+    worst = flights.claims.filter(source="hoppit")
+    copies = [worst.with_columns(source=pl.lit(f"copy {n}")) for n in range(4)]
+    return discover(pl.concat([flights.claims, *copies]), "veracity")
+
+
+def most_named(result):
+    """Of items on which more sources name another value than the answer, that value."""
+    keys = ["entity", "attribute"]
+    facts = result.facts.filter(pl.col("supporters") == pl.col("supporters").max().over(keys))
+    told = facts.join(result.truths.select(*keys, answer="value"), on=keys)
+    is_alone = pl.len().over(keys) == 1
+    return told.filter(is_alone, pl.col("value") != pl.col("answer")).select(*keys, "value").rows()
+
+
+def test_words_say_why_not_what_most_say(outvoted):
+    outnumbered = most_named(outvoted)
+    assert len(outnumbered) > 20
+    for entity, attribute, value in outnumbered:
+        assert re.search(f"say {re.escape(value)}, but ", outvoted.why(entity, attribute).words)
+
+
+def test_words_say_who_has_it_from_each_other(outvoted):
+    told = [outvoted.why(*item[:2]).words for item in most_named(outvoted)]
+    assert any(", and 5 of them seem to have it from each other" in words for words in told)
+    alone = claims_of(*(("a", 1, "x"), ("b", 1, "x"), ("c", 1, "y")))
+    assert "from each other" not in discover(alone, "veracity").why(1).words
+
+
 def test_who_says_so_but_counts_against_it_is_no_reason():
     rates = {"a": (0.95, 0.05), "b": (0.2, 0.6), "c": (0.2, 0.6), "d": (0.1, 0.7)}
     fixed = {

@@ -150,7 +150,8 @@ def gradient_of(data, machine, sampled=0, seed=0):
     rate = 1e-6
     pace = Pace(rate, int(NEVER), NEVER, False, sampled, np.inf)
     rng = np.random.default_rng(seed)
-    a, w, _ = compiled.climb(block, np.arange(len(data)), machine, pace, rng)
+    items = compiled.reorder(block, np.arange(len(data)))
+    a, w, _ = compiled.climb(items, machine, pace, rng)
     return (a - machine.visible_bias) / rate, (w - machine.weight) / rate
 
 
@@ -172,11 +173,11 @@ def test_splitting_a_batch_changes_little():
     rows = veracity.synthetic.Synthetic(sources=6, items=200).draw(seed=3).claims
     block = as_block(rows.drop("attribute"))
     machine, _, _ = machine_for(block)
-    order, rng = np.arange(block.n_items), np.random.default_rng(0)
-    moves = {}
+    items = compiled.reorder(block, np.arange(block.n_items))
+    rng, moves = np.random.default_rng(0), {}
     for rate in (1e-4, 1e-5):
         ends = [
-            compiled.climb(block, order, machine, Pace(rate, size, 13.8, False, 0), rng)
+            compiled.climb(items, machine, Pace(rate, size, 13.8, False, 0), rng)
             for size in (1, 150)
         ]
         moves[rate] = max(np.abs(ends[0][i] - ends[1][i]).max() for i in range(3))

@@ -29,6 +29,8 @@ from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, prior_rates, survey_of
 from veracity.fit.readings import decided
+from veracity.io.memory import give_back
+from veracity.kernels.loading import FEW
 from veracity.opening import Claims, engine_for, opened
 from veracity.preparing import Clock, Prepared, form_for, prepare
 from veracity.printing import counted
@@ -250,7 +252,10 @@ def answer(
         result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
         own = survey if kept is None else survey_of(held, encoded.kind, names)
-        return with_doubts(result, held, own, judged.plausibility)
+        result = with_doubts(result, held, own, judged.plausibility)
+    if encoded.n_claims > FEW:
+        give_back()  # what learning took: the tables that are written next need room
+    return result
 
 
 def _fitted(

@@ -16,6 +16,7 @@ from veracity.naming import as_text
 __all__ = [
     "BY_KIND",
     "MOST_VALUES",
+    "NUMBER",
     "Likeness",
     "SimilarPairs",
     "Similarity",

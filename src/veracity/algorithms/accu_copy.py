@@ -275,12 +275,14 @@ class AccuCopy(Algorithm[Copying]):
         differing = np.round(state.different / spoken, 2)
         top = np.lexsort((-np.round(log_odds, SAME), differing, -np.round(probability, 2)))
         top = top[log_odds[top] > 0.0][:MOST_COPIES]
-        is_forth = np.round(log_forth[top] - log_back[top], SAME) >= 0.0
+        forth = np.round(log_forth[top] - log_back[top], SAME)
+        is_forth = forth >= 0.0
         source, other = state.pairs.source[top], state.pairs.other[top]
         return Copies(
             np.where(is_forth, source, other),
             np.where(is_forth, other, source),
             probability[top],
+            sigmoid(np.abs(forth)),
             state.shared_true[top],
             state.n_shared[top] - state.shared_true[top],
             state.different[top],

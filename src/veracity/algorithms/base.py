@@ -79,24 +79,30 @@ class Rates(NamedTuple):
 class Copies(NamedTuple):
     """Pairs of sources of which one copies the other, likelier than not; the clearest first.
 
-    `probability` is that of copying in either direction, `source` the likelier copier. The counts
-    are expectations: a shared value is true as far as it is plausible.
+    `probability` is that of copying in either direction, `source` the likelier copier, with a
+    probability of `direction` if one copies: a half where it does not show. The counts are
+    expectations: a shared value is true as far as it is plausible.
     """
 
     source: IntArray
     original: IntArray
     probability: FloatArray
+    direction: FloatArray
     shared_true: FloatArray
     shared_false: FloatArray
     different: FloatArray
 
 
 class Turn(NamedTuple):
-    """Which round of its phase a look belongs to, from 1, and what is kept beside the block."""
+    """Which round of its phase a look belongs to, from 1, and what is kept beside the block.
+
+    `ready` is what a `Walk` had made ready, if the engine found the time.
+    """
 
     round_number: int = 1
     seed: int = 0
     memory: Memory = None
+    ready: Any = None
 
     def rng(self, block: Block) -> np.random.Generator:
         """The randomness of this round and block."""
@@ -130,11 +136,15 @@ class Walk(Generic[State]):
 
     `lanes` are the independent parts of a state that do; ``go(block, lane, turn)`` is one on its
     way through a block, with what is kept beside the block for it; `join` brings them home.
+
+    ``prepare(block, turn)`` is what can be made ready of a block before anything comes there: an
+    engine may call it ahead, on another thread, and hand `go` the answer in its turn.
     """
 
     lanes: Callable[[State], tuple[Any, ...]]
     go: Callable[[Block, Any, Turn], tuple[Any, Memory]]
     join: Callable[[State, tuple[Any, ...]], State]
+    prepare: Callable[[Block, Turn], Any] | None = None
 
 
 @dataclass(frozen=True)

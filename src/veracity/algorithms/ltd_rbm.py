@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -36,7 +37,7 @@ from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
 from veracity.errors import ParameterError
-from veracity.kernels import STEADY, Machine, Pace
+from veracity.kernels import STEADY, InOrder, Machine, Pace
 from veracity.kernels.loading import kernels
 
 __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
@@ -47,6 +48,9 @@ PLENTY, PLENTY_OF_SOURCE = 500_000, 750
 NegativePhase = Literal["exact", "sampled"]
 
 Learning = Literal["batches", "flow"]
+
+Ready = tuple[InOrder, np.random.Generator]
+"""The items that a round met in a block, in order, and the randomness that is left."""
 
 MOST_DRAWS = 200_000_000
 """Source-value pairs of one item beyond which the sampled negative phase is refused."""
@@ -218,7 +222,8 @@ class LTDRBM(Algorithm[Training]):
         """Rounds of mini-batches, which follow each other through the blocks; or sweeps."""
         if self.learning == "flow":
             return (Phase("flow", (Step(self.tally, self.learn),), self.left),)
-        walk = Walk(lambda state: (state,), self.climb, lambda state, lanes: lanes[0])
+        prepare = partial(self.prepare, share=state.share)
+        walk = Walk(lambda state: (state,), self.climb, lambda state, lanes: lanes[0], prepare)
         rounds = Phase("rounds", (walk,), self.change)
         if not self._is_shortened(state):
             return (rounds,)
@@ -242,16 +247,20 @@ class LTDRBM(Algorithm[Training]):
         """Where all sources are fixed there is nothing to train."""
         return bool(state.is_fixed.all())
 
-    def climb(self, block: Block, lane: Training, turn: Turn) -> tuple[Training, None]:
-        """Climb through the block in mini-batches."""
-        rate = self.learning_rate * float(np.exp(-float(self.decay) * (turn.round_number - 1)))
+    def prepare(self, block: Block, turn: Turn, share: float) -> Ready:
+        """Draw the items of a round: that asks for nothing that is learned."""
         rng = turn.rng(block)
-        order = _drawn(block.n_items, lane.share, rng)
+        return kernels.reorder(block, _drawn(block.n_items, share, rng)), rng
+
+    def climb(self, block: Block, lane: Training, turn: Turn) -> tuple[Training, None]:
+        """Climb through the items that are drawn from the block, in mini-batches."""
+        rate = self.learning_rate * float(np.exp(-float(self.decay) * (turn.round_number - 1)))
+        items, rng = turn.ready or self.prepare(block, turn, lane.share)
         samples = self.negative_phase == "sampled"
         gibbs_steps = self.gibbs_steps if samples else 0
         most = float("inf") if self.facts_per_step is None else float(self.facts_per_step)
         pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps, most)
-        a, w, b = kernels.climb(block, order, lane.machine, pace, rng if samples else None)
+        a, w, b = kernels.climb(items, lane.machine, pace, rng if samples else None)
         return lane.at(Machine(a, w, b, lane.is_fixed)), None
 
     def count(self, block: Block, state: Training, turn: Turn) -> Tally:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from veracity.kernels.reference.layout import in_groups
 from veracity.naming import as_text
 
 __all__ = [
@@ -217,24 +218,25 @@ class Block(NamedTuple):
 
     def select(self, is_meant: BoolArray) -> Block:
         """The items that are meant, numbered from zero."""
-        fact = np.repeat(is_meant, self.n_facts_of_item)
-        support = np.repeat(fact, self.n_supports_of_fact)
-        voice = np.repeat(is_meant, self.n_voices_of_item)
+        item = np.flatnonzero(is_meant)  # mostly a few: the claims of all others are not looked at
+        fact, first_fact_of_item = in_groups(self.first_fact_of_item, item)
+        support, first_support_of_fact = in_groups(self.first_support_of_fact, fact)
+        voice, first_voice_of_item = in_groups(self.first_voice_of_item, item)
         return Block(
-            _first(self.n_facts_of_item[is_meant]),
-            _first(self.n_supports_of_fact[fact]),
+            first_fact_of_item,
+            first_support_of_fact,
             self.source_of_support[support],
-            _first(self.n_voices_of_item[is_meant]),
+            first_voice_of_item,
             self.source_of_voice[voice],
             self.known_of_fact[fact],
             self.label_of_fact[fact],
-            self.attribute_of_item[is_meant],
+            self.attribute_of_item[item],
             self.number_of_fact[fact] if self.is_numeric else NO_NUMBERS,
-            self.known_number_of_item[is_meant] if self.is_numeric else NO_NUMBERS,
-            self.mark_of_item[is_meant] if len(self.mark_of_item) else NO_MARKS,
+            self.known_number_of_item[item] if self.is_numeric else NO_NUMBERS,
+            self.mark_of_item[item] if len(self.mark_of_item) else NO_MARKS,
             self.share_of_support[support] if self.has_shares else NO_NUMBERS,
             self.share_of_voice[voice] if self.has_shares else NO_NUMBERS,
-            self.kind_of_item[is_meant] if len(self.kind_of_item) else NO_KINDS,
+            self.kind_of_item[item] if len(self.kind_of_item) else NO_KINDS,
             self.number,
         )
 

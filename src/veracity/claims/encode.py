@@ -30,7 +30,7 @@ from veracity.claims.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_s
 from veracity.errors import NoClaims
 from veracity.io.memory import give_back
 from veracity.kernels import Numbers
-from veracity.kernels.loading import FEW, kernels, kernels_for
+from veracity.kernels.loading import FEW, kernels
 from veracity.printing import counted
 from veracity.workers import in_order
 
@@ -43,8 +43,9 @@ __all__ = [
     "notes_of",
 ]
 
-CLAIMS_PER_BLOCK = 1 << 20
-"""Where to cut: large enough to keep a thread busy, and the same whatever the number of threads."""
+CLAIMS_PER_BLOCK = 1 << 19
+"""Where to cut: large enough to keep a thread busy, small enough that a million claims keep two;
+and the same whatever the number of threads."""
 
 CLAIMS_PARTED = 1 << 19
 """So many claims, or a batch with more, are brought to the parts in which they are laid out."""
@@ -165,7 +166,6 @@ def encode_part(
         whole = list(batches)
         batches = [pl.concat(whole)] if whole else []
     with ThreadPoolExecutor(threads or pl.thread_pool_size()) as pool:
-        pool.submit(kernels_for, n_rows)  # they are loaded while the first rows are read
         numbered = Numbered(n_rows, before)
         for rows in batches:
             if len(rows):
@@ -185,9 +185,10 @@ def _encode_values(
     claims_per_block: int,
     are_numbers: bool | None,
 ) -> PartOfRows:
+    spelt = pool.submit(numbered.values.spelt, are_numbers)
     sources, source_place = numbered.sources.sorted()
     items = numbered.items_sorted()
-    spellings, value_of_spelling, spelling_place = numbered.values.spelt(are_numbers)
+    spellings, value_of_spelling, spelling_place = spelt.result()
     claims = items.number, numbered.values.numbers, numbered.sources.numbers
     place = items.place, spelling_place, source_place
     placed = zip(place, claims, strict=True) if numbered.weights else ()

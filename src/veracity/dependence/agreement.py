@@ -19,7 +19,6 @@ import numpy as np
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.dependence.coverage import (
     FEWEST,
-    MOSTLY,
     Overlap,
     direct_copies,
     doubt,
@@ -33,9 +32,10 @@ from veracity.kernels.loading import kernels
 __all__ = [
     "Agreement",
     "Dependence",
+    "Shared",
     "agreements",
     "confirmed",
-    "dependent_pairs",
+    "looked_at",
     "mistakes",
     "pair_work",
     "slots_of",
@@ -74,9 +74,6 @@ shared labels are shared for many reasons, a choice of items hardly for any othe
 
 ROUNDS = 60
 
-MOST_COPIES = 10_000
-"""How many pairs are told of, at most."""
-
 
 class Agreement(NamedTuple):
     """For each pair of slots, the items of which both speak, and those of which both say the same.
@@ -94,6 +91,31 @@ class Agreement(NamedTuple):
     squares: float
 
 
+class Shared(NamedTuple):
+    """[slot, slot]: what pairs share, and what of it is true; [slot]: the same of all it says.
+
+    It may be that of some items only.
+    """
+
+    same: FloatArray
+    true: FloatArray
+    spoken: FloatArray
+    right: FloatArray
+
+    @classmethod
+    def nothing(cls, n_slots: int) -> Shared:
+        """Before anything was counted."""
+        of_pairs, of_slots = np.zeros((n_slots, n_slots)), np.zeros(n_slots)
+        return cls(of_pairs, of_pairs, of_slots, of_slots)
+
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, counts that are not of the same slots."""
+        n_slots = len(self.right)
+        is_sound = self.true.shape == self.same.shape == (n_slots, n_slots)
+        if not is_sound or self.spoken.shape != self.right.shape:
+            raise ValueError("what was learned of pairs is not of the sources")
+
+
 class Dependence(NamedTuple):
     """The share of claims that pairs of sources have from each other, and what it rests on.
 
@@ -105,7 +127,7 @@ class Dependence(NamedTuple):
     copied: FloatArray
     both: FloatArray
     same: FloatArray
-    same_true: FloatArray
+    shared: Shared
     accuracy: FloatArray
     """How often each slot is right, as far as agreement alone tells."""
     overlap: Overlap
@@ -126,13 +148,14 @@ class Dependence(NamedTuple):
         nothing = np.zeros((n_slots, n_slots))
         slots, chance = slot_of_source.astype(np.float64), np.full(n_slots, 0.5)
         overlap = Overlap(nothing, nothing, tells=False)
-        counts = (nothing, nothing, nothing, nothing)
+        counts = (nothing, nothing, nothing, Shared.nothing(n_slots))
         return cls(slots, stride, *counts, chance, overlap, taken=nothing, n_values=2.0)
 
     def check(self, n_sources: int) -> None:
         """Refuse, with a `ValueError`, slots that are not those of the tables."""
         n_slots = len(self.accuracy)
-        tables = (self.copied, self.both, self.same, self.same_true, self.taken, *self.overlap[:2])
+        of_overlap, of_shared = self.overlap[:2], self.shared.true
+        tables = (self.copied, self.both, self.same, self.taken, *of_overlap, of_shared)
         is_sound = self.stride >= 1 and int(self.slot_of_source.max(initial=-1)) < n_slots
         is_sound &= bool((self.slot_of_source >= -1.0).all())
         if not is_sound or any(table.shape != (n_slots, n_slots) for table in tables):
@@ -241,6 +264,13 @@ def mistakes(block: Block, dependence: Dependence, *, contested: bool) -> FloatA
     items = _looked_at(block, dependence, contested=contested)
     weight = dependence.weight_of_slot
     return np.asarray(kernels.count_false_pairs(block, items, dependence.slots, weight))
+
+
+def looked_at(block: Block, dependence: Dependence, *, contested: bool) -> Block:
+    """The items of a block on which pairs are compared."""
+    is_meant = np.zeros(block.n_items, dtype=np.bool_)
+    is_meant[_looked_at(block, dependence, contested=contested)] = True
+    return block.select(is_meant)
 
 
 def _looked_at(block: Block, dependence: Dependence, *, contested: bool) -> IntArray:
@@ -404,26 +434,3 @@ def _errors(agreement: FloatArray, u: FloatArray, both: FloatArray, chance: floa
     p = np.clip(expected + chance, 0.02, 0.98)
     deviation = np.sqrt(p * (1.0 - p) / np.maximum(both, 1.0) + SLACK**2)
     return np.asarray((agreement - expected) / deviation)
-
-
-def dependent_pairs(
-    found: Dependence,
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The pairs of which at least half is copied, the clearest first.
-
-    Source, original, the share that is copied, how many shared values are true, how many false, and
-    how many differ. Who of the two copies does not show; told as the original is the one with more
-    claims in pairs.
-    """
-    one, other = np.nonzero(np.triu(found.copied >= MOSTLY))
-    clear = np.round(found.copied[one, other], SAME)
-    top = np.lexsort((-found.both[one, other], -clear))[:MOST_COPIES]
-    one, other = one[top], other[top]
-    spoken = found.both.sum(axis=1)
-    is_later = spoken[one] > spoken[other]
-    source, original = np.where(is_later, other, one), np.where(is_later, one, other)
-    source_of_slot = np.flatnonzero(found.slot_of_source >= 0)
-    same, true = found.same[one, other], found.same_true[one, other]
-    different = np.maximum(found.both[one, other] - same, 0.0)
-    copied = found.copied[one, other]
-    return source_of_slot[source], source_of_slot[original], copied, true, same - true, different

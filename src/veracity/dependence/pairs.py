@@ -330,5 +330,6 @@ def first_of_joined(one: IntArray, other: IntArray, n: int) -> IntArray:
     >>> first_of_joined(np.array([4, 0]), np.array([1, 2]), 5).tolist()
     [0, 1, 0, 3, 1]
     """
-    found: IntArray = kernels.find_joined(one.astype(np.int32), other.astype(np.int32), n)
+    one, other = (of.astype(np.int32, copy=False) for of in (one, other))
+    found: IntArray = kernels.find_joined(one, other, n)
     return found

@@ -7,10 +7,9 @@ import polars as pl
 from veracity.naming import as_text
 from veracity.printing import in_short
 from veracity.result.warnings import DataWarning, data_warning, some
+from veracity.similarity import as_numbers
 
-__all__ = ["PLAIN_NUMBER", "number_warnings"]
-
-PLAIN_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+__all__ = ["number_warnings"]
 
 MOSTLY = 0.95
 """The share of the values of an attribute that are numbers, from which all are taken for such."""
@@ -33,7 +32,7 @@ def number_warnings(facts: pl.DataFrame) -> list[DataWarning]:
     """
     keys = [name for name in facts.columns if name in ("entity", "attribute")]
     about = as_text(facts["attribute"]).fill_null("") if "attribute" in keys else pl.lit("")
-    number = as_text(facts["value"]).str.extract(f"({PLAIN_NUMBER})", 1).cast(pl.Float64)
+    number = pl.Series(as_numbers(facts["value"])).fill_nan(None)
     facts = facts.with_columns(about=about, number=number)
     facts = facts.filter(pl.col("claims").sum().over(keys) > 1)
     own = ["about", *(name for name in keys if name != "attribute")]

@@ -7,10 +7,11 @@ import polars as pl
 
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import normalise
-from veracity.doubts.numbers import PLAIN_NUMBER, number_warnings
+from veracity.doubts.numbers import number_warnings
 from veracity.naming import as_text
 from veracity.printing import in_short
 from veracity.result.warnings import DataWarning, count, data_warning, some
+from veracity.similarity import NUMBER
 
 __all__ = ["name_warnings", "value_warnings"]
 
@@ -103,7 +104,7 @@ def _merged(facts: pl.DataFrame, keys: list[str]) -> list[DataWarning]:
     merged = merged.filter(pl.col("spellings") > 1).sort(
         "spellings", "claims", *keys, descending=[True, True, *(False for _ in keys)]
     )
-    are_numbers = pl.col("before").list.eval(pl.element().str.contains(PLAIN_NUMBER)).list.all()
+    are_numbers = pl.col("before").list.eval(pl.element().str.contains(NUMBER)).list.all()
     numbers, others = merged.filter(are_numbers), merged.filter(~are_numbers)
     is_serious = _share_merged(merged, len(facts)) >= OFTEN_SPELT
     if is_serious and _share_merged(others, len(facts)) >= ODDLY_SPELT:

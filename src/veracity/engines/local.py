@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -20,6 +20,7 @@ from veracity.engines.merging import merged
 from veracity.errors import ParameterError
 from veracity.io.memory import as_bytes, free_memory
 from veracity.io.spill import Spill
+from veracity.kernels.loading import load_ahead
 from veracity.progress import Progress
 from veracity.workers import in_order
 
@@ -32,6 +33,7 @@ State = TypeVar("State")
 Turn = TypeVar("Turn")
 Answer = TypeVar("Answer")
 Look = Callable[[Block, Any, Any], tuple[Any, Any]]
+Prepare = Callable[[Block, Any], Any]
 
 
 class Held(Protocol):
@@ -45,8 +47,10 @@ class Held(Protocol):
         """Look at every block, and merge the tallies in the order of the blocks."""
         ...
 
-    def walk(self, go: Look, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, ...]:  # noqa: ANN401
-        """Lead every lane through all blocks, one after the other."""
+    def walk(
+        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None  # noqa: ANN401
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """Lead every lane through all blocks, one after the other; they may be prepared for it."""
         ...
 
     def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:  # noqa: ANN401
@@ -115,6 +119,7 @@ class Local:
 
     def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
         """Turn claims into blocks: in memory if they fit, else on disk."""
+        load_ahead(table.n_rows)  # while the first rows are read
         memory = self.allowed
         if memory is None or bytes_needed(table) <= memory:
             return encode(table, tell, self.claims_per_block, self.threads)
@@ -145,6 +150,7 @@ class HeldLocally:
             self._blocks = sorted(blocks, key=lambda block: block.number)
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._ahead: tuple[Any, Future[Any]] | None = None  # for what a block is prepared, and it
 
     def sweep(self, look: Look, state: Any, turn: Any) -> Any:  # noqa: ANN401
         """Look at every block, and merge the tallies in the order of the blocks."""
@@ -173,19 +179,47 @@ class HeldLocally:
             total = merged(total, tally)
         return tuple(answers) if self._spill is None else answers, total
 
-    def walk(self, go: Look, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, ...]:  # noqa: ANN401
-        """Lead every lane through all blocks; lanes are independent, and go side by side."""
+    def walk(
+        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None  # noqa: ANN401
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """Lead every lane through all blocks; lanes are independent, and go side by side.
+
+        A single lane keeps one thread busy: another prepares the next block for it meanwhile.
+        """
+        is_alone = len(lanes) == 1 and self._pool is not None
 
         def lead(number: int) -> Any:  # noqa: ANN401
             lane = lanes[number]
-            for place, block in enumerate(self._blocks):
+            for place in range(len(self._blocks)):
                 before = self._beside.of(place, number)
-                lane, kept = go(block, lane, turn._replace(memory=before))
+                if prepare is not None and is_alone:
+                    block, ready = self._prepared(prepare, place, turn)
+                else:
+                    block, ready = self._blocks[place], None
+                lane, kept = go(block, lane, turn._replace(memory=before, ready=ready))
                 self._beside.put(place, kept, before, number)
             return lane
 
         self._beside.expect(len(lanes))
         return tuple(self._in_order(lead, range(len(lanes))))
+
+    def _prepared(self, prepare: Prepare, place: int, turn: Any) -> tuple[Block, Any]:  # noqa: ANN401
+        """A block and what is prepared of it; the next one, of the next round at the end, is begun.
+
+        The last round prepares one block in vain: nobody knows beforehand that it is the last.
+        """
+
+        def made(place: int, turn: Any) -> tuple[Block, Any]:  # noqa: ANN401
+            block = self._blocks[place]
+            return block, prepare(block, turn)
+
+        assert self._pool is not None  # else nothing is done ahead
+        wanted, begun = (prepare, place, turn), self._ahead
+        after = (place + 1, turn)
+        if place + 1 == len(self._blocks):
+            after = (0, turn._replace(round_number=turn.round_number + 1))
+        self._ahead = (prepare, *after), self._pool.submit(made, *after)
+        return begun[1].result() if begun is not None and begun[0] == wanted else made(place, turn)
 
     def _in_order(self, work: Callable[[int], Answer], numbers: range) -> Iterator[Answer]:
         """Answers in order; never many more are waiting than there are threads."""

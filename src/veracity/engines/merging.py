@@ -35,14 +35,24 @@ def can_merge(kept: Any, total: Any) -> bool:  # noqa: ANN401 - tallies
     if kept is None or total is None:
         return True
     if isinstance(total, tuple):
-        is_tuple = isinstance(kept, tuple) and len(kept) == len(total)
-        if not is_tuple or type(total).__add__ is not tuple.__add__:
-            return is_tuple
+        if not isinstance(kept, tuple) or len(kept) != len(total):
+            return False
+        if type(total).__add__ is not tuple.__add__:
+            return _are_columns(kept, total)
         return all(map(can_merge, kept, total))
     if isinstance(total, np.ndarray):
         is_array = isinstance(kept, np.ndarray) and kept.ndim == total.ndim
         return is_array and all(map(int.__le__, kept.shape, total.shape))
     return isinstance(kept, int | float | np.number)
+
+
+def _are_columns(kept: tuple[Any, ...], total: tuple[Any, ...]) -> bool:
+    """Whether both are lists side by side, merged by what is in them."""
+    are_alike = all(
+        isinstance(own, np.ndarray) and own.ndim == 1 and own.dtype.kind == like.dtype.kind
+        for own, like in zip(kept, total, strict=True)
+    )
+    return are_alike and len({len(own) for own in kept}) == 1
 
 
 def padded(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -43,7 +43,7 @@ from veracity.extras import how_to_get
 from veracity.progress import Progress
 
 if TYPE_CHECKING:
-    from veracity.engines.local import Look
+    from veracity.engines.local import Look, Prepare
 
 __all__ = ["MOST_COLLECTED", "HeldOnSpark", "Spark", "explained", "mapped", "merged_there"]
 
@@ -261,8 +261,13 @@ class HeldOnSpark:
         answer = self._made.send((_Alone(look, ANSWER), state, turn))
         return AnswersOnSpark(self._with_journal(), answer), total
 
-    def walk(self, go: Look, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, ...]:  # noqa: ANN401
-        """Lead all lanes through one part after the other: each part is a job of its own."""
+    def walk(
+        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None  # noqa: ANN401
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """Lead all lanes through one part after the other: each part is a job of its own.
+
+        Nothing is prepared ahead.
+        """
         for part in self._made.parts:
             (lanes,) = self._found(Leading(go), lanes, turn, only=part)
         return lanes

@@ -19,7 +19,7 @@ import polars as pl
 
 from veracity.claims.block import Block, IntArray
 from veracity.claims.checking import checked_rows, lacking_notes
-from veracity.claims.encode import CLAIMS_PER_BLOCK, check_some, encode_part, notes_of
+from veracity.claims.encode import check_some, encode_part, notes_of
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import Rewriting
 from veracity.claims.one_word import Settled, settled
@@ -38,8 +38,8 @@ from veracity.progress import Progress
 
 __all__ = ["encode_on_spark"]
 
-BYTES_PER_PART = 1 << 23
-"""Bytes of a frame, as Spark guesses them, from which a part is made: about a million claims."""
+BYTES_PER_PART, CLAIMS_PER_PART = 1 << 23, 1 << 20
+"""Bytes of a frame, as Spark guesses them, from which a part is made, and about how many claims."""
 
 MOST_PARTS = 10_000
 
@@ -138,7 +138,7 @@ def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame
     at_once = int(frame.sparkSession.sparkContext.defaultParallelism)
     size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
     if size > MOST_BELIEVED:
-        size = frame.count() * BYTES_PER_PART // CLAIMS_PER_BLOCK
+        size = frame.count() * BYTES_PER_PART // CLAIMS_PER_PART
     in_turn = math.ceil(size / BYTES_PER_PART / at_once)  # so that all are at work till the end
     return min(max(in_turn, 1) * at_once, MOST_PARTS)
 

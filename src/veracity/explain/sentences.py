@@ -85,11 +85,12 @@ def _single(result: Result, item: Item, truths: pl.DataFrame) -> str:
 
 
 def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool) -> list[str]:
-    """Why the best value, and not the next."""
+    """Why the best value, and not the next; or not the one that more say."""
     best, second = int(order[0]), int(order[1])
-    other = _side(result, item, item.fact_of_claim == second)
-    value, runner_up = _value(item, best), _value(item, second)
     p = item.facts["plausibility"].to_numpy()
+    rival = second if tied else _rival(item, order)
+    other = _side(result, item, item.fact_of_claim == rival)
+    value, runner_up = _value(item, best), _value(item, rival)
     if tied:
         n_more = len(side.sources) - len(other.sources)
         reason = "more sources say so" if n_more > 0 else "it comes first in sorted order"
@@ -103,7 +104,7 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
             counts = item.support if item.weights.confusion is None else item.standing
             is_own = item.fact_of_claim == best
             side, doubtful = _parted(result, item, is_own, counts, ("says so", "say so"))
-        reason, praise = _why_not(result, item, side, other, order)
+        reason, praise = _why_not(result, item, side, other, np.array([best, rival]))
         sentences = [
             f"{value} because {side.who} {_says(side)} so{praise}; {doubtful}"
             f"{other.who} {_says(other)} {runner_up}, but {reason}."
@@ -113,6 +114,16 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
     if len(order) > 2:
         sentences.append(_more_values(len(order) - 2))
     return sentences
+
+
+def _rival(item: Item, order: IntArray) -> int:
+    """The value that more sources name than the best, if there is one: people ask for it first.
+
+    Else the next by plausibility.
+    """
+    supporters = item.facts["supporters"].to_numpy()[order]
+    most = int(supporters.argmax())
+    return int(order[most if supporters[most] > supporters[0] else 1])
 
 
 def _parted(
@@ -153,12 +164,30 @@ def _why_not(
     praise = ""
     if len(side.sources) <= len(other.sources) and tenths > other_tenths:
         praise = f", and {side.verb('is', 'are')} {_how_often(tenths, about, only='')}"
+    copiers = _copiers(result, other)
+    from_others = f"{copiers} seem to have it from each other"
     if other_tenths < tenths:
         often = _how_often(other_tenths, other_about, only="only ")
-        return f"{other.verb('is', 'are')} {often}", praise
+        reason = f"{other.verb('is', 'are')} {often}"
+        return f"{reason}, and {from_others.removeprefix('they ')}" if copiers else reason, praise
+    if copiers:
+        return from_others, praise
     if len(other.sources) < len(side.sources):
         return other.verb("is alone", "are fewer"), praise
     return other.verb("its claim weighs less", "their claims weigh less"), praise
+
+
+def _copiers(result: Result, side: Side) -> str:
+    """Who of a side seems to have it from others of it; nothing if nobody does."""
+    pairs, names = result.tables.copies, result.tables.sources["source"].gather(side.sources)
+    if pairs is None:
+        return ""
+    are_here = pl.col("source", "original").is_in(names.implode())
+    both = pairs.filter(pl.all_horizontal(are_here))
+    n_copiers = pl.concat([both["source"], both["original"]]).n_unique()
+    if n_copiers == 0:
+        return ""
+    return "they" if n_copiers == len(side.sources) else f"{n_copiers:,} of them"
 
 
 def _is_carried_by_similar(item: Item, order: IntArray) -> bool:

@@ -139,7 +139,7 @@ class _Run:
         totals: list[Any] = []
         for number, step in enumerate(phase.steps):
             if isinstance(step, Walk):
-                lanes = self.held.walk(step.go, step.lanes(state), turn)
+                lanes = self.held.walk(step.go, step.lanes(state), turn, step.prepare)
                 state = step.join(state, lanes)
                 totals.append(None)
                 continue

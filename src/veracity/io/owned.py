@@ -49,9 +49,9 @@ def make_owned(place: Path, prefix: str) -> tuple[Path, IO[bytes]]:
     """A new folder in a place, and the lock by which others see that its owner lives."""
     for _ in range(MOST_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-        folder.chmod(OWNERS)  # whatever is the habit here: else not even we could remove it
         witness(folder.absolute())
         try:
+            folder.chmod(OWNERS)  # whatever is the habit here: else not even we could remove it
             return folder, _locked(folder)
         except FileNotFoundError:  # it had no lock yet, and somebody has cleared up here
             continue

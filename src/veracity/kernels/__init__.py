@@ -1,8 +1,8 @@
 """The loops over claims: `reference` defines them in NumPy, `compiled` runs them with Numba.
 
 Both modules offer the same names with the same arguments; a test runs both on the same data. What
-they are given are arrays, plain numbers, and tuples of these: `Block`, `Numbers`, `Machine` and
-`Pace`. `loading` chooses between them.
+they are given are arrays, plain numbers, and tuples of these: `Block`, `InOrder`, `Numbers`,
+`Machine` and `Pace`. `loading` chooses between them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from veracity.claims.block import FloatArray, IntArray
 
-__all__ = ["BEND", "STEADY", "Machine", "Numbers", "Pace"]
+__all__ = ["BEND", "STEADY", "InOrder", "Machine", "Numbers", "Pace"]
 
 STEADY = 200
 """Facts whose gradients may be summed into one step; with more, the step shrinks in proportion."""
@@ -26,6 +26,17 @@ class Numbers(NamedTuple):
 
     number: IntArray
     place: IntArray
+
+
+class InOrder(NamedTuple):
+    """What a pass of gradient ascent asks of a block, with items in the order they are met."""
+
+    first_fact_of_item: IntArray
+    first_support_of_fact: IntArray
+    source_of_support: IntArray
+    first_voice_of_item: IntArray
+    source_of_voice: IntArray
+    known_of_fact: IntArray
 
 
 class Machine(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veracity.kernels import BEND
+from veracity.kernels import BEND, InOrder
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import longest
 from veracity.kernels.room import STATE, room_for
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
-__all__ = ["climb", "climb_in"]
+__all__ = ["climb", "climb_in", "reorder"]
 
 
 SMALL = 1.0 / 16.0
@@ -26,16 +26,15 @@ SMALL = 1.0 / 16.0
 
 
 def climb(
-    block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator | None
+    items: InOrder, machine: Machine, pace: Pace, rng: np.random.Generator | None
 ) -> tuple[FloatArray, FloatArray, float]:
     """See the reference."""
-    return climb_in(block, order, machine, pace, rng, room_for(len(machine.weight)))
+    return climb_in(items, machine, pace, rng, room_for(len(machine.weight)))
 
 
 @kernel
 def climb_in(
-    block: Block,
-    order: IntArray,
+    items: InOrder,
     machine: Machine,
     pace: Pace,
     rng: np.random.Generator | None,
@@ -43,22 +42,20 @@ def climb_in(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Climb, in the room that is given for the state of sources: see `room_for`.
 
-    Here the items are first brought into the order in which they are met.
-
     Without randomness, what samples is not even compiled: that would be most of the time it takes.
     """
-    met, state = _reordered(block, order), room.view(STATE)
+    state, n_items = room.view(STATE), len(items.first_fact_of_item) - 1
     b = machine.hidden_bias
-    notes = _begin(machine, state, len(order))
-    plausible = np.empty(longest(met.first_fact_of_item))
+    notes = _begin(machine, state, n_items)
+    plausible = np.empty(longest(items.first_fact_of_item))
     # Not 0, which is a type of its own to the compiler: all would be compiled once more for it.
-    item = int(order[0] * 0)
-    while item < len(order):
+    item = n_items * 0
+    while item < n_items:
         first = item
-        item = _end_of_batch(met.first_fact_of_item, first, pace.batch_size)
-        n_facts = met.first_fact_of_item[item] - met.first_fact_of_item[first]
+        item = _end_of_batch(items.first_fact_of_item, first, pace.batch_size)
+        n_facts = items.first_fact_of_item[item] - items.first_fact_of_item[first]
         rate = pace.rate * min(1.0, pace.facts_per_step / n_facts)
-        db, n_touched = _study(met, first, item, b, pace, plausible, notes, rng)
+        db, n_touched = _study(items, first, item, b, pace, plausible, notes, rng)
         if pace.gibbs_steps > 0:
             _follow(notes, n_touched, rate)
             bias_move = rate * db - _move(notes, n_touched, pace.limit)[1]
@@ -149,17 +146,6 @@ def _study(
     return db, n_touched
 
 
-class InOrder(NamedTuple):
-    """What a pass asks of a block, with the items in the order in which they are met."""
-
-    first_fact_of_item: IntArray
-    first_support_of_fact: IntArray
-    source_of_support: IntArray
-    first_voice_of_item: IntArray
-    source_of_voice: IntArray
-    known_of_fact: NDArray[np.int8]
-
-
 class Notes(NamedTuple):
     """What a pass keeps: the state of each source, and room for a batch.
 
@@ -215,31 +201,30 @@ def _clear(own: np.void) -> None:
 
 
 @kernel
-def _reordered(block: Block, order: IntArray) -> InOrder:
-    """The same items in another order: then going through them is going through memory."""
+def reorder(block: Block, order: IntArray) -> InOrder:
+    """See the reference: then going through the items is going through memory."""
     facts = _bounds(block.first_fact_of_item, order)
     supports = np.empty((len(order), 2), np.int64)
     for turn in range(len(order)):
         supports[turn, 0] = block.first_support_of_fact[facts[turn, 0]]
         supports[turn, 1] = block.first_support_of_fact[facts[turn, 1]]
-    first_fact = _ends(facts)
-    first_support = np.empty(len(block.first_support_of_fact), np.int64)
-    known_of_fact = np.empty(len(block.known_of_fact), np.int8)
-    at, n_supports = 0, 0
+    first_fact, first_of_item = _ends(facts), _ends(supports)
+    first_support = np.empty(first_fact[-1] + 1, np.int64)
+    known_of_fact = np.empty(first_fact[-1], np.int8)
+    at = 0
     for turn in range(len(order)):
-        shift = n_supports - supports[turn, 0]
+        shift = first_of_item[turn] - supports[turn, 0]
         for fact in range(facts[turn, 0], facts[turn, 1]):
             first_support[at] = block.first_support_of_fact[fact] + shift
             known_of_fact[at] = block.known_of_fact[fact]
             at += 1
-        n_supports += supports[turn, 1] - supports[turn, 0]
-    first_support[at] = n_supports
-    source_of_support = _copied(block.source_of_support, supports)
-    if len(block.source_of_voice) == len(block.source_of_support):  # a support is a voice
-        first_voice, source_of_voice = _ends(supports), source_of_support
-    else:
+    first_support[at] = first_of_item[-1]
+    source_of_support = _copied(block.source_of_support, supports, first_of_item)
+    first_voice, source_of_voice = first_of_item, source_of_support
+    if len(block.source_of_voice) != len(block.source_of_support):  # else a support is a voice
         voices = _bounds(block.first_voice_of_item, order)
-        first_voice, source_of_voice = _ends(voices), _copied(block.source_of_voice, voices)
+        first_voice = _ends(voices)
+        source_of_voice = _copied(block.source_of_voice, voices, first_voice)
     return InOrder(
         first_fact,
         first_support,
@@ -270,14 +255,13 @@ def _ends(bounds: IntArray) -> IntArray:
 
 
 @kernel
-def _copied(values: IntArray, bounds: IntArray) -> IntArray:
-    """The values within bounds, one group behind the other."""
-    copied = np.empty(len(values), np.int32)
-    at = 0
+def _copied(values: IntArray, bounds: IntArray, first: IntArray) -> IntArray:
+    """The values within bounds, one group behind the other: `first` says where."""
+    copied = np.empty(first[-1], np.int32)
     for i in range(len(bounds)):
-        for j in range(bounds[i, 0], bounds[i, 1]):
-            copied[at] = values[j]
-            at += 1
+        shift = bounds[i, 0] - first[i]
+        for at in range(first[i], first[i + 1]):
+            copied[at] = values[at + shift]
     return copied
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veracity.kernels.climbing import climb, climb_in  # noqa: F401 - see `kept`
+from veracity.kernels.climbing import climb, climb_in, reorder  # noqa: F401 - see `kept`
 from veracity.kernels.jit import kernel, sigmoid
 from veracity.kernels.layout import find_voices, lay_out, number_names, part_claims
 from veracity.kernels.linking import count_shared, find_joined, find_links
@@ -34,6 +34,7 @@ __all__ = [
     "normalise_log",
     "number_names",
     "part_claims",
+    "reorder",
     "sum_by_source",
     "sum_claims",
     "sum_confusions",

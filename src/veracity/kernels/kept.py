@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.kernels import reference
+from veracity.kernels import InOrder, reference
 from veracity.kernels.cache import places
 from veracity.kernels.room import room_for
 
@@ -67,19 +67,18 @@ class Compiled:
         return kernel
 
     def climb(
-        self,
-        block: Block,
-        order: IntArray,
-        machine: Machine,
-        pace: Pace,
-        rng: np.random.Generator | None,
+        self, items: InOrder, machine: Machine, pace: Pace, rng: np.random.Generator | None
     ) -> tuple[FloatArray, FloatArray, float]:
         """As the kernel's own: only NumPy can make its room."""
         room = room_for(len(machine.weight))
         found: tuple[FloatArray, FloatArray, float] = _run(
-            "climb_in", block, order, machine, pace, rng, room
+            "climb_in", items, machine, pace, rng, room
         )
         return found
+
+    def reorder(self, block: Block, order: IntArray) -> InOrder:
+        """As the kernel's own: machine code tells of plain tuples only."""
+        return InOrder(*_run("reorder", block, order))
 
 
 compiled = Compiled()

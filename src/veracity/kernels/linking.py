@@ -65,11 +65,14 @@ def find_links(
 @kernel
 def find_joined(one: IntArray, other: IntArray, n: int) -> IntArray:
     """See the reference."""
-    head = np.arange(n)
+    head, n_groups = np.arange(n), n
     for pair in range(len(one)):
         low, high = _head(head, one[pair]), _head(head, other[pair])
         if low != high:
             head[max(low, high)] = min(low, high)
+            n_groups -= 1
+            if n_groups == 1:
+                break  # no other pair can join anything
     for thing in range(n):  # heads come first, so theirs is found by then
         head[thing] = head[head[thing]]
     return head

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
 from veracity.kernels import kept, reference
 from veracity.kernels.cache import find_cache
 
-__all__ = ["FEW", "kernels", "kernels_for"]
+__all__ = ["FEW", "kernels", "kernels_for", "load_ahead"]
 
 FEW = 50_000
 """Claims up to which the work takes a moment in NumPy, whatever they are like: compiling on the
@@ -22,6 +23,15 @@ ALWAYS_COMPILED = ("climb", "gibbs")
 def kernels_for(n_claims: int) -> Any:  # noqa: ANN401 - by their names, as in a module
     """The kernels for so many claims, where what one of them is given does not tell."""
     return reference if n_claims <= FEW else _compiled()
+
+
+def load_ahead(n_claims: int) -> None:
+    """Begin to load the kernels for so many claims, on another thread; who needs them waits."""
+    if n_claims <= FEW:
+        return
+    loading = ThreadPoolExecutor(1)
+    loading.submit(_compiled)
+    loading.shutdown(wait=False)
 
 
 class _Kernels:

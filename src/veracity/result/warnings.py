@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.base import Rates
-from veracity.claims.block import BoolArray, FloatArray
+from veracity.algorithms.base import Copies, Rates
+from veracity.claims.block import BoolArray, FloatArray, Names
 from veracity.claims.survey import Survey
+from veracity.dependence.pairs import first_of_joined
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged
 from veracity.fit.loop import Learned, not_converged
@@ -168,11 +169,28 @@ def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
                 "on the whole the sources support false facts more often than true ones: the "
                 "answer may be flipped; known truths, or good sources in the prior, would show it"
             )
+    notes += _who_copies(survey.names, fitted.algorithm.copies(fitted.state))
     if learned.trace:
         notes += fitted.algorithm.notes(fitted.state)
     if not learned.converged:
         notes.append(not_converged(fitted.algorithm, learned.trace))
     return notes
+
+
+def _who_copies(names: Names, copies: Copies | None) -> list[str]:
+    """That sources seem to copy, and who is in the largest group of them."""
+    if copies is None or not len(copies.source):
+        return []
+    copying = np.unique(np.concatenate([copies.source, copies.original]))
+    group = first_of_joined(copies.source, copies.original, len(names.sources))[copying]
+    first, sizes = np.unique(group, return_counts=True)
+    largest = as_text(names.sources.gather(copying[group == first[sizes.argmax()]])).to_list()
+    if len(first) == 1:
+        return [f"copies: {some(largest, 5)} seem to have claims from each other"]
+    return [
+        f"copies: {len(copying):,} sources in {len(first):,} groups seem to have claims from each "
+        f"other; the largest group is {some(largest, 5)}"
+    ]
 
 
 def lone_sources(survey: Survey) -> list[DataWarning]:

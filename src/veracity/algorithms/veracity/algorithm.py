@@ -10,7 +10,7 @@ tempered because voices on one item err alike.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +28,17 @@ from veracity.algorithms.base import (
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_share
 from veracity.algorithms.item_features import ItemFeatures
-from veracity.algorithms.prior import NO_PRIOR, BySource, Prior, PriorRates
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.regression import Fit, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_item
 from veracity.algorithms.source_features import SourceFeatures
+from veracity.algorithms.veracity.belief import Belief, as_usual, counted_labels
 from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
 from veracity.algorithms.veracity.confusion import Confusions
+from veracity.algorithms.veracity.copying import (
+    items_that_show_who_copies,
+    steps_to_find_copies,
+)
 from veracity.algorithms.veracity.dispersion import (
     NO_PAIRS,
     Dispersion,
@@ -48,7 +53,6 @@ from veracity.algorithms.veracity.favourites import Favourites
 from veracity.algorithms.veracity.mixing import moderated, off_by
 from veracity.algorithms.veracity.one_coin import OneCoin
 from veracity.algorithms.veracity.shrinkage import (
-    MOST_CORRELATED,
     Derived,
     correlation_of,
     derived,
@@ -57,18 +61,8 @@ from veracity.algorithms.veracity.shrinkage import (
 from veracity.algorithms.veracity.two_coin import TwoCoin
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
-from veracity.dependence.agreement import (
-    Agreement,
-    Dependence,
-    agreements,
-    confirmed,
-    dependent_pairs,
-    mistakes,
-    pair_work,
-    slots_of,
-    with_excess,
-)
-from veracity.dependence.deciding import decided_by_copies, disputed_items
+from veracity.dependence.agreement import Dependence, Shared, looked_at, pair_work, slots_of
+from veracity.dependence.direction import copying_pairs, shared_with_others
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
 
@@ -85,24 +79,6 @@ MOST_DIVIDED = 0.1
 MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
 accuracy only."""
-
-MOST_COUNTED = 100_000
-"""Distinct values up to which it is counted how often each is claimed: more hardly coincide by
-chance."""
-
-
-class Belief(NamedTuple):
-    """What is thought of the sources, and of who depends on whom; and what each has claimed."""
-
-    model: OneCoin | Confusions | TwoCoin
-    dependence: Dependence | None
-    claims: BySource
-    rival: Belief | None = None
-    """What is thought of them in another reading of the claims, where there are two."""
-    n_labels: int = 0
-    """How many values are claimed; none, if they are too many to coincide by chance."""
-    chance: float = 0.0
-    """How often claims on different items say the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +143,7 @@ class Veracity(Algorithm[Belief]):
     def start(self, survey: Survey, prior: PriorRates) -> Belief:
         """Choose the error model that fits the claims."""
         belief = self._at_start(survey, prior)
-        return belief._replace(n_labels=_counted_labels(survey))
+        return belief._replace(n_labels=counted_labels(survey))
 
     def _at_start(self, survey: Survey, prior: PriorRates) -> Belief:
         claims, rows = survey.counted.supports_of_source, self._rows(survey.names)
@@ -233,10 +209,7 @@ class Veracity(Algorithm[Belief]):
             return vote, rounds
         phases = [Phase("survey", (Step(self.tally_survey, self.learn_survey),))]
         if state.dependence is not None and len(state.dependence.both) > 2:
-            agreement = Step(self.tally_dependence, self.learn_dependence)
-            proof = Step(self.tally_mistakes, self.learn_mistakes)
-            use = Step(self.tally_undecided, self.learn_undecided)
-            phases.append(Phase("dependence", (agreement, proof, use)))
+            phases.append(Phase("dependence", steps_to_find_copies(self.most_undecided)))
         phases += [vote, rounds]
         if isinstance(state.model, OneCoin) and state.model.n_attributes > 1:
             attributes = self._step(self.tally_by_attribute, self.learn_by_attribute)
@@ -290,62 +263,12 @@ class Veracity(Algorithm[Belief]):
             dependence = Dependence.unseen(dependence.slots, (work, int(state.claims.sum())))
         return state._replace(model=model, dependence=dependence, chance=chance_of(said))
 
-    # --- dependence -------------------------------------------------------------------------------
-
-    def tally_dependence(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Who agrees with whom."""
-        assert state.dependence is not None
-        contested = isinstance(state.model, OneCoin)
-        return agreements(block, state.dependence, None, contested=contested)
-
-    def learn_dependence(self, state: Belief, total: Tally) -> Belief:
-        """Who agrees too well; chance is one over the labels, or an item's values and one more."""
-        assert state.dependence is not None
-        total = Agreement(*total)
-        if total.items == 0:
-            return state
-        is_open = isinstance(state.model, OneCoin)
-        n_values = 1.0 + total.facts / total.items if is_open else len(state.model.share)  # type: ignore[union-attr]
-        return state._replace(dependence=with_excess(state.dependence, total, n_values))
-
-    def tally_mistakes(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """What pairs that agree too well share, and seems false to all others."""
-        assert state.dependence is not None
-        is_open, dependence = isinstance(state.model, OneCoin), state.dependence
-        if not dependence.is_any and (is_open or not dependence.shows_mistakes):
-            return (np.zeros_like(dependence.both),)
-        return (mistakes(block, dependence, contested=is_open),)
-
-    def learn_mistakes(self, state: Belief, total: Tally) -> Belief:
-        """Who copies."""
-        assert state.dependence is not None
-        sites = isinstance(state.model, OneCoin)
-        return state._replace(dependence=confirmed(state.dependence, total[0], sites=sites))
-
-    def tally_undecided(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """On how many items copies decide, and on how many nobody wins once they count once."""
-        assert state.dependence is not None
-        if not isinstance(state.model, OneCoin) or not state.dependence.is_any:
-            return 0.0, 0.0
-        disputed = disputed_items(block, float(state.claims.sum()))
-        if disputed.n_items == 0:
-            return 0.0, 0.0
-        weight = state.dependence.weight_of_support(disputed, sites=True)
-        return decided_by_copies(disputed, weight)
-
-    def learn_undecided(self, state: Belief, total: Tally) -> Belief:
-        """Whether copies count once."""
-        assert state.dependence is not None
-        by_copies, undecided = total
-        once = undecided <= self.most_undecided * by_copies
-        return state._replace(dependence=state.dependence._replace(once=once))
-
     # --- vote -------------------------------------------------------------------------------------
 
     def tally_vote(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """How the sources' words met a vote in which copies count once."""
         if isinstance(state.model, TwoCoin):
-            return state.model.tally_vote(block), None
+            return state.model.tally_vote(block)
         weight, _ = turn.memory
         prior = state.model.prior
         tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
@@ -353,25 +276,12 @@ class Veracity(Algorithm[Belief]):
         words = words * weight if len(weight) else words
         vote = clamp_known(share_of_item(kernels.sum_claims(block, words), block), block)
         if isinstance(state.model, OneCoin):
-            return state.model.tally_right(block, vote), self._same_true(block, state, weight)
-        return state.model.tally_vote(block, vote), self._same_true(block, state, weight)
-
-    def _same_true(self, block: Block, state: Belief, weight: FloatArray) -> FloatArray | None:
-        """How much of what pairs share wins the vote."""
-        if state.dependence is None or not state.dependence.is_any:
-            return None
-        weight = weight if len(weight) else np.ones(len(block.source_of_support))
-        vote = share_of_item(kernels.sum_claims(block, weight), block)
-        contested = isinstance(state.model, OneCoin)
-        return agreements(block, state.dependence, vote, contested=contested).same
+            return state.model.tally_right(block, vote)
+        return state.model.tally_vote(block, vote)
 
     def learn_vote(self, state: Belief, total: Tally) -> Belief:
         """What the vote says of the sources."""
-        of_model, same_true = total
-        learned = state._replace(model=state.model.learn_vote(of_model))
-        if same_true is None or state.dependence is None:
-            return learned
-        return learned._replace(dependence=state.dependence._replace(same_true=same_true))
+        return state._replace(model=state.model.learn_vote(total))
 
     # --- rounds -----------------------------------------------------------------------------------
 
@@ -407,7 +317,13 @@ class Veracity(Algorithm[Belief]):
     # --- dispersion -------------------------------------------------------------------------------
 
     def tally_dispersion(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """How far items scatter beyond what independent errors would; how often voices agree."""
+        """How far items scatter beyond what independent errors would; how often voices agree.
+
+        And what sources that depend on each other share.
+        """
+        return *self._scattered(block, state), self._shared(block, state)
+
+    def _scattered(self, block: Block, state: Belief) -> tuple[Dispersion, Same]:
         model = state.model
         assert not isinstance(model, TwoCoin)
         telling = telling_items(block, float(state.claims.sum()))
@@ -420,12 +336,26 @@ class Veracity(Algorithm[Belief]):
         scattered = model.scatter(telling, found, pairs).summed(telling.n_items)
         return scattered, said_the_same(telling)
 
+    def _shared(self, block: Block, state: Belief) -> Shared | None:
+        if state.dependence is None or not state.dependence.is_any:
+            return None
+        contested = isinstance(state.model, OneCoin)
+        some = items_that_show_who_copies(block, float(state.claims.sum()))
+        seen = looked_at(some, state.dependence, contested=contested)
+        p = np.zeros(0)
+        if seen.n_items:
+            p = clamp_known(plausibilities(seen, self._weights(seen, state)), seen)
+        return shared_with_others(seen, state.dependence, p, contested=contested)
+
     def learn_dispersion(self, state: Belief, total: Tally) -> Belief:
         """Whether voices err alike, as is usual, or each by itself."""
         assert not isinstance(state.model, TwoCoin)
-        scattered, same = Dispersion(*total[0]), Same(*total[1])
+        scattered, same, shared = Dispersion(*total[0]), Same(*total[1]), total[2]
         alike = err_alike(scattered, same.beyond(state.chance))
-        return state._replace(model=state.model._replace(alike=alike))
+        state = state._replace(model=state.model._replace(alike=alike))
+        if shared is None or state.dependence is None:
+            return state
+        return state._replace(dependence=state.dependence._replace(shared=Shared(*shared)))
 
     # --- known truths -----------------------------------------------------------------------------
 
@@ -548,7 +478,7 @@ class Veracity(Algorithm[Belief]):
         the other; so that errors seem independent shows nothing, if the rival knows no confusions.
         """
         if isinstance(rival, Veracity) and not (rival.labels and rival.confusions):
-            state, other = _as_usual(state), _as_usual(other)
+            state, other = as_usual(state), as_usual(other)
         return state._replace(rival=other._replace(rival=None))
 
     def in_own_reading(self, state: Belief) -> Belief:
@@ -601,13 +531,13 @@ class Veracity(Algorithm[Belief]):
 
     def copies(self, state: Belief) -> Copies | None:
         """The pairs of sources that depend on each other; `probability` is the share copied."""
-        return None if state.dependence is None else Copies(*dependent_pairs(state.dependence))
+        return None if state.dependence is None else Copies(*copying_pairs(state.dependence))
 
     def resume(self, state: Belief, survey: Survey, prior: PriorRates) -> Belief:
         """With all claims so far; who copies is looked for among the sources it was before."""
         grown = self.grow(state, survey.names)
         model = grown.model._replace(prior=prior)
-        claims, n_labels = survey.counted.supports_of_source, _counted_labels(survey)
+        claims, n_labels = survey.counted.supports_of_source, counted_labels(survey)
         return grown._replace(model=model, claims=claims, n_labels=n_labels)
 
     def grow(self, state: Belief, names: Names) -> Belief:
@@ -622,18 +552,3 @@ class Veracity(Algorithm[Belief]):
         if rows is None or state.model.features is None:
             return state
         return state._replace(model=state.model.borrowing(rows, n_met))
-
-
-def _counted_labels(survey: Survey) -> int:
-    """How many labels there are to be counted: none, if there are too many, or they are open."""
-    n_labels = 0 if survey.names.n_open else len(survey.names.labels)
-    return n_labels if n_labels <= MOST_COUNTED else 0
-
-
-def _as_usual(state: Belief) -> Belief:
-    """The belief, if voices on an item err alike as they do as a rule, whatever the claims show."""
-    model = state.model
-    if isinstance(model, TwoCoin):
-        return state
-    correlation = min(model.correlation / model.alike, MOST_CORRELATED)
-    return state._replace(model=model._replace(correlation=correlation, alike=1.0))

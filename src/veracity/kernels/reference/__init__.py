@@ -8,7 +8,7 @@ block has shares: what a source says is then an expectation over what it may say
 
 from __future__ import annotations
 
-from veracity.kernels.reference.climbing import climb, gibbs
+from veracity.kernels.reference.climbing import climb, gibbs, reorder
 from veracity.kernels.reference.layout import find_voices, lay_out, number_names, part_claims
 from veracity.kernels.reference.linking import (
     count_false_pairs,
@@ -50,6 +50,7 @@ __all__ = [
     "normalise_log",
     "number_names",
     "part_claims",
+    "reorder",
     "sum_by_source",
     "sum_claims",
     "sum_confusions",

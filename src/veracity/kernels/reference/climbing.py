@@ -6,50 +6,65 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veracity.kernels import BEND, Machine, Pace
+from veracity.kernels import BEND, InOrder, Machine, Pace
+from veracity.kernels.reference.layout import in_groups
 from veracity.kernels.reference.sums import sigmoid
 
 if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["climb", "gibbs"]
+__all__ = ["climb", "gibbs", "reorder"]
+
+
+def reorder(block: Block, order: IntArray) -> InOrder:
+    """The items of a block that stand in `order`, one behind the other."""
+    fact, first_fact = in_groups(block.first_fact_of_item, order)
+    support, first_support = in_groups(block.first_support_of_fact, fact)
+    voice, first_voice = in_groups(block.first_voice_of_item, order)
+    return InOrder(
+        first_fact,
+        first_support,
+        block.source_of_support[support],
+        first_voice,
+        block.source_of_voice[voice],
+        block.known_of_fact[fact],
+    )
 
 
 def climb(
-    block: Block, order: IntArray, machine: Machine, pace: Pace, rng: np.random.Generator | None
+    items: InOrder, machine: Machine, pace: Pace, rng: np.random.Generator | None
 ) -> tuple[FloatArray, FloatArray, float]:
     """One pass of gradient ascent over mini-batches: what is claimed, less what the model expects.
 
-    `order` is the order of the items; a batch closes when it has enough facts. What the model
-    expects has a closed form; where there is randomness, it is sampled from the data in
-    `gibbs_steps`: contrastive divergence.
+    A batch closes when it has enough facts. What the model expects has a closed form; where there
+    is randomness, it is sampled from the data in `gibbs_steps`: contrastive divergence.
 
     Returns the new visible biases, weights and global hidden bias.
     """
     a, w, b, is_fixed = machine
-    for batch in _batches(block, order, pace.batch_size):
+    for batch in _batches(items, pace.batch_size):
         da, dw, db = np.zeros_like(a), np.zeros_like(w), 0.0
         facts, true_facts = np.zeros_like(a), np.zeros_like(a)
         for item in batch:
-            voices = _voices(block, item)
-            supporters = _supporters_of_facts(block, item)
+            voices = _voices(items, item)
+            supporters = _supporters_of_facts(items, item)
             base = b + (_softplus(a[voices]) - _softplus(a[voices] + w[voices])).sum()
             plausible = _judge_item(supporters, w, base, pace.single_truth)
-            plausible = _hold_known(plausible, block, item)
+            plausible = _hold_known(plausible, items, item)
             for sources, p in zip(supporters, plausible, strict=True):
                 dw[sources] += p
                 da[sources] += 1.0
             now = Machine(a, w, b, is_fixed)
             if rng is None or pace.gibbs_steps == 0:
-                claims, true_claims, true = _expected(block, item, now, pace, plausible)
+                claims, true_claims, true = _expected(items, item, now, pace, plausible)
             else:
-                claims, true_claims, true = _sampled(block, item, now, pace, plausible, rng)
+                claims, true_claims, true = _sampled(items, item, now, pace, plausible, rng)
             da[voices] -= claims
             dw[voices] -= true_claims
             db += float(plausible.sum()) - true
             facts[voices] += len(plausible)
             true_facts[voices] += true
-        n_facts = sum(len(_supporters_of_facts(block, item)) for item in batch)
+        n_facts = sum(len(_supporters_of_facts(items, item)) for item in batch)
         pace_of_batch = pace._replace(rate=pace.rate * min(1.0, pace.facts_per_step / n_facts))
         now, gradient = Machine(a, w, b, is_fixed), (da, dw, db)
         if rng is None or pace.gibbs_steps == 0:
@@ -60,7 +75,7 @@ def climb(
 
 
 def _expected(
-    block: Block, item: int, machine: Machine, pace: Pace, plausible: FloatArray
+    items: InOrder, item: int, machine: Machine, pace: Pace, plausible: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """E[v] and E[v h] of each voice, summed over the item's k facts, and E[h], in closed form.
 
@@ -68,18 +83,18 @@ def _expected(
     truth; as many as are true, where that is known); then E[v h] = true * tpr and
     E[v] = true * tpr + (k - true) * fpr.
     """
-    voices = _voices(block, item)
+    voices = _voices(items, item)
     a, w = machine.visible_bias[voices], machine.weight[voices]
     k = len(plausible)
     true = 1.0 if pace.single_truth else float(k * sigmoid(machine.hidden_bias))
-    if block.known_of_fact[block.first_fact_of_item[item]] >= 0:
+    if items.known_of_fact[items.first_fact_of_item[item]] >= 0:
         true = float(plausible.sum())
     true_claims = true * sigmoid(a + w)
     return true_claims + (k - true) * sigmoid(a), true_claims, true
 
 
 def _sampled(
-    block: Block,
+    items: InOrder,
     item: int,
     machine: Machine,
     pace: Pace,
@@ -87,7 +102,7 @@ def _sampled(
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray, float]:
     """The same, sampled: truths are drawn from plausibilities, then claims from truths, k times."""
-    voices = _voices(block, item)
+    voices = _voices(items, item)
     a, w = machine.visible_bias[voices], machine.weight[voices]
     base = machine.hidden_bias + (_softplus(a) - _softplus(a + w)).sum()
     imagined = plausible
@@ -97,7 +112,7 @@ def _sampled(
         claimed = draws < np.where(is_true[:, None], sigmoid(a + w), sigmoid(a))
         reconstructed = [voices[row] for row in claimed]
         imagined = _judge_item(reconstructed, machine.weight, base, pace.single_truth)
-        imagined = _hold_known(imagined, block, item)
+        imagined = _hold_known(imagined, items, item)
     return claimed.sum(axis=0), imagined @ claimed, float(imagined.sum())
 
 
@@ -243,31 +258,31 @@ def _judge_item(
     return np.asarray(sigmoid(base + score))
 
 
-def _hold_known(plausible: FloatArray, block: Block, item: int) -> FloatArray:
+def _hold_known(plausible: FloatArray, items: InOrder, item: int) -> FloatArray:
     """The plausibilities of an item's facts, or what is known of them."""
-    known = block.known_of_fact[block.first_fact_of_item[item] : block.first_fact_of_item[item + 1]]
+    known = items.known_of_fact[items.first_fact_of_item[item] : items.first_fact_of_item[item + 1]]
     return known.astype(np.float64) if known[0] >= 0 else plausible
 
 
-def _batches(block: Block, order: IntArray, batch_size: int) -> list[list[int]]:
+def _batches(items: InOrder, batch_size: int) -> list[list[int]]:
     batches: list[list[int]] = [[]]
     n_facts = 0
-    for item in order:
+    for item in range(len(items.first_fact_of_item) - 1):
         if n_facts >= batch_size:
             batches.append([])
             n_facts = 0
-        batches[-1].append(int(item))
-        n_facts += int(block.first_fact_of_item[item + 1] - block.first_fact_of_item[item])
+        batches[-1].append(item)
+        n_facts += int(items.first_fact_of_item[item + 1] - items.first_fact_of_item[item])
     return batches
 
 
-def _voices(block: Block, item: int) -> IntArray:
+def _voices(block: Block | InOrder, item: int) -> IntArray:
     return block.source_of_voice[
         block.first_voice_of_item[item] : block.first_voice_of_item[item + 1]
     ]
 
 
-def _supporters_of_facts(block: Block, item: int) -> list[IntArray]:
+def _supporters_of_facts(block: Block | InOrder, item: int) -> list[IntArray]:
     facts = range(block.first_fact_of_item[item], block.first_fact_of_item[item + 1])
     first = block.first_support_of_fact
     return [block.source_of_support[first[fact] : first[fact + 1]] for fact in facts]

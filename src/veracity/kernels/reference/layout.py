@@ -11,7 +11,7 @@ from veracity.kernels import Numbers
 if TYPE_CHECKING:
     from veracity.claims.block import IntArray
 
-__all__ = ["find_voices", "lay_out", "number_names", "pairs_of", "part_claims"]
+__all__ = ["find_voices", "in_groups", "lay_out", "number_names", "pairs_of", "part_claims"]
 
 LOW = np.uint64(0xFFFFFFFF)
 
@@ -122,3 +122,15 @@ def pairs_of(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray, IntArr
     n = int(other.max(initial=0)) + 1
     pairs, pair_of_row = np.unique(one.astype(np.int64) * n + other, return_inverse=True)
     return pairs // n, pairs % n, pair_of_row
+
+
+def in_groups(first: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
+    """What is in some groups, one group behind the other; and where each of them begins then.
+
+    >>> in_groups(np.array([0, 2, 3, 7]), np.array([2, 0]))
+    (array([3, 4, 5, 6, 0, 1]), array([0, 4, 6]))
+    """
+    lengths = first[groups + 1] - first[groups]
+    begins = np.zeros(len(groups) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=begins[1:])
+    return np.arange(begins[-1]) + np.repeat(first[groups] - begins[:-1], lengths), begins

@@ -56,9 +56,13 @@ def _by_algorithm(found: Findings) -> str:
         caption=f"Copiers, as {found.result.run.algorithm} sees them",
         of=len(pairs),
         sortable=True,
-        headings={"source": "copier"},
+        headings={"source": "copier", "direction": "this way round"},
     )
-    return table(ranked.head(MOST_PAIRS).with_columns(counts), look)
+    words = paragraph(
+        "Which of the two copies shows where what one of them adds is right more often, or less, "
+        "than what both say. Else it is this way round with a probability of one half."
+    )
+    return words + table(ranked.head(MOST_PAIRS).with_columns(counts), look)
 
 
 def _by_mistakes(found: Findings) -> str:
