@@ -40,20 +40,21 @@ def main() -> None:
 
 
 def _run() -> None:
-    """Load the command and run it; while it is loading, Ctrl-C is no error to explain."""
+    """Load the command and run it; Ctrl-C is no error to explain while it is loading or ending."""
     gc.set_threshold(FRESH)
     try:
         heed_the_end()
         lose_no_request()
         from veracity.cli import main as run
-    except KeyboardInterrupt:
+
+        run()
+    except KeyboardInterrupt:  # the command tells of one itself, but it may be asked twice
+        _end_in_peace()
         if sys.stderr is not None:
             with contextlib.suppress(OSError):  # nobody may be there to be told
                 sys.stderr.write("error: stopped before the end; no half-written result is left\n")
                 sys.stderr.flush()
         sys.exit(1)
-    try:
-        run()
     finally:
         _end_in_peace()
 
@@ -64,13 +65,13 @@ def _end_in_peace() -> None:
     Nor is what is left in memory looked through once more before it goes: that takes up to a
     quarter of a short run. DuckDB would call what is not looked through a leak, on standard error.
     """
+    for number in stopping_signals():
+        with contextlib.suppress(ValueError, OSError):  # only the main thread may ask
+            signal.signal(number, signal.SIG_IGN)
     # Else Python ends by a signal if Ctrl-C once came within an exec, though it was caught.
     exec("")
     if "duckdb" not in sys.modules:
         gc.freeze()
-    for number in stopping_signals():
-        with contextlib.suppress(ValueError, OSError):  # only the main thread may ask
-            signal.signal(number, signal.SIG_IGN)
 
 
 if __name__ == "__main__":
