@@ -52,7 +52,7 @@ def test_a_folder_that_exists_is_refused_unless_forced(run):
 
 
 def test_ctrl_c_while_the_temporary_folder_is_removed_leaves_nothing(tmp_path, monkeypatch):
-    remove, interrupts = shutil.rmtree, [KeyboardInterrupt]
+    remove, interrupts = shutil.rmtree, [KeyboardInterrupt] * 4
 
     def interrupted(folder, **options):
         if interrupts:

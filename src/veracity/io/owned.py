@@ -42,7 +42,8 @@ YOUNG = 60.0
 """What has content but no lock is left alone for so many seconds: earlier versions made such."""
 
 MOST_TRIES = 10
-"""How often to make another folder where the first was taken for one that somebody left."""
+"""How often to make another folder where the first was taken for one that somebody left, and to
+remove one where that is interrupted."""
 
 
 def make_owned(place: Path, prefix: str) -> tuple[Path, IO[bytes]]:
@@ -82,14 +83,17 @@ def _locked(folder: Path) -> IO[bytes]:
 
 
 def remove_owned(folder: Path, lock: IO[bytes]) -> None:
-    """Remove a folder of one's own, also if Ctrl-C comes in the middle of it."""
-    try:
-        _remove(folder)
-    except BaseException:
-        _remove(folder)
-        raise
-    finally:
-        lock.close()
+    """Remove a folder of one's own, also if Ctrl-C comes in the middle of it, again and again."""
+    stopped: BaseException | None = None
+    for _ in range(MOST_TRIES):
+        try:
+            _remove(folder)
+            break
+        except BaseException as error:
+            stopped = error
+    lock.close()
+    if stopped is not None:
+        raise stopped
 
 
 def _remove(folder: Path) -> None:
