@@ -9,6 +9,7 @@ import signal
 import sys
 
 from veracity.guard import (
+    heed_no_more,
     heed_the_end,
     hold_standard_streams,
     let_only_python_speak,
@@ -65,6 +66,7 @@ def _end_in_peace() -> None:
     Nor is what is left in memory looked through once more before it goes: that takes up to a
     quarter of a short run. DuckDB would call what is not looked through a leak, on standard error.
     """
+    heed_no_more()
     for number in stopping_signals():
         with contextlib.suppress(ValueError, OSError):  # only the main thread may ask
             signal.signal(number, signal.SIG_IGN)

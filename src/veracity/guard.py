@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 __all__ = [
+    "heed_no_more",
     "heed_the_end",
     "hold_standard_streams",
     "let_only_python_speak",
@@ -109,12 +110,18 @@ def stopping_signals() -> list[int]:
 _requests: list[int] = []
 """The signals that asked this command to end."""
 
+_is_over: list[bool] = []
+"""Whether it is ending already."""
+
 
 def heed_the_end() -> None:
     """Take every request to end as Ctrl-C: temporary files are to be removed."""
     _requests.clear()
+    _is_over.clear()
 
     def stop(number: int, frame: object) -> None:
+        if _is_over:
+            return
         _requests.append(number)
         raise KeyboardInterrupt
 
@@ -122,6 +129,11 @@ def heed_the_end() -> None:
         with contextlib.suppress(ValueError, OSError):  # only the main thread may ask
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 signal.signal(number, stop)
+
+
+def heed_no_more() -> None:
+    """Take no further request: all is done, and nothing is left to be stopped."""
+    _is_over.append(True)  # one step, which no other request can come into
 
 
 def lose_no_request() -> None:
