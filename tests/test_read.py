@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 import veracity
 from veracity.claims.columns import read_table
 from veracity.claims.how import HowToRead
-from veracity.claims.read import read_claims
+from veracity.claims.read import open_claims, read_claims
 from veracity.claims.truths import read_truth
 from veracity.errors import (
     BadValue,
@@ -758,3 +758,20 @@ def test_columns_of_pandas_that_are_views_of_text_are_read():
     views = pd.array(["1", "2"], dtype=pd.ArrowDtype(pa.string_view()))
     claims = pd.DataFrame({"source": ["a", "b"], "entity": ["x", "y"], "value": views})
     assert list(veracity.discover(claims, "majority-vote").truths["value"]) == ["1", "2"]
+
+
+@pytest.mark.parametrize("name", ["claims.csv", "claims.parquet"])
+def test_a_file_that_is_changed_while_it_is_read_is_told(tmp_path, name):
+    file = tmp_path / name
+    rows = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]})
+    write = rows.write_csv if name.endswith("csv") else rows.write_parquet
+    write(file)
+    quiet, changed = (open_claims(file, HowToRead()) for _ in range(2))
+    quiet.collect()
+    assert not any("was changed" in note for note in quiet.notes)
+    batches = changed.batches()
+    next(batches)
+    os.utime(file, ns=(0, 0))
+    assert list(batches) == []
+    expected = f"{file} was changed while it was read, so rows may be missing: read it again"
+    assert expected in changed.notes

@@ -29,7 +29,7 @@ from veracity.claims.schema import ClaimsTable, Kind, Text
 from veracity.claims.shares import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
-from veracity.io.files import batches_of, first_rows_of, n_rows_of
+from veracity.io.files import batches_of, first_rows_of, n_rows_of, stamp_of
 from veracity.io.memory import bytes_per_claim, fits
 from veracity.printing import counted
 
@@ -79,6 +79,7 @@ class ClaimsStream:
         self.shape, self.types = how.told(opened.wide), opened.types
         self._are_numbers, self._is_text = how.kind == "numeric", is_text
         self._notes, self._parts = opened.notes, opened.parts
+        self._files = {part.path: stamp_of(part.path) for part in self._parts if part.path}
         self.seconds = time.perf_counter() - began
 
     @property
@@ -122,6 +123,11 @@ class ClaimsStream:
                 rows = self._checked(batch, part.origin, row)
                 self.rows_kept += len(rows)
                 yield rows
+        self._notes += [
+            f"{path} was changed while it was read, so rows may be missing: read it again"
+            for path, before in self._files.items()
+            if None not in (before, now := stamp_of(path)) and now != before
+        ]
         if not self.rows_kept:
             reason = "; ".join(self.notes) if self.rows_read else "it has no rows"
             raise NoClaims(

@@ -6,6 +6,7 @@ import contextlib
 import glob
 import importlib
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
@@ -65,6 +66,7 @@ __all__ = [
     "reading_file",
     "reading_frame",
     "reading_part",
+    "stamp_of",
 ]
 
 BYTES_PER_ROW = 200
@@ -460,6 +462,15 @@ def _told_of(part: Part, number: pl.LazyFrame) -> int:
 def _first_batch(part: Part, rows: pl.LazyFrame) -> pl.DataFrame:
     """The first batch of what was made of the rows of a part."""
     return next(batches_of(part._replace(rows=rows)))
+
+
+def stamp_of(path: Path) -> tuple[int, int] | None:
+    """By what it shows that a file was changed: its size and its time; None if it has none."""
+    try:
+        told = path.stat()
+    except OSError:
+        return None
+    return (told.st_size, told.st_mtime_ns) if stat.S_ISREG(told.st_mode) else None
 
 
 def reading_part(part: Part) -> AbstractContextManager[None]:
