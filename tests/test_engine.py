@@ -54,6 +54,8 @@ def test_numbers_arrays_and_tuples_of_them_add_up():
 
 def test_the_largest_stays_the_largest():
     assert merged((Largest(3.0),), (Largest(7.0),)) == (7.0,)
+    assert merged(merged(Largest(3.0), Largest(-7.0)), Largest(5.0)) == 5.0
+    assert isinstance(merged(Largest(3.0), 7.0), Largest)  # a number that was kept in a file
 
 
 @pytest.mark.parametrize(
@@ -70,8 +72,6 @@ def test_what_was_kept_of_pairs_may_be_of_any_others_but_has_two_columns(kept):
     total = PairCounts(np.array([1, 3]), np.array([4, 5]))
     assert not can_merge(kept, total)
     assert can_merge((np.array([7]), np.array([2])), total)
-    assert merged(merged(Largest(3.0), Largest(-7.0)), Largest(5.0)) == 5.0
-    assert isinstance(merged(Largest(3.0), 7.0), Largest)  # a number that was kept in a file
 
 
 def test_an_array_that_lacks_the_last_rows_has_zeros_there():
