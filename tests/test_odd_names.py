@@ -212,28 +212,28 @@ def test_ctrl_c_while_loading_is_one_sentence(tmp_path):
     assert found.returncode == 1
 
 
+def ran_in_python(setup, *arguments):
+    """The command in a program that does something else before."""
+    program = (
+        "import atexit, os, signal, sys\n"
+        "from veracity import cli\nfrom veracity.__main__ import main\n"
+        f"signal.signal(signal.SIGINT, signal.default_int_handler)\n{setup}\n"
+        f"sys.argv[1:] = {list(arguments)}\nmain()"
+    )
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_while_another_is_told_of_is_one_sentence():
-    program = (
-        "import os, signal, sys\nfrom veracity import cli\nfrom veracity.__main__ import main\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "cli._explain = lambda error: os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.argv[1:] = ['discover', 'nowhere.csv']\nmain()"
-    )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    setup = "cli._explain = lambda error: os.kill(os.getpid(), signal.SIGINT)"
+    found = ran_in_python(setup, "discover", "nowhere.csv")
     assert found.stderr == b"error: stopped before the end; no half-written result is left\n"
     assert found.returncode == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_after_the_work_is_done_is_no_failure():
-    program = (
-        "import atexit, os, signal, sys\nfrom veracity.__main__ import main\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
-        "sys.argv[1:] = ['--version']\nmain()"
-    )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    found = ran_in_python("atexit.register(os.kill, os.getpid(), signal.SIGINT)", "--version")
     assert (found.returncode, found.stderr) == (0, b"")
 
 

@@ -32,9 +32,10 @@ from veracity.algorithms.prior import NO_PRIOR, BySource, CountBySource, Prior, 
 from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import Weights, plausibilities
 from veracity.algorithms.source_features import SourceFeatures
-from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray, Names
+from veracity.claims.block import UNKNOWN, Block, FloatArray, Names
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
+from veracity.dependence import Copies
 
 __all__ = [
     "SUREST",
@@ -74,23 +75,6 @@ class Rates(NamedTuple):
     tpr: FloatArray
     fpr: FloatArray
     prevalence: float
-
-
-class Copies(NamedTuple):
-    """Pairs of sources of which one copies the other, likelier than not; the clearest first.
-
-    `probability` is that of copying in either direction, `source` the likelier copier, with a
-    probability of `direction` if one copies: a half where it does not show. The counts are
-    expectations: a shared value is true as far as it is plausible.
-    """
-
-    source: IntArray
-    original: IntArray
-    probability: FloatArray
-    direction: FloatArray
-    shared_true: FloatArray
-    shared_false: FloatArray
-    different: FloatArray
 
 
 class Turn(NamedTuple):

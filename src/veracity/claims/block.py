@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.kernels.reference.layout import in_groups
+from veracity.kernels.reference.layout import begins_of, in_groups
 from veracity.naming import as_text
 
 __all__ = [
@@ -262,8 +262,8 @@ class Block(NamedTuple):
         is_left = n_supports > 0
         n_facts_of_item = np.bincount(self.item_of_fact[is_left], minlength=self.n_items)
         left = self.in_full()._replace(
-            first_fact_of_item=_first(n_facts_of_item),
-            first_support_of_fact=_first(n_supports[is_left]),
+            first_fact_of_item=begins_of(n_facts_of_item),
+            first_support_of_fact=begins_of(n_supports[is_left]),
             source_of_support=self.source_of_support[is_most],
             known_of_fact=self.known_of_fact[is_left],
             label_of_fact=self.label_of_fact[is_left],
@@ -295,13 +295,6 @@ class Block(NamedTuple):
             label_of_fact=self.label_of_fact if label is None else label[self.label_of_fact],
             attribute_of_item=attribute[self.attribute_of_item],
         )
-
-
-def _first(lengths: IntArray) -> IntArray:
-    """Where groups of these lengths begin, and the length of all at the end."""
-    first = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=first[1:])
-    return first
 
 
 Places = tuple[IntArray, IntArray | None, IntArray]

@@ -8,34 +8,18 @@ equally good, nothing shows.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from veracity.claims.block import SAME, Block, FloatArray, IntArray
+from veracity.dependence import Copies
 from veracity.dependence.agreement import Dependence, Shared, agreements
 from veracity.dependence.coverage import MOSTLY
 from veracity.kernels.reference.sums import sigmoid
 
-__all__ = ["CopyingPairs", "copying_pairs", "shared_with_others"]
+__all__ = ["copying_pairs", "shared_with_others"]
 
 MOST_COPIES = 10_000
 """How many pairs are told of, at most."""
-
-
-class CopyingPairs(NamedTuple):
-    """Sources of which one copies the other, one row of each array per pair."""
-
-    source: IntArray
-    original: IntArray
-    copied: FloatArray
-    """The share that is copied."""
-    direction: FloatArray
-    """How likely it is that `source` copies `original`, and not the other way round."""
-    true: FloatArray
-    """How many of the shared values are true, how many false, and how many differ."""
-    false: FloatArray
-    different: FloatArray
 
 
 def shared_with_others(
@@ -54,7 +38,7 @@ def shared_with_others(
     return Shared(same.same, true.same, same.spoken, right)
 
 
-def copying_pairs(found: Dependence) -> CopyingPairs:
+def copying_pairs(found: Dependence) -> Copies:
     """The pairs of which at least half is copied, the clearest first.
 
     Where it does not show who copies, the one with more claims in pairs is told as the original.
@@ -69,7 +53,7 @@ def copying_pairs(found: Dependence) -> CopyingPairs:
     source_of_slot = np.flatnonzero(found.slot_of_source >= 0)
     same = found.same[one, other]
     true = same * _share_true(found.shared, one, other)
-    return CopyingPairs(
+    return Copies(
         source_of_slot[source], source_of_slot[original], found.copied[one, other],
         sigmoid(np.abs(forth)), true, same - true,
         np.maximum(found.both[one, other] - same, 0.0),

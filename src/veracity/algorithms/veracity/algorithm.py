@@ -531,7 +531,7 @@ class Veracity(Algorithm[Belief]):
 
     def copies(self, state: Belief) -> Copies | None:
         """The pairs of sources that depend on each other; `probability` is the share copied."""
-        return None if state.dependence is None else Copies(*copying_pairs(state.dependence))
+        return None if state.dependence is None else copying_pairs(state.dependence)
 
     def resume(self, state: Belief, survey: Survey, prior: PriorRates) -> Belief:
         """With all claims so far; who copies is looked for among the sources it was before."""

@@ -11,7 +11,15 @@ from veracity.kernels import Numbers
 if TYPE_CHECKING:
     from veracity.claims.block import IntArray
 
-__all__ = ["find_voices", "in_groups", "lay_out", "number_names", "pairs_of", "part_claims"]
+__all__ = [
+    "begins_of",
+    "find_voices",
+    "in_groups",
+    "lay_out",
+    "number_names",
+    "pairs_of",
+    "part_claims",
+]
 
 LOW = np.uint64(0xFFFFFFFF)
 
@@ -124,6 +132,13 @@ def pairs_of(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray, IntArr
     return pairs // n, pairs % n, pair_of_row
 
 
+def begins_of(lengths: IntArray) -> IntArray:
+    """Where groups of these lengths begin, and the length of all at the end."""
+    first = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=first[1:])
+    return first
+
+
 def in_groups(first: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
     """What is in some groups, one group behind the other; and where each of them begins then.
 
@@ -131,6 +146,5 @@ def in_groups(first: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
     (array([3, 4, 5, 6, 0, 1]), array([0, 4, 6]))
     """
     lengths = first[groups + 1] - first[groups]
-    begins = np.zeros(len(groups) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=begins[1:])
+    begins = begins_of(lengths)
     return np.arange(begins[-1]) + np.repeat(first[groups] - begins[:-1], lengths), begins
