@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
@@ -15,6 +16,7 @@ from claims import value_rows
 from veracity.claims.how import HowToRead
 from veracity.claims.read import open_claims
 from veracity.io.pieces import PieceTable
+from veracity.result.tables import closest_first
 
 
 def vote(rows, columns=("source", "entity", "value"), **options):
@@ -262,3 +264,15 @@ def test_tables_of_several_blocks_are_made_when_asked_for_and_then_kept(flights,
             pl.read_parquet(tmp_path / at / f"{name}.parquet") for at in ("before", "after")
         )
         assert_frame_equal(once, again)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.25 + 1e-12, 1.0]), st.booleans())),
+    st.integers(1, 5),
+)
+def test_closest_calls_come_first_and_of_the_same_the_first(rows, most):
+    margin, contested = zip(*rows, strict=True) if rows else ((), ())
+    types = {"margin": pl.Float64, "contested": pl.Boolean}
+    truths = pl.DataFrame({"margin": margin, "contested": contested}, types).with_row_index("item")
+    order = sorted(range(len(rows)), key=lambda i: (not contested[i], round(margin[i], 9), i))
+    assert closest_first(truths, most)["item"].to_list() == order[:most]

@@ -8,6 +8,7 @@ were spread over files.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -255,10 +256,10 @@ def _block(
 ) -> tuple[Block, IntArray]:
     """The block of numbered claims; also give the usual spelling of each fact."""
     laid, voices = _laid_out(claims, place, n_items, value_of_spelling, pool)
-    first_fact, first_support, sources, spellings = zip(*laid, strict=True)
-    first_fact_of_item = _joined(first_fact)
-    first_support_of_fact = _joined(first_support)
-    source_of_support = np.concatenate(sources)
+    join = _joined, _joined, np.concatenate, np.concatenate
+    first_fact_of_item, first_support_of_fact, source_of_support, spelling_of_fact = pool.map(
+        operator.call, join, zip(*laid, strict=True)
+    )
     if sum(len(own) for _, own in voices) == len(source_of_support):
         # nobody names two values of one item: a support is a voice
         first_voice_of_item = first_support_of_fact[first_fact_of_item]
@@ -274,7 +275,7 @@ def _block(
         source_of_voice,
         *_nothing_known(len(first_support_of_fact) - 1, n_items),
     )
-    return block, np.concatenate(spellings)
+    return block, spelling_of_fact
 
 
 def _laid_out(

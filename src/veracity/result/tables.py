@@ -90,19 +90,21 @@ class Short(NamedTuple):
         if not isinstance(truths, PieceTable):
             return _in_short(truths)
         n_truths, n_contested, closest = zip(*truths.each(_in_short), strict=True)
-        return cls(sum(n_truths), sum(n_contested), closest_first(pl.concat(closest)).head(SHOWN))
+        return cls(sum(n_truths), sum(n_contested), closest_first(pl.concat(closest), SHOWN))
 
 
 def _in_short(truths: pl.DataFrame) -> Short:
-    closest = closest_first(truths).head(SHOWN)
-    return Short(len(truths), int(truths["contested"].sum()), closest)
+    return Short(len(truths), int(truths["contested"].sum()), closest_first(truths, SHOWN))
 
 
-def closest_first(truths: pl.DataFrame) -> pl.DataFrame:
-    """The truths, those least sure against others first; as they are where that is not told."""
+def closest_first(truths: pl.DataFrame, most: int) -> pl.DataFrame:
+    """So many truths, those least sure against others first; the first where that is not told."""
     if "margin" not in truths.columns:
-        return truths
-    return truths.sort(~pl.col("contested"), pl.col("margin").round(SAME), maintain_order=True)
+        return truths.head(most)
+    is_undisputed = (~pl.col("contested")).cast(pl.Float64)
+    distance = pl.col("margin").round(SAME) + 2.0 * is_undisputed  # no margin is larger than 1
+    near = truths.filter(distance <= distance.bottom_k(most).max())  # few are left to sort
+    return near.sort(distance, maintain_order=True).head(most)
 
 
 def tabulate(

@@ -215,7 +215,7 @@ def _bar(phase: str, done: int, total: int) -> str:
 def _closest(truths: pl.DataFrame) -> pl.DataFrame:
     wanted = ("entity", "attribute", "fact", "value", "plausibility", "uncertainty", "runner_up",
               "margin", "claims")  # fmt: skip
-    shown = closest_first(truths).head(MOST_TRUTHS)
+    shown = closest_first(truths, MOST_TRUTHS)
     return shown.select(name for name in wanted if name in truths.columns)
 
 
