@@ -152,7 +152,8 @@ class TableInMemory(PieceTable):
 
     def collect(self) -> pl.DataFrame:
         """All rows, the pieces made side by side."""
-        return pl.concat(list(self.each(lambda piece: piece)))
+        pieces: list[pl.DataFrame] = list(self.each(lambda piece: piece))
+        return pl.concat(pieces)
 
 
 @dataclass(frozen=True)

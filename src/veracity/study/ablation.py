@@ -40,6 +40,7 @@ INGREDIENTS: dict[str, Variant] = {
     "without copies": Variant(Veracity(dependence=False)),
     "copies always count once": Variant(Veracity(most_undecided=1.0)),
     "without confusions": Variant(Veracity(confusions=False)),
+    "no item is hard": Variant(Veracity(hard_items=False)),
     "labels not compared": Variant(Veracity(labels=False)),
     "without the crowd's errors": Variant(
         constants={"LABEL_STRENGTH": 1e12, "ERROR_STRENGTH": 1e12}

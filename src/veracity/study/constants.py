@@ -36,6 +36,7 @@ CONSTANTS: dict[str, Constant] = {
     "SHARED": Constant(f"{DEFAULT}.confusion", (0.0, 0.25, 0.75, 1.0)),
     "LABEL_STRENGTH": Constant(f"{DEFAULT}.confusion", (2.0, 32.0)),
     "ERROR_STRENGTH": Constant(f"{DEFAULT}.confusion", (0.5, 8.0)),
+    "MUCH_LIKELIER": Constant(f"{DEFAULT}.hard_items", (0.0, 10.0)),
     "RARELY": Constant(f"{DEFAULT}.dispersion", (0.0, 0.05, 0.5)),
     "USUAL": Constant(f"{DEFAULT}.dispersion", (0.025, 0.1)),
     "BELIEVED": Constant(f"{DEFAULT}.mixing", (0.6, 0.7, 0.9, 1.0)),

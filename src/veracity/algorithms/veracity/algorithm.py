@@ -50,6 +50,7 @@ from veracity.algorithms.veracity.dispersion import (
     telling_items,
 )
 from veracity.algorithms.veracity.favourites import Favourites
+from veracity.algorithms.veracity.hard_items import items_are_hard, said_of_items
 from veracity.algorithms.veracity.mixing import moderated, off_by
 from veracity.algorithms.veracity.one_coin import OneCoin
 from veracity.algorithms.veracity.shrinkage import (
@@ -102,6 +103,8 @@ class Veracity(Algorithm[Belief]):
         Where items share a few labels, learn how frequent each of them is.
     confusions
         And learn which of these labels a source mistakes for which.
+    hard_items
+        Of two labels, learn that only where hard items do not explain the claims better.
     attributes
         Where items do not share labels, learn on which attributes a source is better.
     favourites
@@ -127,6 +130,7 @@ class Veracity(Algorithm[Belief]):
     strength: float = 8.0
     labels: bool = True
     confusions: bool = True
+    hard_items: bool = True
     attributes: bool = True
     favourites: bool = True
     dependence: bool = True
@@ -238,27 +242,36 @@ class Veracity(Algorithm[Belief]):
     # --- survey -----------------------------------------------------------------------------------
 
     def tally_survey(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """What the model counts, how many pairs there are, who coincides, and what is said."""
+        """What the model counts, how many pairs there are, how claims fall, and what is said."""
         assert not isinstance(state.model, TwoCoin)
         work = 0.0
         if state.dependence is not None:
             n_slots = len(state.dependence.both)
             work = pair_work(block, n_slots, contested=isinstance(state.model, OneCoin))
-        n_claims = float(state.claims.sum())
-        apart = log_likelihoods(block, n_claims) if isinstance(state.model, OneCoin) else None
         said = said_of_label(block, state.n_labels)
-        return state.model.tally_survey(block), work, apart, said
+        return state.model.tally_survey(block), work, self._fallen(block, state), said
+
+    def _fallen(self, block: Block, state: Belief) -> FloatArray | None:
+        """How the claims of an item fall into values; or of how many items they fall so."""
+        model = state.model
+        if isinstance(model, OneCoin):
+            return log_likelihoods(block, float(state.claims.sum()))
+        is_of_two = isinstance(model, Confusions) and model.n_labels == 2
+        return said_of_items(block) if is_of_two else None
 
     def learn_survey(self, state: Belief, total: Tally) -> Belief:
         """Where pairs are too many, only some items will be looked at."""
         assert not isinstance(state.model, TwoCoin)
-        of_model, work, apart, said = total
+        of_model, work, fallen, said = total
         dependence, model = state.dependence, state.model.learn_survey(of_model)
         if isinstance(model, OneCoin):
-            model = model._replace(n_false=n_false_values(apart))
+            model = model._replace(n_false=n_false_values(fallen))
             is_first = not state.model.spoken.any()  # type: ignore[union-attr]
             if self.favourites and is_first and np.count_nonzero(said) > MOST_LABELS:
                 model = model._replace(favourites=Favourites.among(said, len(state.claims)))
+        elif fallen is not None:
+            are_hard = self.hard_items and items_are_hard(fallen)
+            model = model._replace(are_learned=self.confusions and not are_hard)
         if dependence is not None:
             dependence = Dependence.unseen(dependence.slots, (work, int(state.claims.sum())))
         return state._replace(model=model, dependence=dependence, chance=chance_of(said))
@@ -453,6 +466,10 @@ class Veracity(Algorithm[Belief]):
             if state.model.are_learned:
                 alike = "if no source confuses some labels more than others"
                 rivals[alike] = replace(self, confusions=False)
+            elif self.confusions:
+                rivals["if sources confuse labels, and no item is hard"] = replace(
+                    self, hard_items=False
+                )
         elif isinstance(state.model, OneCoin) and state.model.falls_back:
             rivals["if no source falls back on one value"] = replace(self, favourites=False)
         if state.dependence is not None and state.dependence.is_any:
@@ -469,7 +486,7 @@ class Veracity(Algorithm[Belief]):
         """
         model = state.model
         is_plain = isinstance(rival, Veracity) and rival.labels and not rival.confusions
-        return is_plain and isinstance(model, Confusions) and len(model.share) > 2
+        return is_plain and isinstance(model, Confusions) and model.n_labels > 2
 
     def doubted(self, state: Belief, rival: Algorithm[Any], other: Belief) -> Belief:
         """The belief where a rival reads the claims otherwise: both readings are kept.
@@ -477,7 +494,9 @@ class Veracity(Algorithm[Belief]):
         What are confusions of sources in one reading are errors that the voices on an item share in
         the other; so that errors seem independent shows nothing, if the rival knows no confusions.
         """
-        if isinstance(rival, Veracity) and not (rival.labels and rival.confusions):
+        if isinstance(rival, Veracity) and not (
+            rival.labels and rival.confusions and rival.hard_items
+        ):
             state, other = as_usual(state), as_usual(other)
         return state._replace(rival=other._replace(rival=None))
 

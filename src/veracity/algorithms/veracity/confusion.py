@@ -97,6 +97,11 @@ class Confusions(NamedTuple):
             are_learned=are_learned,
         )
 
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.share)
+
     def tally_survey(self, block: Block) -> Tally:
         """What the sources said of labels that are known."""
         known = (block.known_of_fact == 1).astype(np.float64)
