@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from veracity.algorithms.catalogue import algorithms
+from veracity.algorithms.catalogue import algorithms, no_algorithm
 
 __all__ = [
     "ABOVE_0",
@@ -97,8 +97,7 @@ def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -
     names = [name.strip() for name in value.split(",")]
     for name in names:
         if name not in ALGORITHM_NAMES:
-            there_are = ", ".join(ALGORITHM_NAMES)
-            raise click.BadParameter(f"no algorithm {name!r}; there are {there_are}", ctx, param)
+            raise click.BadParameter(no_algorithm(name), ctx, param)
     return names
 
 
