@@ -419,7 +419,7 @@ def test_a_damaged_run_gets_one_sentence(name, content):
 def test_a_folder_is_replaced_only_by_force_and_only_if_it_is_ours(command):
     command += ["--out", "first"]
     run(*command)
-    assert_refused(run(*command, code=1), "first exists; choose another name, or --force")
+    assert_refused(run(*command, code=1), "first exists; choose another name, or replace it")
     run(*command, "--force")
     Path("first/thesis.txt").write_text("mine")
     assert_refused(run(*command, "--force", code=1), "veracity did not write 'thesis.txt'")
