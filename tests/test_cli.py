@@ -506,6 +506,14 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     work.wait()
 
 
+def test_compare_writes_its_table_and_replaces_none_unasked(folder):
+    command = ("compare", "claims.csv", "--algorithms", "majority-vote,mle", "--out", "found.csv")
+    assert "written to found.csv: the algorithms" in run(*command)
+    assert pl.read_csv("found.csv")["algorithm"].to_list() == ["majority-vote", "mle"]
+    assert_refused(run(*command, code=1), "found.csv exists; choose another name")
+    run(*command, "--force")
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["discover", "claims.csv", "--json"]])
 def test_output_that_cannot_be_printed_gets_one_sentence(arguments):
     script = f"from veracity.cli import main; main({arguments})"

@@ -31,6 +31,7 @@ __all__ = [
     "engine_options",
     "example",
     "folder_option",
+    "force_file_option",
     "force_option",
     "item_features_option",
     "json_option",
@@ -46,6 +47,7 @@ __all__ = [
     "source_features_option",
     "spill_option",
     "split_names",
+    "table_file_options",
     "table_options",
     "target_options",
     "threads_option",
@@ -55,6 +57,9 @@ __all__ = [
 ALGORITHM_NAMES = tuple(algorithms())
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""
+
+ENDINGS = ".csv, .tsv, .xlsx, .json, .jsonl or .parquet"
+"""Of files that a table is written to, as ``io.table_file`` has them."""
 
 SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 ABOVE_0 = click.FloatRange(0.0, min_open=True)
@@ -136,8 +141,7 @@ _out_option = click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="RUN|FILE",
-    help="Folder to write the result to; or file for the truths alone: .csv, .tsv, .xlsx, .json, "
-    ".jsonl or .parquet.",
+    help=f"Folder to write the result to; or file for the truths alone: {ENDINGS}.",
 )
 _csv_option = click.option(
     "--csv", is_flag=True, help="Write the tables of the folder as CSV files, too."
@@ -273,6 +277,7 @@ def chosen_claims(paths: Sequence[str], options: dict[str, Any]) -> Any:  # noqa
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
+force_file_option = click.option("--force", is_flag=True, help="Replace the file.")
 _force_all_option = click.option(
     "--force",
     is_flag=True,
@@ -294,6 +299,17 @@ def target_options(command: Any) -> Any:  # noqa: ANN401 - a function or a comma
     ):
         command = option(command)
     return command
+
+
+def table_file_options(what: str) -> Decorator:
+    """The file for one table, and whether it may replace another."""
+    out = click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help=f"File for {what}: {ENDINGS}.",
+    )
+    return lambda command: out(force_file_option(command))
 
 
 set_option = click.option(
