@@ -188,21 +188,29 @@ def score_truths(
         "are the names the same?",
     )
     matched = match_truths(result.tables.facts, truths, result.kind)
-    if result.kind == "numeric":
-        scored = _score_numbers(matched, result.tables.truths, tolerance)
-    elif result.kind == "binary":
-        scored = _score_binary(matched)
-    elif result.kind == "categorical":
-        scored = _score_single(matched)
-    else:
-        least = threshold if threshold is not None else result.run.min_plausibility
-        scored = _score_multiple(matched, 0.5 if least is None else least)
+    scored = _scored(result, matched, threshold, tolerance)
     if scored.is_empty():
         raise NoClaims(
             "no known truth can be compared with the result; are the names the same? "
             f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
         )
     return scored, [*notes, *matched.notes, *_known_notes(result, scored, matched.keys)]
+
+
+def _scored(
+    result: Result, matched: Matched, threshold: float | None, tolerance: float | None
+) -> pl.DataFrame:
+    """What `score_truths` gives, by the kind of the claims."""
+    match result.kind:
+        case "numeric":
+            return _score_numbers(matched, result.tables.truths, tolerance)
+        case "binary":
+            return _score_binary(matched)
+        case "categorical":
+            return _score_single(matched)
+        case "multiple":
+            least = threshold if threshold is not None else result.run.min_plausibility
+            return _score_multiple(matched, 0.5 if least is None else least)
 
 
 def _known_notes(result: Result, scored: pl.DataFrame, keys: Sequence[str]) -> list[str]:
