@@ -45,15 +45,42 @@ def read_features(
     if not len(table):
         raise BadValue(f"{origin}: it has no rows; give one for each {keys[0]}, or leave it out")
     likely = {key: likely[key] for key in keys if key in likely}
-    found = recognised(table.columns, keys, given={}, likely=likely, origin=origin)
+    found = _key_columns(table.columns, keys, likely, origin)
+    others = _feature_columns(table.columns, found, keys, origin)
+    for key, name in found.items():
+        require_plain(origin, key, name, table.schema[name])
+    names = [as_text(table[name]).alias(key) for key, name in found.items()]
+    names = [name.fill_null("") if name.name == "attribute" else name for name in names]
+    _check_keys(pl.DataFrame(names), found, origin)
+    expected = {*keys, *likely.values()}
+    notes = [
+        f"column '{name}' names the {key}" for key, name in found.items() if name not in expected
+    ]
+    types = held or {}
+    features = [_plain(table[name], origin, types.get(name)) for name in others]
+    return pl.DataFrame([*names, *features]), notes
+
+
+def _key_columns(
+    columns: Sequence[str], keys: Sequence[str], likely: Mapping[str, str], origin: str
+) -> dict[str, str]:
+    """The column of each key."""
+    found = recognised(columns, keys, given={}, likely=likely, origin=origin)
     lacking = lacking_parts(found, keys)
     if lacking:
         called = likely.get(lacking[0], lacking[0])
         raise MissingColumn(
-            f"{origin}: no column names the {lacking[0]} among {listed(table.columns)}; call it "
+            f"{origin}: no column names the {lacking[0]} among {listed(columns)}; call it "
             f"'{called}'"
         )
-    others = [name for name in table.columns if name not in found.values()]
+    return found
+
+
+def _feature_columns(
+    columns: Sequence[str], found: Mapping[str, str], keys: Sequence[str], origin: str
+) -> list[str]:
+    """The columns beside those of the keys."""
+    others = [name for name in columns if name not in found.values()]
     if not others:
         raise MissingColumn(f"{origin}: no column beside {listed([*found.values()])}; add features")
     if len(others) > MOST_FEATURES:
@@ -67,18 +94,7 @@ def read_features(
             f"{origin}: '{found[clash[0]]}' is taken as the {clash[0]}, and there is a column "
             f"'{clash[0]}', too; call one of them otherwise"
         )
-    for key, name in found.items():
-        require_plain(origin, key, name, table.schema[name])
-    names = [as_text(table[name]).alias(key) for key, name in found.items()]
-    names = [name.fill_null("") if name.name == "attribute" else name for name in names]
-    _check_keys(pl.DataFrame(names), found, origin)
-    expected = {*keys, *likely.values()}
-    notes = [
-        f"column '{name}' names the {key}" for key, name in found.items() if name not in expected
-    ]
-    types = held or {}
-    features = [_plain(table[name], origin, types.get(name)) for name in others]
-    return pl.DataFrame([*names, *features]), notes
+    return others
 
 
 def with_rows(
