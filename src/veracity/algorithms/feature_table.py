@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import polars as pl
 
@@ -15,7 +16,10 @@ from veracity.io.databases import is_address
 from veracity.naming import as_text
 from veracity.printing import in_short
 
-__all__ = ["MISSING", "OTHER", "levels_of", "read_features", "with_rows"]
+__all__ = ["MISSING", "OTHER", "columns_telling", "levels_of", "read_features", "with_rows"]
+
+Column = TypeVar("Column")
+"""How a column of features is read."""
 
 MISSING, OTHER = "(missing)", "(other)"
 """The levels of those that lack a value, and of those that share theirs with nobody."""
@@ -95,6 +99,21 @@ def _feature_columns(
             f"'{clash[0]}', too; call one of them otherwise"
         )
     return others
+
+
+def columns_telling(
+    found: Mapping[str, Column | None], what: str, keys: Sequence[str] = ()
+) -> tuple[tuple[Column, ...], list[str]]:
+    """The columns that tell sources or items apart, and a note on others that are no keys."""
+    same = [name for name, column in found.items() if column is None and name not in keys]
+    columns = tuple(column for column in found.values() if column is not None)
+    if not columns:
+        raise BadValue(
+            f"{what} features: {listed(same)} tell no {what}s apart, or no two of them together; "
+            "leave them out, or group values"
+        )
+    left_out = f"left out, as all {what}s share a value, or none do: {listed(same)}"
+    return columns, [left_out] if same else []
 
 
 def with_rows(
