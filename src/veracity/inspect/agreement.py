@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from veracity.claims.schema import Kind
 from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
 from veracity.preparing import prepare
-from veracity.printing import counted
+from veracity.printing import counted, html_by
 from veracity.result import Result
 
 __all__ = ["Agreement", "agreement", "agreement_of", "alpha_of"]
@@ -61,10 +60,7 @@ class Agreement:
         """All but the table, by name."""
         return {name: value for name, value in vars(self).items() if name != "by_attribute"}
 
-    def _repr_html_(self) -> str:
-        """The tables, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").agreement_html(self)
-        return html
+    _repr_html_ = html_by("agreement_html")
 
     def __repr__(self) -> str:
         """Sum up in a line."""

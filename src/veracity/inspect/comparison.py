@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from veracity.errors import NotConverged, ParameterError, VeracityError
 from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
+from veracity.printing import html_by
 from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
 
@@ -47,10 +47,7 @@ class Comparison:
         """The table, the best first where truths are known, and the notes."""
         return "\n".join([str(self.ranked), *(f"note: {note}" for note in self.notes)])
 
-    def _repr_html_(self) -> str:
-        """The tables, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").comparison_html(self)
-        return html
+    _repr_html_ = html_by("comparison_html")
 
     @property
     def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame

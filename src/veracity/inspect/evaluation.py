@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -21,7 +20,7 @@ from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
-from veracity.printing import counted
+from veracity.printing import counted, html_by
 from veracity.result import Result
 
 __all__ = ["Evaluation", "calibration_bins", "evaluate", "score_truths", "usual_tolerance"]
@@ -81,10 +80,7 @@ class Evaluation:
         first = f"{self.judged:,} judged: {', '.join(told)}"
         return "\n".join([first, *(f"note: {note}" for note in self.notes)])
 
-    def _repr_html_(self) -> str:
-        """The measures, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").evaluation_html(self)
-        return html
+    _repr_html_ = html_by("evaluation_html")
 
     def measures(self) -> dict[str, float]:
         """The measures that apply, by name."""
