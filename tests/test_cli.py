@@ -506,6 +506,13 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     work.wait()
 
 
+def test_an_algorithm_whose_name_is_nearly_right_is_asked_for(folder):
+    for option in ("--algorithm", "--algorithms"):
+        command = "discover" if option == "--algorithm" else "compare"
+        output = run(command, "claims.csv", option, "Majority_Vote", code=2)
+        assert "no algorithm 'Majority_Vote'; did you mean 'majority-vote'?" in output
+
+
 def test_compare_writes_its_table_and_replaces_none_unasked(folder):
     command = ("compare", "claims.csv", "--algorithms", "majority-vote,mle", "--out", "found.csv")
     assert "written to found.csv: the algorithms" in run(*command)

@@ -13,6 +13,7 @@ from veracity.cli.options import (
     ABOVE_0,
     ALGORITHM_NAMES,
     SHARE,
+    algorithm_name,
     chosen_claims,
     chosen_engine,
     chosen_reading,
@@ -61,7 +62,7 @@ SYNTHETIC_FILE = "synthetic.json"
 @target_options
 @click.option(
     "--algorithm",
-    type=click.Choice(ALGORITHM_NAMES),
+    callback=algorithm_name,
     metavar="NAME",
     help="How truths are found; veracity, or gtm for numbers, by default. There are "
     f"{', '.join(ALGORITHM_NAMES)}.",
@@ -161,7 +162,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
     "--figure",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also draw it, as .svg, .png, .pdf or .html.",
+    help="Also draw it, as .svg, .png, .pdf or .html; a file of this name is replaced.",
 )
 @json_option
 def compare(

@@ -20,6 +20,7 @@ __all__ = [
     "KIND_NAMES",
     "SHARE",
     "Decorator",
+    "algorithm_name",
     "chosen_claims",
     "chosen_engine",
     "chosen_normalise",
@@ -95,14 +96,20 @@ def _split_columns(
     return columns
 
 
+def algorithm_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The name of an algorithm; of one that there is not, the nearest is told."""
+    if value is not None and value not in ALGORITHM_NAMES:
+        raise click.BadParameter(no_algorithm(value), ctx, param)
+    return value
+
+
 def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
     """Names of algorithms, such as ``ltd-rbm,mle``."""
     if value is None:
         return None
     names = [name.strip() for name in value.split(",")]
     for name in names:
-        if name not in ALGORITHM_NAMES:
-            raise click.BadParameter(no_algorithm(name), ctx, param)
+        algorithm_name(ctx, param, name)
     return names
 
 
