@@ -23,7 +23,6 @@ __all__ = [
     "algorithm_name",
     "chosen_claims",
     "chosen_engine",
-    "chosen_normalise",
     "chosen_reading",
     "claims_argument",
     "columns_option",
@@ -245,7 +244,7 @@ def normalise_options(command: Any) -> Any:  # noqa: ANN401 - a function or a co
     return _normalise_flag(_value_kinds_option(command))
 
 
-def chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch or a mapping
+def _chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch or a mapping
     """What `normalise_options` gave, as ``read_claims`` takes it."""
     is_wanted, kinds = options.pop("normalise"), options.pop("value_kinds")
     return is_wanted if kinds is None else kinds
@@ -414,7 +413,7 @@ def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded whe
     names = ("kind", "encoding", "wide", "source_from", "samples")
     given: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
     if "normalise" in options:
-        given["normalise"] = chosen_normalise(options)
+        given["normalise"] = _chosen_normalise(options)
     return HowToRead(columns=options.pop("columns") or {}, **given)
 
 

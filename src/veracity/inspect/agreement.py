@@ -22,7 +22,7 @@ from veracity.preparing import prepare
 from veracity.printing import counted, html_by
 from veracity.result import Result
 
-__all__ = ["Agreement", "agreement", "agreement_of", "alpha_of"]
+__all__ = ["Agreement", "agreement", "alpha_of"]
 
 MOST_CELLS = 100_000_000
 """Different values, times attributes, beyond which they are not counted."""
@@ -100,12 +100,12 @@ def agreement(
     if isinstance(claims, Result):
         if claims.encoded is None:
             raise ParameterError("agreement: this run was saved without its claims; discover again")
-        return agreement_of(claims.encoded.here()[0], claims.frame_kind)
+        return _agreement_of(claims.encoded.here()[0], claims.frame_kind)
     prepared = prepare(claims, columns=columns, kind=kind, normalise=normalise)
-    return agreement_of(prepared.encoded.here()[0], prepared.table.frame_kind)
+    return _agreement_of(prepared.encoded.here()[0], prepared.table.frame_kind)
 
 
-def agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:  # noqa: ANN401
+def _agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:  # noqa: ANN401
     """The same of claims that are encoded."""
     if encoded.kind not in ("categorical", "binary"):
         raise ParameterError(f"agreement is of labels, not for {encoded.kind} claims")
@@ -129,7 +129,7 @@ def alpha_of(encoded: Encoded) -> float | None:
     """Krippendorff's alpha, where values can be compared."""
     if encoded.kind not in ("categorical", "binary") or _are_too_many(encoded):
         return None
-    return agreement_of(encoded).alpha
+    return _agreement_of(encoded).alpha
 
 
 def _are_too_many(encoded: Encoded) -> bool:
