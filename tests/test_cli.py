@@ -419,7 +419,7 @@ def test_a_damaged_run_gets_one_sentence(name, content):
 def test_a_folder_is_replaced_only_by_force_and_only_if_it_is_ours(command):
     command += ["--out", "first"]
     run(*command)
-    assert_refused(run(*command, code=1), "first exists; choose another name, or --force")
+    assert_refused(run(*command, code=1), "first exists; choose another name, or replace it")
     run(*command, "--force")
     Path("first/thesis.txt").write_text("mine")
     assert_refused(run(*command, "--force", code=1), "veracity did not write 'thesis.txt'")
@@ -504,6 +504,21 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     with work.stderr as stderr:
         assert stderr.read() == ""
     work.wait()
+
+
+def test_an_algorithm_whose_name_is_nearly_right_is_asked_for(folder):
+    for option in ("--algorithm", "--algorithms"):
+        command = "discover" if option == "--algorithm" else "compare"
+        output = run(command, "claims.csv", option, "Majority_Vote", code=2)
+        assert "no algorithm 'Majority_Vote'; did you mean 'majority-vote'?" in output
+
+
+def test_compare_writes_its_table_and_replaces_none_unasked(folder):
+    command = ("compare", "claims.csv", "--algorithms", "majority-vote,mle", "--out", "found.csv")
+    assert "written to found.csv: the algorithms" in run(*command)
+    assert pl.read_csv("found.csv")["algorithm"].to_list() == ["majority-vote", "mle"]
+    assert_refused(run(*command, code=1), "found.csv exists; choose another name")
+    run(*command, "--force")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["discover", "claims.csv", "--json"]])

@@ -126,7 +126,7 @@ def test_the_command(tmp_path, monkeypatch):
     answer = CliRunner().invoke(main, ["diff", "one", "two", "--json"])
     assert json.loads(answer.output)["items"][0]["after"] == "2"
     answer = CliRunner().invoke(main, ["diff", "one", "two", "--out", "changed.csv"])
-    assert "--force to replace it" in answer.output
+    assert "force=True, or --force" in answer.output
 
 
 def test_runs_about_different_items_are_told_of(flights):

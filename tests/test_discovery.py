@@ -80,6 +80,17 @@ def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):
         veracity.discover(two_against_one, "best")
 
 
+@pytest.mark.parametrize("name", ["Dawid-Skene", "DawidSkene", "dawid_skene", "david-skene"])
+def test_an_algorithm_whose_name_is_nearly_right_is_asked_for(two_against_one, name):
+    with pytest.raises(veracity.errors.ParameterError, match=r"did you mean 'dawid-skene'\?$"):
+        veracity.discover(two_against_one, name)
+
+
+def test_an_algorithm_for_other_claims_is_refused_with_what_to_say(two_against_one):
+    with pytest.raises(veracity.errors.ParameterError, match="or say kind='numeric', or --kind"):
+        veracity.discover(two_against_one, "gtm")
+
+
 def test_a_minimum_plausibility_out_of_range_is_refused(two_against_one):
     with pytest.raises(veracity.errors.ParameterError, match="must be between 0 and 1, got 2"):
         veracity.discover(two_against_one, min_plausibility=2)

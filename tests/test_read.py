@@ -130,6 +130,13 @@ def test_usual_names_are_recognised_and_told():
     ]
 
 
+def test_the_table_of_a_price_comparison_is_recognised():
+    claims = pl.DataFrame({"shop": ["a"], "sku": ["x"], "field": ["price"], "val": ["1"]})
+    assert vote(claims).truths.select("entity", "attribute", "value").rows() == [
+        ("x", "price", "1")
+    ]
+
+
 def test_what_is_recognised_in_many_files_is_told_once(tmp_path):
     for number in range(3):
         (tmp_path / f"{number}.csv").write_text("website,entity,value\na,x,1\n")

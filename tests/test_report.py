@@ -431,7 +431,9 @@ def test_many_sources_items_and_long_values_stay_below_five_megabytes(tmp_path):
 def test_a_file_is_replaced_only_if_asked(two_against_one, tmp_path, no_figures):
     result, target = veracity.discover(two_against_one), tmp_path / "report.html"
     target.write_text("mine")
-    with pytest.raises(OutputError, match="exists; choose another name, or --force"):
+    with pytest.raises(
+        OutputError, match="exists; choose another name, or replace it with force=True"
+    ):
         veracity.write_report(result, target)
     assert target.read_text() == "mine"
     assert veracity.write_report(result, target, force=True) == target

@@ -87,8 +87,9 @@ def test_a_named_column_that_is_missing_is_an_error():
     [
         (
             {"sauce": "a"},
-            "'sauce' is not one of 'source', 'entity', 'attribute', 'value', 'time', 'weight'",
+            "'sauce' is not one of 'source', 'entity', 'attribute', 'value', 'time', 'weight'$",
         ),
+        ({"a": "source"}, "'a' is not one of .*'weight'; the part comes first: {'source': 'a'}$"),
         ({"source": "a", "entity": "a"}, "'a' cannot be both the source and the entity"),
         ("source=a", "columns must be a mapping"),
     ],

@@ -12,13 +12,31 @@ import pytest
 
 from veracity.algorithms import CATALOGUE, algorithm_named
 from veracity.errors import ParameterError, UnreadableFile
-from veracity.study import RobustnessStudy, RuntimeStudy, SensitivityStudy, carry_out, publish
+from veracity.study import (
+    AblationStudy,
+    AskingStudy,
+    IntervalsStudy,
+    LeagueStudy,
+    NumbersStudy,
+    RobustnessStudy,
+    RuntimeStudy,
+    SensitivityStudy,
+    StatementsStudy,
+    carry_out,
+    publish,
+)
 from veracity.study import robustness as robustness_module
 from veracity.study.data import Judged, name_of, read_dataset
 from veracity.study.measure import Measured, measure
 from veracity.study.robustness import optimise
 from veracity.study.settings import GRID, parameters_of, with_settings
 from veracity.synthetic import Synthetic
+
+ON_DATASETS = (AblationStudy, AskingStudy, LeagueStudy, RobustnessStudy, SensitivityStudy)
+"""Those that need a dataset at least."""
+
+ALSO_DRAWN = (IntervalsStudy, NumbersStudy, StatementsStudy)
+"""Those that need none, since they draw claims at random."""
 
 
 def write_dataset(folder, seed=0):
@@ -87,7 +105,7 @@ def test_the_folder_one_is_in_has_a_name_too(tmp_path, monkeypatch):
     assert read_dataset(".").name == "here"
 
 
-@pytest.mark.parametrize("study", [RobustnessStudy, SensitivityStudy])
+@pytest.mark.parametrize("study", [*ON_DATASETS, *ALSO_DRAWN])
 @pytest.mark.parametrize(
     ("missing", "complaint"),
     [
@@ -109,6 +127,12 @@ def test_a_folder_that_is_no_dataset_is_refused_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_file_in_the_place_of_its_folder_is_told_so(tmp_path):
+    folder = write_dataset(tmp_path / "good")
+    with pytest.raises(UnreadableFile, match=r"claims\.parquet: is a file; a dataset is a folder"):
+        read_dataset(f"{folder}/claims.parquet")
+
+
 def test_two_files_of_claims_are_not_chosen_between(tmp_path):
     folder = write_dataset(tmp_path / "both")
     (tmp_path / "both" / "claims.csv").touch()
@@ -125,10 +149,14 @@ def test_truths_about_other_items_are_refused(tmp_path):
         read_dataset(folder)
 
 
-@pytest.mark.parametrize("study", [RobustnessStudy, SensitivityStudy])
+@pytest.mark.parametrize("study", [*ON_DATASETS, *ALSO_DRAWN])
 def test_datasets_that_tables_could_not_tell_apart_are_refused(study):
     with pytest.raises(ParameterError, match="would both be called 'flight' in the tables"):
         study(datasets=("a/flight", "b/flight"))
+
+
+@pytest.mark.parametrize("study", ON_DATASETS)
+def test_a_study_of_datasets_needs_one(study):
     with pytest.raises(ParameterError, match="no dataset is named"):
         study(datasets=())
 

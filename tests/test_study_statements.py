@@ -74,7 +74,7 @@ def test_other_draws_start_elsewhere(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [({"algorithms": ("mle",)}, "mle is no LTD-RBM"), ({"draws": 0}, "draws is too small"),
-     ({"synthetic": 0}, "no dataset is named")],
+     ({"synthetic": 0}, "there must be datasets, or synthetic ones")],
 )  # fmt: skip
 def test_settings_that_make_no_sense_are_refused(settings, complaint):
     with pytest.raises(ParameterError, match=complaint):

@@ -96,7 +96,7 @@ def test_guarding_leaves_numbers_alone_and_can_be_undone():
 
 def test_existing_files_stay_unless_forced_and_what_is_read_always_stays(folder):
     (folder / "mine.csv").write_text("mine")
-    assert "--force to replace it" in run("discover", "labels.csv", "--out", "mine.csv", code=1)
+    assert "force=True, or --force" in run("discover", "labels.csv", "--out", "mine.csv", code=1)
     assert (folder / "mine.csv").read_text() == "mine"
     run("discover", "labels.csv", "--out", "mine.csv", "--force")
     assert (folder / "mine.csv").read_text().startswith("task,label")
@@ -238,7 +238,7 @@ def test_a_saved_run_can_be_exported(folder):
     flights().save("run")
     assert "written to r.csv: records" in run("export", "run", "r.csv", "--table", "records")
     assert (folder / "r.csv").read_text() == "flight,flight_2,gate\nAA-1,7:05,D3\nAA-2,,C1\n"
-    assert "--force to replace it" in run("export", "run", "r.csv", code=1)
+    assert "force=True, or --force" in run("export", "run", "r.csv", code=1)
 
 
 def test_new_claims_may_have_other_column_names_than_the_old_ones():

@@ -46,7 +46,9 @@ def test_a_new_name_may_be_written_to(tmp_path):
 
 
 def test_a_folder_that_exists_is_refused_unless_forced(run):
-    with pytest.raises(OutputError, match="exists; choose another name, or --force to replace it"):
+    with pytest.raises(
+        OutputError, match="exists; choose another name, or replace it with force=True"
+    ):
         check(run, force=False)
     check(run)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from veracity.errors import EngineError, ParameterError
 
-__all__ = ["TYPES", "checked", "plain_number", "require_declared", "require_fields"]
+__all__ = ["READING", "TYPES", "checked", "plain_number", "require_declared", "require_fields"]
 
 LARGEST_WHOLE = 2**63 - 1
 """The largest whole number that arrays and kernels can hold."""
@@ -171,6 +171,9 @@ def require_fields(owner: Any) -> None:  # noqa: ANN401 - any dataclass
         require_declared(type(owner).__name__, field.name, value, field.type)
 
 
+READING = ("columns", "encoding", "kind", "normalise", "samples", "source_from", "wide")
+"""What `read_claims` takes, and not every function of claims."""
+
 _worked_in: list[int] = []
 """The process in which such a function was called first."""
 
@@ -198,6 +201,12 @@ def checked(function: Callable[Given, Made]) -> Callable[Given, Made]:
     @wraps(function)
     def asked(*args: Given.args, **kwargs: Given.kwargs) -> Made:
         _require_own_threads()
+        for name in kwargs:
+            if name in READING and name not in declared and "claims" in declared:
+                raise TypeError(
+                    f"{owner} takes no '{name}'; read the claims first, and give it what "
+                    f"read_claims(claims, {name}=...) returns"
+                )
         for name, value in (*zip(declared, args, strict=False), *kwargs.items()):
             require_declared(owner, name, value, declared.get(name))
         return function(*args, **kwargs)

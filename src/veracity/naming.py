@@ -26,7 +26,6 @@ from decimal import Decimal
 import polars as pl
 
 __all__ = [
-    "READ_AGAIN",
     "as_text",
     "in_type",
     "is_in_calendar",

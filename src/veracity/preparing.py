@@ -108,7 +108,9 @@ def form_for(algorithm: Algorithm[Any], kind: Kind, *, has_shares: bool) -> Algo
     """The algorithm, in a form that is for such claims, and lets them count by their shares."""
     if kind not in algorithm.kinds:
         raise ParameterError(
-            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {kind} ones"
+            f"{algorithm.name} is for {' or '.join(algorithm.kinds)} claims, not {kind} ones; "
+            f"choose another algorithm, or say kind='{algorithm.kinds[0]}', or --kind "
+            f"{algorithm.kinds[0]}, if they are such"
         )
     if not has_shares:
         return algorithm

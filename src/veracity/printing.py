@@ -8,11 +8,22 @@ gets its text from here.
 
 from __future__ import annotations
 
+import importlib
 import io
+from collections.abc import Callable
 from typing import TextIO
 from unicodedata import category
 
-__all__ = ["Filtered", "counted", "cut", "in_short", "message", "printable", "unfiltered"]
+__all__ = [
+    "Filtered",
+    "counted",
+    "cut",
+    "html_by",
+    "in_short",
+    "message",
+    "printable",
+    "unfiltered",
+]
 
 LONGEST_MESSAGE = 1_900
 """Characters of a message; with what is said around it, it stays below 2,000."""
@@ -55,6 +66,19 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     ('1 item', '2,000 items', '1 truth is')
     """
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def html_by(view: str) -> Callable[[object], str]:
+    """A ``_repr_html_``, by which notebooks show something: this view of `show.notebook` makes it.
+
+    That is loaded only then: it comes long after what it shows.
+    """
+
+    def _repr_html_(self: object) -> str:
+        html: str = getattr(importlib.import_module("veracity.show.notebook"), view)(self)
+        return html
+
+    return _repr_html_
 
 
 def in_short(name: object, longest: int = LONGEST_NAME) -> str:

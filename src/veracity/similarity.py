@@ -36,7 +36,7 @@ MOST_VALUES = 50
 
 NUMBER = r"^[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?$"  # not 007: codes are text
 CLOCKS = ("%H:%M", "%H:%M:%S")
-MOMENTS = ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
+DATETIMES = ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
 
 MINUTES_A_DAY = 24 * 60
 
@@ -54,14 +54,14 @@ class Likeness:
     """Similarity by the kind of the two values.
 
     Two numbers a, b: 1 - |a - b| / max(|a|, |b|), and 0 where their signs differ. Two clock times,
-    two dates, or two moments (a date with a clock time): it halves with every so many minutes or
+    two dates, or two dates with clock times: it halves with every so many minutes or
     days between them; midnight is next to 23:59. All else, as text: 1 - edits / letters of the
     longer.
 
     Parameters
     ----------
     minutes, days
-        How far apart two clock times or moments, or two dates, are half similar.
+        How far apart two clock times, with dates or without, or two dates, are half similar.
 
     >>> Likeness()("30", "31")
     0.967741935483871
@@ -163,15 +163,15 @@ def _positions(values: pl.Series) -> dict[str, FloatArray]:
         return {"number": number}
     if values.dtype == pl.Duration:
         minutes = values.dt.total_microseconds(fractional=True) / 60e6
-        return {"moment": minutes.fill_null(np.nan).to_numpy()}
+        return {"datetime": minutes.fill_null(np.nan).to_numpy()}
     values, text = as_text(values), pl.col("value")
     clock = pl.coalesce(text.str.to_time(form, strict=False) for form in CLOCKS)
-    moment = pl.coalesce(
-        text.str.to_datetime(form, strict=False, time_unit="ms") for form in MOMENTS
+    with_date = pl.coalesce(
+        text.str.to_datetime(form, strict=False, time_unit="ms") for form in DATETIMES
     )
     positions = values.to_frame("value").select(
         clock=clock.cast(pl.Int64) / 60e9,
-        moment=moment.cast(pl.Int64) / 60e3,
+        datetime=with_date.cast(pl.Int64) / 60e3,
         date=text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Float64),
     )
     others = {name: positions[name].fill_null(np.nan).to_numpy() for name in positions.columns}

@@ -18,7 +18,7 @@ import pytest
 
 import veracity
 from veracity import study, synthetic, tables
-from veracity.arguments import TYPES
+from veracity.arguments import READING, TYPES
 from veracity.errors import ParameterError, VeracityError
 from veracity.show import plot
 
@@ -201,6 +201,19 @@ def test_figures_refuse_what_they_cannot_use(result):
         known = {"truth": TRUTH} if "truth" in inspect.signature(table).parameters else {}
         assert not list(refusals(table, result=result, **known)), name
         assert not list(refusals(getattr(drawn, name), **known)), name
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [("discover", "encoding"), ("compare", "samples"), ("check", "wide"), ("tune", "normalise")],
+)
+def test_what_is_said_of_reading_where_it_is_not_taken_leads_to_read_claims(function, name):
+    with pytest.raises(TypeError, match=rf"{function} takes no '{name}'; .* read_claims\(claims, "):
+        getattr(veracity, function)([], **{name: True})
+
+
+def test_what_can_be_said_of_reading_is_what_read_claims_takes():
+    assert {*READING, "data"} == {*inspect.signature(veracity.read_claims).parameters}
 
 
 def test_what_functions_declare_is_looked_at():

@@ -394,6 +394,12 @@ def test_algorithms_are_compared_where_the_claims_are(engine):
     assert found.pairs.equals(expected.pairs)
 
 
+def test_an_algorithm_is_compared_in_the_form_in_which_it_is_discovered_with(engine):
+    frame = frame_of(claims_of("categorical"))
+    compared = veracity.compare(frame, algorithms=["ltd-rbm"]).results["ltd-rbm"]
+    assert compared.run.parameters == veracity.discover(frame, "ltd-rbm").run.parameters
+
+
 # --- what is given --------------------------------------------------------------------------------
 
 

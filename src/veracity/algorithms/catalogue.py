@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
     from veracity.algorithms.base import Algorithm
 
-__all__ = ["CATALOGUE", "Entry", "algorithm_named", "algorithms", "public_names", "restored"]
+__all__ = [
+    "CATALOGUE",
+    "Entry",
+    "algorithm_named",
+    "algorithms",
+    "no_algorithm",
+    "public_names",
+    "restored",
+]
 
 GROUP = "veracity.algorithms"
 """The entry points of packages that bring algorithms."""
@@ -135,8 +143,26 @@ def _can_be_restored(parameters: Mapping[str, Any]) -> bool:
 def _entry(name: str) -> Entry:
     known = algorithms()
     if name not in known:
-        raise ParameterError(f"no algorithm '{name}'; there are {', '.join(known)}")
+        raise ParameterError(no_algorithm(name))
     return known[name]
+
+
+def no_algorithm(name: str) -> str:
+    """What is said of a name that no algorithm has: which one may be meant, or all.
+
+    >>> no_algorithm("DawidSkene")
+    "no algorithm 'DawidSkene'; did you mean 'dawid-skene'?"
+    """
+    import difflib  # noqa: PLC0415 - only where a name is wrong
+
+    name_in_letters = {_letters(known): known for known in algorithms()}
+    near = difflib.get_close_matches(_letters(name), name_in_letters, n=1, cutoff=0.75)
+    meant = f"did you mean '{name_in_letters[near[0]]}'?" if near else ""
+    return f"no algorithm '{name}'; {meant or 'there are ' + ', '.join(algorithms())}"
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:

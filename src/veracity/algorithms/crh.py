@@ -47,7 +47,7 @@ from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 from veracity.similarity import MOST_VALUES, as_numbers, pairs_within
 
-__all__ = ["CRH", "Losses", "NumberPairs", "NumbersAmongValues", "number_pairs", "some_loss"]
+__all__ = ["CRH", "Losses", "NumberPairs", "NumbersAmongValues", "some_loss"]
 
 
 class NumbersAmongValues(NamedTuple):
@@ -162,7 +162,7 @@ class CRH(Algorithm[Losses]):
         assert state.numbers is not None
         is_meant = state.numbers.is_number_of_attribute[block.attribute_of_item]
         number = np.where(is_meant[block.item_of_fact], state.numbers.of_facts(block), np.nan)
-        return number_pairs(number, block, self.most_values)
+        return _number_pairs(number, block, self.most_values)
 
     def tally(self, block: Block, state: Losses, turn: Turn) -> Distances:
         """The loss of every source against the truths its weight makes."""
@@ -254,7 +254,7 @@ class CRH(Algorithm[Losses]):
         return clamp_known(share_of_item(is_best.astype(np.float64), block), block)
 
 
-def number_pairs(number_of_fact: FloatArray, block: Block, most_values: int) -> NumberPairs:
+def _number_pairs(number_of_fact: FloatArray, block: Block, most_values: int) -> NumberPairs:
     """The pairs of numbers of each item; what is no number, NaN, is in none.
 
     Equal numbers are as near as can be, however they are written.

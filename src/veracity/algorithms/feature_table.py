@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import polars as pl
 
@@ -15,7 +16,10 @@ from veracity.io.databases import is_address
 from veracity.naming import as_text
 from veracity.printing import in_short
 
-__all__ = ["MISSING", "OTHER", "levels_of", "read_features", "with_rows"]
+__all__ = ["MISSING", "OTHER", "columns_telling", "levels_of", "read_features", "with_rows"]
+
+Column = TypeVar("Column")
+"""How a column of features is read."""
 
 MISSING, OTHER = "(missing)", "(other)"
 """The levels of those that lack a value, and of those that share theirs with nobody."""
@@ -45,15 +49,42 @@ def read_features(
     if not len(table):
         raise BadValue(f"{origin}: it has no rows; give one for each {keys[0]}, or leave it out")
     likely = {key: likely[key] for key in keys if key in likely}
-    found = recognised(table.columns, keys, given={}, likely=likely, origin=origin)
+    found = _key_columns(table.columns, keys, likely, origin)
+    others = _feature_columns(table.columns, found, keys, origin)
+    for key, name in found.items():
+        require_plain(origin, key, name, table.schema[name])
+    names = [as_text(table[name]).alias(key) for key, name in found.items()]
+    names = [name.fill_null("") if name.name == "attribute" else name for name in names]
+    _check_keys(pl.DataFrame(names), found, origin)
+    expected = {*keys, *likely.values()}
+    notes = [
+        f"column '{name}' names the {key}" for key, name in found.items() if name not in expected
+    ]
+    types = held or {}
+    features = [_plain(table[name], origin, types.get(name)) for name in others]
+    return pl.DataFrame([*names, *features]), notes
+
+
+def _key_columns(
+    columns: Sequence[str], keys: Sequence[str], likely: Mapping[str, str], origin: str
+) -> dict[str, str]:
+    """The column of each key."""
+    found = recognised(columns, keys, given={}, likely=likely, origin=origin)
     lacking = lacking_parts(found, keys)
     if lacking:
         called = likely.get(lacking[0], lacking[0])
         raise MissingColumn(
-            f"{origin}: no column names the {lacking[0]} among {listed(table.columns)}; call it "
+            f"{origin}: no column names the {lacking[0]} among {listed(columns)}; call it "
             f"'{called}'"
         )
-    others = [name for name in table.columns if name not in found.values()]
+    return found
+
+
+def _feature_columns(
+    columns: Sequence[str], found: Mapping[str, str], keys: Sequence[str], origin: str
+) -> list[str]:
+    """The columns beside those of the keys."""
+    others = [name for name in columns if name not in found.values()]
     if not others:
         raise MissingColumn(f"{origin}: no column beside {listed([*found.values()])}; add features")
     if len(others) > MOST_FEATURES:
@@ -67,18 +98,22 @@ def read_features(
             f"{origin}: '{found[clash[0]]}' is taken as the {clash[0]}, and there is a column "
             f"'{clash[0]}', too; call one of them otherwise"
         )
-    for key, name in found.items():
-        require_plain(origin, key, name, table.schema[name])
-    names = [as_text(table[name]).alias(key) for key, name in found.items()]
-    names = [name.fill_null("") if name.name == "attribute" else name for name in names]
-    _check_keys(pl.DataFrame(names), found, origin)
-    expected = {*keys, *likely.values()}
-    notes = [
-        f"column '{name}' names the {key}" for key, name in found.items() if name not in expected
-    ]
-    types = held or {}
-    features = [_plain(table[name], origin, types.get(name)) for name in others]
-    return pl.DataFrame([*names, *features]), notes
+    return others
+
+
+def columns_telling(
+    found: Mapping[str, Column | None], what: str, keys: Sequence[str] = ()
+) -> tuple[tuple[Column, ...], list[str]]:
+    """The columns that tell sources or items apart, and a note on others that are no keys."""
+    same = [name for name, column in found.items() if column is None and name not in keys]
+    columns = tuple(column for column in found.values() if column is not None)
+    if not columns:
+        raise BadValue(
+            f"{what} features: {listed(same)} tell no {what}s apart, or no two of them together; "
+            "leave them out, or group values"
+        )
+    left_out = f"left out, as all {what}s share a value, or none do: {listed(same)}"
+    return columns, [left_out] if same else []
 
 
 def with_rows(

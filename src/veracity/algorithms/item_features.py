@@ -16,13 +16,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features, with_rows
+from veracity.algorithms.feature_table import (
+    MISSING,
+    OTHER,
+    columns_telling,
+    levels_of,
+    read_features,
+    with_rows,
+)
 from veracity.algorithms.source_features import FeaturePart
 from veracity.arguments import checked
 from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.known import KnownCount
-from veracity.claims.schema import KEYS, listed
+from veracity.claims.schema import KEYS
 from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
@@ -123,18 +130,10 @@ class ItemFeatures:
         keys = [name for name in table.columns if name in KEYS]
         described = [name for name in table.columns if name != "entity"]
         found = {name: ItemColumn.of(table[name]) for name in described}
-        same = [name for name, column in found.items() if column is None and name not in keys]
-        if same:
-            notes.append(f"left out, as all items share a value, or none do: {listed(same)}")
-        columns = tuple(column for column in found.values() if column is not None)
-        if not columns:
-            raise BadValue(
-                f"item features: {listed(same)} tell no items apart, or no two of them together; "
-                "leave them out, or group values"
-            )
+        columns, left_out = columns_telling(found, "item", keys)
         _check_size(columns)
         names = dict.fromkeys([*keys, *(column.name for column in columns)])
-        return cls(columns, table.select(list(names)), tuple(notes))
+        return cls(columns, table.select(list(names)), (*notes, *left_out))
 
     @property
     def n_kinds(self) -> int:

@@ -19,7 +19,6 @@ __all__ = [
     "calibrated",
     "difference",
     "distances",
-    "mean_by",
     "numbers_of",
     "weighted_estimate",
 ]
@@ -112,8 +111,8 @@ def numbers_of(block: Block) -> Numbers:
     item = np.repeat(block.item_of_fact, n_supports_of_fact)
     units = _units_of(block)
     number = units.away(np.repeat(block.number_of_fact, n_supports_of_fact), item)
-    centre = mean_by(number, item, n_items)
-    scale = np.sqrt(mean_by((number - centre[item]) ** 2, item, n_items))
+    centre = _mean_by(number, item, n_items)
+    scale = np.sqrt(_mean_by((number - centre[item]) ** 2, item, n_items))
     scale = np.where(scale > SAME_SPREAD, scale, 0.0)
     told = block.known_number_of_item
     known = units.away(told)
@@ -174,7 +173,7 @@ def calibrated(mean_square: FloatArray, known: tuple[FloatArray, FloatArray]) ->
     return np.asarray((square + UNLEARNED * mean_square) / (n_known + UNLEARNED))
 
 
-def mean_by(
+def _mean_by(
     number: FloatArray, group: IntArray, n_groups: int, weight: FloatArray | None = None
 ) -> FloatArray:
     """The mean of each group, weighted if weights are given; every group has a member."""
@@ -195,10 +194,10 @@ def weighted_estimate(
     """
     n_items = len(numbers.centre)
     weight = _relative(weight_of_source[numbers.source], numbers.item, n_items)
-    estimate = mean_by(numbers.number, numbers.item, n_items, weight)
+    estimate = _mean_by(numbers.number, numbers.item, n_items, weight)
     total = np.bincount(numbers.item, weight, n_items)
     worth = total**2 / np.bincount(numbers.item, weight**2, n_items)
-    spread = mean_by((numbers.number - estimate[numbers.item]) ** 2, numbers.item, n_items, weight)
+    spread = _mean_by((numbers.number - estimate[numbers.item]) ** 2, numbers.item, n_items, weight)
     is_several = worth > 1.0 + 1e-9
     variance = np.where(is_several, spread / np.where(is_several, worth - 1.0, 1.0), np.nan)
     return estimate, np.sqrt(variance)

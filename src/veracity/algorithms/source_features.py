@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.feature_table import MISSING, OTHER, levels_of, read_features, with_rows
+from veracity.algorithms.feature_table import (
+    MISSING,
+    OTHER,
+    columns_telling,
+    levels_of,
+    read_features,
+    with_rows,
+)
 from veracity.arguments import checked
 from veracity.claims.block import FloatArray
 from veracity.claims.schema import listed
@@ -123,18 +130,10 @@ class SourceFeatures:
         """
         table, notes = read_features(data, ["source"], likely or {})
         found = {name: FeatureColumn.of(table[name]) for name in table.columns[1:]}
-        same = [name for name, column in found.items() if column is None]
-        if same:
-            notes.append(f"left out, as all sources share a value, or none do: {listed(same)}")
-        columns = tuple(column for column in found.values() if column is not None)
-        if not columns:
-            raise BadValue(
-                f"source features: {listed(same)} tell no sources apart, or no two of them "
-                "together; leave them out, or group values"
-            )
+        columns, left_out = columns_telling(found, "source")
         _check_size(columns)
         table = table.select("source", *(column.name for column in columns))
-        return cls(columns, table, tuple(notes))
+        return cls(columns, table, (*notes, *left_out))
 
     @property
     def parts(self) -> list[FeaturePart]:

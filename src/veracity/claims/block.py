@@ -12,9 +12,6 @@ from veracity.kernels.reference.layout import begins_of, in_groups
 from veracity.naming import as_text
 
 __all__ = [
-    "NO_KINDS",
-    "NO_MARKS",
-    "NO_NUMBERS",
     "SAME",
     "UNKNOWN",
     "Block",

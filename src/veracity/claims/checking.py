@@ -107,8 +107,8 @@ def with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
         bad = rows.row(is_bad.arg_max() or 0, named=True)
         raise BadValue(
             f"{origin}: the value '{in_short(bad['value'])}' of '{in_short(bad['entity'])}' is no "
-            "number; with --normalise, numbers with a unit or a decimal comma are read; else leave "
-            "such rows out, or use --kind categorical"
+            "number; with normalise=True, or --normalise, numbers with a unit or a decimal comma "
+            "are read, and what is none, such as n/a, is left out; else use --kind categorical"
         )
     return rows.with_columns(value=numbers + 0.0)
 

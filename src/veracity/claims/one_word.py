@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from veracity.claims.normalise.dates import read_moments
+from veracity.claims.normalise.dates import read_dates
 from veracity.claims.schema import Kind, keys_of
 from veracity.errors import BadValue
 from veracity.naming import as_text
@@ -78,7 +78,7 @@ def settled(
     """The rows that count, without their times; numbers without their weights."""
     keys, told = ["source", *keys_of(rows)], Settled()
     if "time" in rows.columns:
-        times = _moments(rows["time"], origin, are_all=are_all)
+        times = _comparable_times(rows["time"], origin, are_all=are_all)
         is_newest = pl.col("time") == pl.col("time").max().over(keys)
         kept = rows.with_columns(time=times).filter(is_newest).drop("time")
         rows, told = kept, Settled(n_older=len(rows) - len(kept))
@@ -98,7 +98,7 @@ def _weighted_means(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return by_source.agg(value=mean).select(name for name in rows.columns if name != "weight")
 
 
-def _moments(times: pl.Series, origin: str, *, are_all: bool) -> pl.Series:
+def _comparable_times(times: pl.Series, origin: str, *, are_all: bool) -> pl.Series:
     """Times that can be compared: as they are, or read from text."""
     if times.dtype.is_numeric() or times.dtype.is_temporal():
         return times
@@ -107,20 +107,20 @@ def _moments(times: pl.Series, origin: str, *, are_all: bool) -> pl.Series:
         numbers = texts.cast(dtype, strict=False)
         if numbers.is_finite().fill_null(value=False).all():
             return numbers
-    moments = _moments_in(texts, are_all=are_all)
-    if moments.null_count():
-        wrong = texts.filter(moments.is_null())[0]
+    read = _times_in(texts, are_all=are_all)
+    if read.null_count():
+        wrong = texts.filter(read.is_null())[0]
         raise BadValue(
             f"{origin}: it is not plain which time '{in_short(wrong)}' is; write times as "
             "2026-01-31 23:59, or as numbers"
         )
-    return moments
+    return read
 
 
-def _moments_in(texts: pl.Series, *, are_all: bool) -> pl.Series:
+def _times_in(texts: pl.Series, *, are_all: bool) -> pl.Series:
     """Days with or without a time of day, as people write them; null where that is not plain."""
     different = texts.unique()
-    read = read_moments(different)
+    read = read_dates(different)
     plain = set(read["order"].drop_nulls()) - {"either"}
     is_either = pl.col("order") == "either"
     if are_all and len(plain) == 1:  # one that can be read in one way only tells how all are
@@ -137,5 +137,5 @@ def _moments_in(texts: pl.Series, *, are_all: bool) -> pl.Series:
         for place, length in enumerate((3600.0, 60.0, 1.0))
     )
     start = pl.date("year", month, day).cast(pl.Datetime("us")).dt.epoch("s")
-    moments = read.select(start + clock - 60.0 * pl.col("ahead").fill_null(0)).to_series()
-    return texts.replace_strict(different, moments, return_dtype=pl.Float64)
+    found = read.select(start + clock - 60.0 * pl.col("ahead").fill_null(0)).to_series()
+    return texts.replace_strict(different, found, return_dtype=pl.Float64)

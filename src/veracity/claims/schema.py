@@ -68,14 +68,14 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
                "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler", "labeller",
                "user", "user_id", "provider", "sensor", "system", "model", "model_id",
                "model_name", "llm", "supplier", "vendor", "respondent", "respondent_id",
-               "participant", "participant_id", "email_address"),
+               "participant", "participant_id", "email_address", "shop", "retailer", "merchant"),
     "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
                "item", "item_id", "hit_id", "document_id", "doc_id", "image_id", "example_id",
                "prompt_id", "prompt", "product_id", "sku", "article_id", "customer_id",
                "patient_id", "company_id", "record_id", "key", "id"),
     "attribute": ("property", "field", "predicate"),
     "value": ("label", "answer", "response", "annotation", "judgment", "judgement", "prediction",
-              "truth"),
+              "truth", "val"),
     "fact": ("fact_id", "statement", "statement_id", "entity", "task", "question", "item"),
     "claim": ("claimed", "vote", "label", "answer", "response", "truth", "value"),
 }  # fmt: skip
@@ -272,7 +272,8 @@ def _checked(
         if part not in wanted:
             more = CARRYING if "source" in wanted else ()
             known = list(dict.fromkeys([*wanted, *more]))
-            raise ParameterError(f"columns: {part!r} is not one of {listed(known)}")
+            swapped = f"; the part comes first: {{{name!r}: {part!r}}}" if name in known else ""
+            raise ParameterError(f"columns: {part!r} is not one of {listed(known)}{swapped}")
         if name not in found:
             raise MissingColumn(
                 f"{origin}: no column {name!r}, named as the {part}, among {listed(found)}; "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from veracity.cli.options import example, json_option, number_option
+from veracity.cli.options import example, json_option, number_option, table_file_options
 
 __all__ = ["ask"]
 
@@ -14,14 +14,7 @@ __all__ = ["ask"]
 @click.command(epilog=example("veracity ask run/ --budget 20"))
 @click.argument("run", type=click.Path(path_type=Path))
 @number_option("--budget", click.IntRange(min=1), 10, "How many items can be looked up.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for the questions, with an empty column for the answers: .csv, .tsv, .xlsx, .json, "
-    ".jsonl or .parquet.",
-)
-@click.option("--force", is_flag=True, help="Replace the file.")
+@table_file_options("the questions, with an empty column for the answers")
 @json_option
 def ask(run: Path, budget: int, out: Path | None, force: bool, as_json: bool) -> None:
     """List the items to look up next.

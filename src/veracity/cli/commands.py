@@ -13,6 +13,7 @@ from veracity.cli.options import (
     ABOVE_0,
     ALGORITHM_NAMES,
     SHARE,
+    algorithm_name,
     chosen_claims,
     chosen_engine,
     chosen_reading,
@@ -38,6 +39,7 @@ from veracity.cli.options import (
     source_features_option,
     spill_option,
     split_names,
+    table_file_options,
     table_options,
     target_options,
     threads_option,
@@ -60,7 +62,7 @@ SYNTHETIC_FILE = "synthetic.json"
 @target_options
 @click.option(
     "--algorithm",
-    type=click.Choice(ALGORITHM_NAMES),
+    callback=algorithm_name,
     metavar="NAME",
     help="How truths are found; veracity, or gtm for numbers, by default. There are "
     f"{', '.join(ALGORITHM_NAMES)}.",
@@ -155,22 +157,30 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 @memory_option
 @spill_option
 @engine_options
+@table_file_options("the table of the algorithms")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also draw it, as .svg, .png, .pdf or .html.",
+    help="Also draw it, as .svg, .png, .pdf or .html; a file of this name is replaced.",
 )
 @json_option
 def compare(
-    paths: tuple[str, ...], truth: str | None, figure: Path | None, as_json: bool, **options: Any  # noqa: ANN401
-) -> None:  # fmt: skip
+    paths: tuple[str, ...],
+    truth: str | None,
+    out: Path | None,
+    force: bool,
+    figure: Path | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Run several algorithms on the same claims, and compare them.
 
     PATH is what discover takes. Without known truths it can only tell how far the algorithms agree.
     An algorithm that fails is shown as failed, with its reason.
     """
     from veracity.inspect.comparison import compare as compare_algorithms
+    from veracity.io.table_file import check_table_file, write_table
     from veracity.opening import opened
     from veracity.show.plot import plot_comparison, save_figure
     from veracity.show.plot.figure import check_figure
@@ -178,6 +188,8 @@ def compare(
 
     if figure is not None:
         check_figure(figure)
+    if out is not None:
+        check_table_file(out, force=force)
     engine, given = chosen_engine(options), chosen_claims(paths, options)
     how = chosen_reading(options)
     with at_work() as progress:
@@ -185,6 +197,8 @@ def compare(
         found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
         save_figure(plot_comparison(found), figure)
+    if out is not None:
+        write_table(found.rows, out, force=force)
     if as_json:
         content = {"algorithms": found.rows.to_dicts(), "agreement": found.pairs.to_dicts()}
         print_json({**content, "notes": found.notes})
@@ -192,6 +206,8 @@ def compare(
     show_comparison(found)
     if figure is not None:
         click.echo(f"\ndrawn in {figure}")
+    if out is not None:
+        click.echo(f"\nwritten to {out}: the algorithms")
 
 
 @click.command(epilog=example("veracity generate --sources 20 --items 1000 --out synthetic/"))

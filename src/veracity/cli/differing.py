@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from veracity.cli.options import example, json_option
+from veracity.cli.options import example, json_option, table_file_options
 
 __all__ = ["diff"]
 
@@ -14,13 +14,7 @@ __all__ = ["diff"]
 @click.command(epilog=example("veracity diff yesterday/ today/"))
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("other", type=click.Path(path_type=Path))
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for the items that changed: .csv, .tsv, .xlsx, .json, .jsonl or .parquet.",
-)
-@click.option("--force", is_flag=True, help="Replace the file.")
+@table_file_options("the items that changed")
 @json_option
 def diff(run: Path, other: Path, out: Path | None, force: bool, as_json: bool) -> None:
     """Show what has changed from one run to another, and why.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from veracity.cli.options import example
+from veracity.cli.options import example, force_file_option
 
 __all__ = ["TABLE_NAMES", "export"]
 
@@ -34,7 +34,7 @@ TABLE_NAMES = (
     is_flag=True,
     help="For records: a column of plausibilities beside each attribute.",
 )
-@click.option("--force", is_flag=True, help="Replace the file.")
+@force_file_option
 def export(run: Path, file: Path, table: str, plausibility: bool, force: bool) -> None:
     """Write a table of a result as one file.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from veracity.algorithms.catalogue import algorithms
+from veracity.algorithms.catalogue import algorithms, no_algorithm
 
 __all__ = [
     "ABOVE_0",
@@ -20,9 +20,9 @@ __all__ = [
     "KIND_NAMES",
     "SHARE",
     "Decorator",
+    "algorithm_name",
     "chosen_claims",
     "chosen_engine",
-    "chosen_normalise",
     "chosen_reading",
     "claims_argument",
     "columns_option",
@@ -31,6 +31,7 @@ __all__ = [
     "engine_options",
     "example",
     "folder_option",
+    "force_file_option",
     "force_option",
     "item_features_option",
     "json_option",
@@ -46,6 +47,7 @@ __all__ = [
     "source_features_option",
     "spill_option",
     "split_names",
+    "table_file_options",
     "table_options",
     "target_options",
     "threads_option",
@@ -55,6 +57,9 @@ __all__ = [
 ALGORITHM_NAMES = tuple(algorithms())
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""
+
+ENDINGS = ".csv, .tsv, .xlsx, .json, .jsonl or .parquet"
+"""Of files that a table is written to, as ``io.table_file`` has them."""
 
 SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 ABOVE_0 = click.FloatRange(0.0, min_open=True)
@@ -90,15 +95,20 @@ def _split_columns(
     return columns
 
 
+def algorithm_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The name of an algorithm; of one that there is not, the nearest is told."""
+    if value is not None and value not in ALGORITHM_NAMES:
+        raise click.BadParameter(no_algorithm(value), ctx, param)
+    return value
+
+
 def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
     """Names of algorithms, such as ``ltd-rbm,mle``."""
     if value is None:
         return None
     names = [name.strip() for name in value.split(",")]
     for name in names:
-        if name not in ALGORITHM_NAMES:
-            there_are = ", ".join(ALGORITHM_NAMES)
-            raise click.BadParameter(f"no algorithm {name!r}; there are {there_are}", ctx, param)
+        algorithm_name(ctx, param, name)
     return names
 
 
@@ -137,8 +147,7 @@ _out_option = click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="RUN|FILE",
-    help="Folder to write the result to; or file for the truths alone: .csv, .tsv, .xlsx, .json, "
-    ".jsonl or .parquet.",
+    help=f"Folder to write the result to; or file for the truths alone: {ENDINGS}.",
 )
 _csv_option = click.option(
     "--csv", is_flag=True, help="Write the tables of the folder as CSV files, too."
@@ -235,7 +244,7 @@ def normalise_options(command: Any) -> Any:  # noqa: ANN401 - a function or a co
     return _normalise_flag(_value_kinds_option(command))
 
 
-def chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch or a mapping
+def _chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch or a mapping
     """What `normalise_options` gave, as ``read_claims`` takes it."""
     is_wanted, kinds = options.pop("normalise"), options.pop("value_kinds")
     return is_wanted if kinds is None else kinds
@@ -274,6 +283,7 @@ def chosen_claims(paths: Sequence[str], options: dict[str, Any]) -> Any:  # noqa
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
+force_file_option = click.option("--force", is_flag=True, help="Replace the file.")
 _force_all_option = click.option(
     "--force",
     is_flag=True,
@@ -295,6 +305,17 @@ def target_options(command: Any) -> Any:  # noqa: ANN401 - a function or a comma
     ):
         command = option(command)
     return command
+
+
+def table_file_options(what: str) -> Decorator:
+    """The file for one table, and whether it may replace another."""
+    out = click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help=f"File for {what}: {ENDINGS}.",
+    )
+    return lambda command: out(force_file_option(command))
 
 
 set_option = click.option(
@@ -392,7 +413,7 @@ def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded whe
     names = ("kind", "encoding", "wide", "source_from", "samples")
     given: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
     if "normalise" in options:
-        given["normalise"] = chosen_normalise(options)
+        given["normalise"] = _chosen_normalise(options)
     return HowToRead(columns=options.pop("columns") or {}, **given)
 
 

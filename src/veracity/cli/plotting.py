@@ -29,7 +29,8 @@ NEEDS_TRUTH = ("calibration", "accuracy")
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="File to draw it in: .svg, .png, .pdf, or .html, a page that needs no network.",
+    help="File to draw it in: .svg, .png, .pdf, or .html, a page that needs no network. One that "
+    "is there is replaced.",
 )
 @click.option("--truth", metavar="TRUTH", help="Known truths, for calibration and accuracy.")
 @click.option("--entity", metavar="E", help="For decision: of which entity; or which binary fact.")

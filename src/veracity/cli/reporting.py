@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from veracity.cli.options import example
+from veracity.cli.options import example, force_file_option
 
 __all__ = ["report"]
 
@@ -23,7 +23,7 @@ __all__ = ["report"]
 @click.option(
     "--truth", metavar="TRUTH", help="Known truths; the page then tells how many answers are right."
 )
-@click.option("--force", is_flag=True, help="Replace the file.")
+@force_file_option
 def report(run: Path, out: Path, truth: str | None, force: bool) -> None:
     """Write the result as one page that works offline.
 

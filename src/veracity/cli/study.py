@@ -26,7 +26,7 @@ algorithms_option = click.option(
     "--algorithms",
     callback=split_names,
     metavar="NAME,...",
-    help="Which ones; those of the paper by default.",
+    help="Which ones, in the place of those that the study has by default.",
 )
 seed_option = number_option("--seed", click.IntRange(min=0), 0, "Seed of what is drawn at random.")
 

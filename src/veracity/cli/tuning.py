@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from veracity.cli.options import (
-    ALGORITHM_NAMES,
+    algorithm_name,
     chosen_claims,
     chosen_engine,
     chosen_reading,
@@ -42,7 +42,7 @@ __all__ = ["tune"]
 )
 @click.option(
     "--algorithm",
-    type=click.Choice(ALGORITHM_NAMES),
+    callback=algorithm_name,
     metavar="NAME",
     help="What is tuned; veracity, or gtm for numbers, by default.",
 )

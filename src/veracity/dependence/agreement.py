@@ -48,6 +48,9 @@ MOST_SLOTS = 200
 STEPS_PER_CLAIM = 50
 """Pairs to be counted for each claim; where there would be more, some items are passed over."""
 
+CLAIMS_AT_LEAST = 1e4
+"""So many claims more are reckoned with, so that of few claims no item is passed over."""
+
 CLEAR = 3.0
 """Standard errors by which a pair must agree too well."""
 
@@ -72,7 +75,31 @@ RUN_BY_COVERAGE, RUN_OF_LABELS = 2.0, 8.0
 """Claims in a row that must be copied, where a site's choice of items shows it, or labels alone:
 shared labels are shared for many reasons, a choice of items hardly for any other."""
 
+LEAST_RATE = 0.02
+"""Accuracies, and how often pairs agree, are taken to be so far from 0 and 1 at least: of so few
+items as pairs share, nobody knows better."""
+
+LEAST_SHARE = 0.05
+"""The smallest share of its claims of which it is asked whether a source copies it, the steps by
+which larger ones are tried, and what is left of the largest."""
+
+USUAL_ITEMS = 2.0
+"""So many items does it weigh what sources are usually like, when one of them is fitted."""
+
+LEAST_MEAN = 1e-3
+"""How far pairs agree beyond chance on average, at least: its root is where the fit starts."""
+
+STEP = 0.5
+"""How far a round of the fit moves to what it found; all the way, it might swing."""
+
+AT_REST = 1e-3
+"""Moves below this end the fit."""
+
 ROUNDS = 60
+"""Rounds of the fit at most."""
+
+NOTHING = 1e-9
+"""What is divided by is no less."""
 
 
 class Agreement(NamedTuple):
@@ -144,7 +171,7 @@ class Dependence(NamedTuple):
         """Before anything was counted; `work` is what `pair_work` adds up to, and the claims."""
         n_pairs, n_claims = work
         n_slots = int(slot_of_source.max()) + 1
-        stride = max(int(np.ceil(n_pairs / (STEPS_PER_CLAIM * (n_claims + 1e4)))), 1)
+        stride = max(int(np.ceil(n_pairs / (STEPS_PER_CLAIM * (n_claims + CLAIMS_AT_LEAST)))), 1)
         nothing = np.zeros((n_slots, n_slots))
         slots, chance = slot_of_source.astype(np.float64), np.full(n_slots, 0.5)
         overlap = Overlap(nothing, nothing, tells=False)
@@ -192,7 +219,7 @@ class Dependence(NamedTuple):
         if not self.is_any or not self.once:
             return np.zeros(0)
         agreement = np.where(self.both > 0.0, self.same / np.maximum(self.both, 1.0), 1.0)
-        is_copied = np.clip(self.copied / np.maximum(agreement, 1e-9), 0.0, 1.0)
+        is_copied = np.clip(self.copied / np.maximum(agreement, NOTHING), 0.0, 1.0)
         is_plain = (self.taken > 0.0) | (self.copied >= NEARLY) | sites
         run = np.where(is_plain, RUN_BY_COVERAGE, RUN_OF_LABELS)
         return np.asarray(kernels.count_once(block, self.slots, is_copied**run))
@@ -304,7 +331,7 @@ def with_excess(dependence: Dependence, total: Agreement, n_values: float) -> De
     taken = taken_over(np.where(is_direct, np.maximum(copied, agreed), 0.0), both, same)
     return dependence._replace(
         both=both, same=same, copied=np.maximum(copied, taken), overlap=overlap, taken=taken,
-        accuracy=np.clip(chance + found.u * np.sqrt(1.0 - chance), 0.02, 0.98), n_values=n_values,
+        accuracy=_rate(chance + found.u * np.sqrt(1.0 - chance)), n_values=n_values,
     )  # fmt: skip
 
 
@@ -335,7 +362,7 @@ def _near_copies(dependence: Dependence, false: FloatArray) -> FloatArray:
     sources that agree. But who agrees with others on what is false by all the rest, as nobody does
     by chance, has it from them.
     """
-    shares = np.arange(0.05, 1.0, 0.05)
+    shares = np.arange(LEAST_SHARE, 1.0, LEAST_SHARE)
     evidence = np.stack([_by_mistakes(dependence, share, false) for share in shares])
     likeliest = np.round(shares[evidence.argmax(axis=0)], SAME)
     is_near = (likeliest >= NEARLY) & (evidence.max(axis=0) > doubt(len(dependence.both)))
@@ -353,7 +380,7 @@ def _by_mistakes(
     Pf = (1 - A1)(1 - A2) / (values - 1), and differ otherwise. One that copies a share c takes the
     other's word, right or wrong as it is: A2 c + Pt (1 - c), (1 - A2) c + Pf (1 - c), Pd (1 - c).
     """
-    c = np.clip(copied, 0.05, 0.95)
+    c = np.clip(copied, LEAST_SHARE, 1.0 - LEAST_SHARE)
     accuracy = dependence.accuracy
     both_true = np.outer(accuracy, accuracy)
     both_false = np.outer(1.0 - accuracy, 1.0 - accuracy) / max(dependence.n_values - 1.0, 1.0)
@@ -392,7 +419,7 @@ def _beyond(both: FloatArray, same: FloatArray, chance: float, family: IntArray)
         if (is_clear & is_apart).sum() <= (is_seen & is_apart).sum() / 2:
             break
     expected = np.outer(u, u) + chance
-    share = (agreement + chance - expected) / np.maximum(1.0 - expected, 0.02)
+    share = (agreement + chance - expected) / np.maximum(1.0 - expected, LEAST_RATE)
     return _Beyond(np.clip(share, -1.0, 1.0), is_clear, u)
 
 
@@ -411,7 +438,7 @@ def _fitted(
     """
     both, chance = seen
     if usual is None:
-        mean = max(float((weight * agreement).sum() / max(weight.sum(), 1.0)), 1e-3)
+        mean = max(float((weight * agreement).sum() / max(weight.sum(), 1.0)), LEAST_MEAN)
         usual = np.full(len(both), np.sqrt(mean))
     u, most = usual, np.sqrt(1.0 - chance)
     for _ in range(ROUNDS):
@@ -419,11 +446,11 @@ def _fitted(
         if doubts:
             suspicion = np.square(np.maximum(_errors(agreement, u, both, chance), 0.0) / SUSPECT)
             believed = weight / (1.0 + np.square(suspicion))
-        pull = (believed * agreement) @ u + 2.0 * usual**3
-        held = np.maximum(believed @ u**2 + 2.0 * usual**2, 1e-9)
-        move = 0.5 * (pull / held - u)
+        pull = (believed * agreement) @ u + USUAL_ITEMS * usual**3
+        held = np.maximum(believed @ u**2 + USUAL_ITEMS * usual**2, NOTHING)
+        move = STEP * (pull / held - u)
         u = np.clip(u + move, -most, most)
-        if np.abs(move).max() < 1e-3:
+        if np.abs(move).max() < AT_REST:
             break
     return u
 
@@ -431,6 +458,11 @@ def _fitted(
 def _errors(agreement: FloatArray, u: FloatArray, both: FloatArray, chance: float) -> FloatArray:
     """By how many standard errors pairs agree more than they should."""
     expected = np.outer(u, u)
-    p = np.clip(expected + chance, 0.02, 0.98)
+    p = _rate(expected + chance)
     deviation = np.sqrt(p * (1.0 - p) / np.maximum(both, 1.0) + SLACK**2)
     return np.asarray((agreement - expected) / deviation)
+
+
+def _rate(rate: FloatArray) -> FloatArray:
+    """The rate, neither nearly 0 nor nearly 1."""
+    return np.clip(rate, LEAST_RATE, 1.0 - LEAST_RATE)

@@ -44,6 +44,13 @@ REFUTED = 2.0
 LEAST_VARIANCE = 0.01
 """Of one item's agreement: pairs that always agree may still differ on the next item."""
 
+LEAST_CHANCE, MOST_CHANCE = 1e-6, 1.0 - 1e-3
+"""How likely two speak of the same item by chance: neither never nor surely."""
+
+MOST_SHARE = 1.0 - 1e-9
+"""The largest share of its items that a source has in common with another, so that logs are
+finite."""
+
 HARDLY = 0.05
 """What is handed on along a chain of copies is not counted below this share."""
 
@@ -74,8 +81,8 @@ def overlap_of(both: FloatArray, spoken: FloatArray, popularity: float) -> Overl
     what it could be at the most: n log(1 / p), for most pairs.
     """
     smaller, larger = np.minimum(spoken[:, None], spoken), np.maximum(spoken[:, None], spoken)
-    by_chance = np.clip(larger * popularity, 1e-6, 1.0 - 1e-3)
-    share = np.clip(both / np.maximum(smaller, 1.0), by_chance, 1.0 - 1e-9)
+    by_chance = np.clip(larger * popularity, LEAST_CHANCE, MOST_CHANCE)
+    share = np.clip(both / np.maximum(smaller, 1.0), by_chance, MOST_SHARE)
     likelier = share * np.log(share / by_chance)
     likelier += (1.0 - share) * np.log((1.0 - share) / (1.0 - by_chance))
     most = -smaller * np.log(by_chance)

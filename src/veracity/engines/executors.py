@@ -35,7 +35,6 @@ __all__ = [
     "Sent",
     "Tabling",
     "Telling",
-    "batch_of",
     "merge_found",
 ]
 
@@ -131,7 +130,7 @@ class Making:
             return
         number = made.part
         if made.block is None:
-            yield batch_of(part=[number], told=[packed(made.told)], names=[None], data=[None])
+            yield _batch_of(part=[number], told=[packed(made.told)], names=[None], data=[None])
             return
         block, store = made.block._replace(number=number), Store(self.store)
         store.write(number, "rest", made.rest)
@@ -143,7 +142,7 @@ class Making:
                 f"a part of {len(block.source_of_voice):,} claims is too large for Spark to hand "
                 "over; use more partitions, as in veracity.Spark(session, partitions=1000)"
             )
-        yield batch_of(part=[number], told=[told], names=[names], data=[data])
+        yield _batch_of(part=[number], told=[told], names=[names], data=[data])
 
 
 @dataclass(frozen=True)
@@ -225,9 +224,9 @@ class Looking:
             try:
                 found, changed = self.held.look(number, self.work)
             except FileNotFoundError:
-                yield batch_of(part=[number], found=[None], changed=[None])
+                yield _batch_of(part=[number], found=[None], changed=[None])
             else:
-                yield batch_of(part=[number], found=[packed(found)], changed=[changed])
+                yield _batch_of(part=[number], found=[packed(found)], changed=[changed])
 
 
 @dataclass(frozen=True)
@@ -269,7 +268,7 @@ class Telling:
         """What is told, by part."""
         for number, table in self.tabling.tables(batches):
             told = packed(self.work.content(table))
-            yield batch_of(part=[number], found=[told], changed=[False])
+            yield _batch_of(part=[number], found=[told], changed=[False])
 
 
 @dataclass(frozen=True)
@@ -287,7 +286,7 @@ class Fetching:
             self.held.take_in(number, data)
             found = None if self.work is None else self.held.look(number, self.work)[0]
             chosen = self.choose.content(self.held.block(number), self.held.rest(number), found)
-            yield batch_of(part=[number], found=[packed(chosen)], changed=[False])
+            yield _batch_of(part=[number], found=[packed(chosen)], changed=[False])
 
 
 @dataclass(frozen=True)
@@ -316,13 +315,13 @@ def merge_found(batches: Batches) -> Iterator[Any]:
     total, seen = None, []
     for row in rows:
         if row["found"] is None:
-            yield batch_of(part=[row["part"]], found=[None], changed=[None])
+            yield _batch_of(part=[row["part"]], found=[None], changed=[None])
         else:
             total = merged(total, unpacked(bytearray(row["found"])))
             seen.append(row)
     if seen:
         changed = any(row["changed"] for row in seen)
-        yield batch_of(part=[seen[0]["part"]], found=[packed(total)], changed=[changed])
+        yield _batch_of(part=[seen[0]["part"]], found=[packed(total)], changed=[changed])
 
 
 def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
@@ -331,7 +330,7 @@ def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def batch_of(**columns: list[Any]) -> Any:  # noqa: ANN401
+def _batch_of(**columns: list[Any]) -> Any:  # noqa: ANN401
     """A record batch."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, there where this runs
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from veracity.explain.contributions import Contribution, Item, items_at
 from veracity.explain.sentences import told_in_words
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text, name_text, text_like
-from veracity.printing import counted, in_short, printable
+from veracity.printing import counted, html_by, in_short, printable
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -82,10 +81,7 @@ class Why:
         """
         return hand_back(self.tables[1], self.frame_kind)
 
-    def _repr_html_(self) -> str:
-        """The words, and the tables below, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").why_html(self)
-        return html
+    _repr_html_ = html_by("why_html")
 
     def __repr__(self) -> str:
         """The words, and the tables below."""

@@ -43,6 +43,10 @@ ENOUGH_KNOWN = 20
 CLEARLY = 3.0
 """By how much likelier, in logs, known truths must be to who reads the claims otherwise."""
 
+LEAST_PLAUSIBLE = 0.01
+"""Known truths that a reading finds less plausible count as this, so that one which is itself wrong
+does not outweigh all others."""
+
 MOST_CLAIMS = 100_000
 """Rivals look at items with about so many claims: a share needs no more."""
 
@@ -146,7 +150,8 @@ def _log_known(
     state, judged = _answered(encoded, hidden, algorithm)
     total = 0.0
     for block, plausibility in zip(known, judged.plausibility, strict=True):
-        total += float(np.log(np.maximum(plausibility[block.known_of_fact == 1], 0.01)).sum())
+        of_known = plausibility[block.known_of_fact == 1]
+        total += float(np.log(np.maximum(of_known, LEAST_PLAUSIBLE)).sum())
     return state, total
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +19,10 @@ from veracity.claims.schema import Kind
 from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
 from veracity.preparing import prepare
-from veracity.printing import counted
+from veracity.printing import counted, html_by
 from veracity.result import Result
 
-__all__ = ["Agreement", "agreement", "agreement_of", "alpha_of"]
+__all__ = ["Agreement", "agreement", "alpha_of"]
 
 MOST_CELLS = 100_000_000
 """Different values, times attributes, beyond which they are not counted."""
@@ -61,10 +60,7 @@ class Agreement:
         """All but the table, by name."""
         return {name: value for name, value in vars(self).items() if name != "by_attribute"}
 
-    def _repr_html_(self) -> str:
-        """The tables, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").agreement_html(self)
-        return html
+    _repr_html_ = html_by("agreement_html")
 
     def __repr__(self) -> str:
         """Sum up in a line."""
@@ -104,12 +100,12 @@ def agreement(
     if isinstance(claims, Result):
         if claims.encoded is None:
             raise ParameterError("agreement: this run was saved without its claims; discover again")
-        return agreement_of(claims.encoded.here()[0], claims.frame_kind)
+        return _agreement_of(claims.encoded.here()[0], claims.frame_kind)
     prepared = prepare(claims, columns=columns, kind=kind, normalise=normalise)
-    return agreement_of(prepared.encoded.here()[0], prepared.table.frame_kind)
+    return _agreement_of(prepared.encoded.here()[0], prepared.table.frame_kind)
 
 
-def agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:  # noqa: ANN401
+def _agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:  # noqa: ANN401
     """The same of claims that are encoded."""
     if encoded.kind not in ("categorical", "binary"):
         raise ParameterError(f"agreement is of labels, not for {encoded.kind} claims")
@@ -133,7 +129,7 @@ def alpha_of(encoded: Encoded) -> float | None:
     """Krippendorff's alpha, where values can be compared."""
     if encoded.kind not in ("categorical", "binary") or _are_too_many(encoded):
         return None
-    return agreement_of(encoded).alpha
+    return _agreement_of(encoded).alpha
 
 
 def _are_too_many(encoded: Encoded) -> bool:

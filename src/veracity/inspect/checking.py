@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from veracity.fit.loop import survey_of
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
-from veracity.printing import counted, printable
+from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.questions import questions_of
 from veracity.result import Result
@@ -108,10 +107,7 @@ class Health:
         lines += [f"note: {note}" for note in self.notes]
         return printable("\n".join(lines), lines=True)
 
-    def _repr_html_(self) -> str:
-        """The warnings, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").health_html(self)
-        return html
+    _repr_html_ = html_by("health_html")
 
 
 Told = TypeVar("Told", DataWarning, AgainstVote)

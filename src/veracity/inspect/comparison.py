@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from veracity.errors import NotConverged, ParameterError, VeracityError
 from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
+from veracity.printing import html_by
 from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
 
@@ -47,10 +47,7 @@ class Comparison:
         """The table, the best first where truths are known, and the notes."""
         return "\n".join([str(self.ranked), *(f"note: {note}" for note in self.notes)])
 
-    def _repr_html_(self) -> str:
-        """The tables, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").comparison_html(self)
-        return html
+    _repr_html_ = html_by("comparison_html")
 
     @property
     def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
@@ -138,7 +135,7 @@ def compare(
         tell=tell,
         engine=engine,
     )
-    chosen = _chosen(algorithms, prepared.table.kind, seed)
+    chosen = _chosen(algorithms, prepared, seed)
     truths: pl.DataFrame | None = None
     notes: list[str] = []
     if truth is not None:
@@ -151,29 +148,28 @@ def compare(
     rows: list[dict[str, Any]] = []
     for number, (name, algorithm) in enumerate(chosen.items()):
         tell(name, number, len(chosen))
-        try:
-            results[name] = answer_quietly(prepared, algorithm, engine)
-        except Exception as error:
-            is_ours = isinstance(error, VeracityError)  # whose message needs no more words
-            told = str(error) if is_ours else f"{type(error).__name__}: {error}"
-            rows.append({"algorithm": name, "failed": told})
+        found = _answer_or_reason(prepared, algorithm, engine)
+        if isinstance(found, str):
+            rows.append({"algorithm": name, "failed": found})
             continue
-        rows.append({"algorithm": name, **_measured(results[name], truths, notes)})
+        results[name] = found
+        rows.append({"algorithm": name, **_measured(found, truths, notes)})
     table = pl.DataFrame(rows, infer_schema_length=None)
     return Comparison(results, table, prepared.table.frame_kind, list(dict.fromkeys(notes)))
 
 
 def _chosen(
     algorithms: Sequence[Algorithm[Any] | str] | Mapping[str, Algorithm[Any]] | None,
-    kind: Kind,
+    prepared: Prepared,
     seed: int | None,
 ) -> dict[str, Algorithm[Any]]:
     """The algorithms to run, by name; of two with one name the second is called so "again"."""
+    engine = prepared.engine
     if isinstance(algorithms, Mapping):
-        return {name: chosen_algorithm(one, seed) for name, one in algorithms.items()}
+        return {name: chosen_algorithm(one, seed, engine) for name, one in algorithms.items()}
     if algorithms is None:
-        every = {name: chosen_algorithm(name, seed) for name in all_algorithms()}
-        return {name: one for name, one in every.items() if kind in one.kinds}
+        every = {name: chosen_algorithm(name, seed, engine) for name in all_algorithms()}
+        return {name: one for name, one in every.items() if prepared.table.kind in one.kinds}
     if not isinstance(algorithms, Sequence) or isinstance(algorithms, str | bytes):
         raise ParameterError(
             "compare: algorithms must be a list of algorithms or of their names, or a mapping from "
@@ -181,12 +177,23 @@ def _chosen(
         )
     chosen: dict[str, Algorithm[Any]] = {}
     for one in algorithms:
-        algorithm = chosen_algorithm(one, seed)
+        algorithm = chosen_algorithm(one, seed, engine)
         name = one if isinstance(one, str) else algorithm.name
         while name in chosen:
             name += " again"
         chosen[name] = algorithm
     return chosen
+
+
+def _answer_or_reason(
+    prepared: Prepared, algorithm: Algorithm[Any], engine: Engine | None
+) -> Result | str:
+    """The answer of one algorithm, or why it failed: that must not stop the others."""
+    try:
+        return answer_quietly(prepared, algorithm, engine)
+    except Exception as error:
+        is_ours = isinstance(error, VeracityError)  # whose message needs no more words
+        return str(error) if is_ours else f"{type(error).__name__}: {error}"
 
 
 def answer_quietly(prepared: Prepared, algorithm: Algorithm[Any], engine: Engine | None) -> Result:

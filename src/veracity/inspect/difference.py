@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from veracity.errors import ParameterError
 from veracity.inspect.evaluation import usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text
-from veracity.printing import counted, printable
+from veracity.printing import counted, html_by, printable
 from veracity.result import Result
 from veracity.result.layout import claims_of_part
 
@@ -53,10 +52,7 @@ class Difference:
     notes: list[str]
     frame_kind: FrameKind = "polars"
 
-    def _repr_html_(self) -> str:
-        """The tables, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").difference_html(self)
-        return html
+    _repr_html_ = html_by("difference_html")
 
     def __repr__(self) -> str:
         """Sum up in a few lines."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -21,7 +20,7 @@ from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
-from veracity.printing import counted
+from veracity.printing import counted, html_by
 from veracity.result import Result
 
 __all__ = ["Evaluation", "calibration_bins", "evaluate", "score_truths", "usual_tolerance"]
@@ -81,10 +80,7 @@ class Evaluation:
         first = f"{self.judged:,} judged: {', '.join(told)}"
         return "\n".join([first, *(f"note: {note}" for note in self.notes)])
 
-    def _repr_html_(self) -> str:
-        """The measures, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").evaluation_html(self)
-        return html
+    _repr_html_ = html_by("evaluation_html")
 
     def measures(self) -> dict[str, float]:
         """The measures that apply, by name."""
@@ -188,21 +184,29 @@ def score_truths(
         "are the names the same?",
     )
     matched = match_truths(result.tables.facts, truths, result.kind)
-    if result.kind == "numeric":
-        scored = _score_numbers(matched, result.tables.truths, tolerance)
-    elif result.kind == "binary":
-        scored = _score_binary(matched)
-    elif result.kind == "categorical":
-        scored = _score_single(matched)
-    else:
-        least = threshold if threshold is not None else result.run.min_plausibility
-        scored = _score_multiple(matched, 0.5 if least is None else least)
+    scored = _scored(result, matched, threshold, tolerance)
     if scored.is_empty():
         raise NoClaims(
             "no known truth can be compared with the result; are the names the same? "
             f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
         )
     return scored, [*notes, *matched.notes, *_known_notes(result, scored, matched.keys)]
+
+
+def _scored(
+    result: Result, matched: Matched, threshold: float | None, tolerance: float | None
+) -> pl.DataFrame:
+    """What `score_truths` gives, by the kind of the claims."""
+    match result.kind:
+        case "numeric":
+            return _score_numbers(matched, result.tables.truths, tolerance)
+        case "binary":
+            return _score_binary(matched)
+        case "categorical":
+            return _score_single(matched)
+        case "multiple":
+            least = threshold if threshold is not None else result.run.min_plausibility
+            return _score_multiple(matched, 0.5 if least is None else least)
 
 
 def _known_notes(result: Result, scored: pl.DataFrame, keys: Sequence[str]) -> list[str]:

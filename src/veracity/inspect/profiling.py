@@ -6,7 +6,6 @@ many data sets call the functions on arrays themselves.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -30,7 +29,7 @@ from veracity.errors import ParameterError
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import prepare
-from veracity.printing import counted, printable
+from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 
@@ -137,10 +136,7 @@ class Profile:
         told = {k: v for k, v in vars(self).items() if isinstance(v, int | float | str | Spread)}
         return {k: asdict(v) if isinstance(v, Spread) else v for k, v in told.items()}
 
-    def _repr_html_(self) -> str:
-        """The tables, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").profile_html(self)
-        return html
+    _repr_html_ = html_by("profile_html")
 
     def __repr__(self) -> str:
         """Sum up in a few lines."""

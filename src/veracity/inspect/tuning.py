@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from veracity.inspect.comparison import answer_quietly
 from veracity.inspect.evaluation import evaluate
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
-from veracity.printing import counted
+from veracity.printing import counted, html_by
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.result.layout import claims_of_part
@@ -71,10 +70,7 @@ class Tuning:
     notes: list[str]
     frame_kind: FrameKind = "polars"
 
-    def _repr_html_(self) -> str:
-        """The tables, for a notebook."""
-        html: str = importlib.import_module("veracity.show.notebook").tuning_html(self)
-        return html
+    _repr_html_ = html_by("tuning_html")
 
     @property
     def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame

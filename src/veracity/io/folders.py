@@ -40,6 +40,8 @@ PAGE_MARK = b'<meta name="generator" content="veracity'
 PREFIX = ".veracity-"
 """How the names of temporary folders begin."""
 
+HOW_TO_REPLACE = "choose another name, or replace it with force=True, or --force"
+
 MOST_LOOKS = 10
 """How often to look again at a folder that others replace meanwhile."""
 
@@ -83,7 +85,7 @@ def check_file(target: Path, *, force: bool) -> None:
             raise OutputError(f"{target} is a folder; name a file in it, or another one")
         _check_plain(target, real)
         if real.exists() and not force:
-            raise OutputError(f"{target} exists; choose another name, or --force to replace it")
+            raise OutputError(f"{target} exists; {HOW_TO_REPLACE}")
         above = real.parent if target.is_symlink() else target.parent
         if not above.is_dir():
             raise OutputError(f"cannot write {target}: there is no folder {above}; make it")
@@ -103,7 +105,7 @@ def _real(target: Path) -> Path:
 
 def _check_existing(target: Path, *, force: bool, marker: str) -> None:
     if not force:
-        raise OutputError(f"{target} exists; choose another name, or --force to replace it")
+        raise OutputError(f"{target} exists; {HOW_TO_REPLACE}")
     if not target.is_dir():
         raise OutputError(f"{target} exists and is no folder; choose another name")
     for _ in range(MOST_LOOKS):

@@ -21,7 +21,7 @@ try:
 except ImportError:  # Windows: there nothing is known of who lives, and leftovers stay
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LOCK", "locked_place", "make_owned", "remove_leftovers", "remove_owned"]
+__all__ = ["locked_place", "make_owned", "remove_leftovers", "remove_owned"]
 
 LOCK = "lock"
 LOCKS = (LOCK, f"{LOCK}-new")

@@ -18,14 +18,13 @@ __all__ = [
     "blocks_table",
     "claims_of_block",
     "claims_of_part",
-    "layout_of_block",
     "part_from",
     "saved_tables",
 ]
 
 
 def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
-    """The claims as they are saved: those of `claims_of_block`, and those of `layout_of_block`."""
+    """The claims as they are saved: those of `claims_of_block`, and those of `_layout_of_block`."""
     first = np.cumsum([0, *encoded.n_facts_of_block])
     n_rows = {"claims": encoded.n_claims, "layout": int(first[-1])}
     claims, layout = encoded.parts.tables(SavedOfPart(encoded.kind), first[:-1].tolist(), n_rows)
@@ -41,7 +40,7 @@ class SavedOfPart:
     def __call__(self, part: Part, first_fact: int, name: str) -> pl.DataFrame:
         """The claims of a part, or its layout."""
         if name == "layout":
-            return layout_of_block(part.block)
+            return _layout_of_block(part.block)
         return claims_of_block(part.block, first_fact, self.kind)
 
 
@@ -76,7 +75,7 @@ def _repeated(counts: np.ndarray[Any, Any], first: int) -> np.ndarray[Any, Any]:
     return np.repeat(np.arange(first, first + len(counts), dtype=np.uint32), counts)
 
 
-def layout_of_block(block: Block) -> pl.DataFrame:
+def _layout_of_block(block: Block) -> pl.DataFrame:
     """One row per fact: the number of its value, and what is known of it, or of its item."""
     known_number = np.full(block.n_facts, np.nan)
     if block.is_numeric:

@@ -31,8 +31,8 @@ def with_readings(result: Result, readings: list[Reading]) -> Result:
     first = told[0]
     note = (
         f"two readings: {first['reading']}, {first['differs']:.0%} of the items have another "
-        f"value; then {_named(first['believes_more'])} would be right more often, "
-        f"{_named(first['believes_less'])} less; a few known truths decide, see the questions"
+        f"value; then {_moved(first['believes_more'], first['believes_less'])}; a few known truths "
+        "decide, see the questions"
     )
     notes = [*result.run.notes, note]
     result.run = replace(result.run, readings=told, notes=notes)
@@ -49,8 +49,18 @@ def readings_table(told: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(told, schema=schema)
 
 
-def _named(names: list[str]) -> str:
-    return ", ".join(map(in_short, names)) if names else "no source"
+def _moved(more: list[str], less: list[str]) -> str:
+    """Which sources would be right more often in a reading, and which less.
+
+    >>> _moved(["a", "b"], ["c"]), _moved([], ["c"])
+    ('a, b would be right more often, c less', 'c would be right less often')
+    """
+    up, down = (", ".join(map(in_short, names)) for names in (more, less))
+    if more and less:
+        return f"{up} would be right more often, {down} less"
+    if not (more or less):
+        return "each source would be right as often"
+    return f"{up or down} would be right {'more' if more else 'less'} often"
 
 
 def _described(result: Result, reading: Reading) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import polars as pl
 
 from veracity.algorithms.veracity import Veracity
 from veracity.errors import ParameterError
-from veracity.study.base import Row, Study
+from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.constants import CONSTANTS, turned
-from veracity.study.data import check_datasets, read_dataset, require_names
+from veracity.study.data import read_dataset
 from veracity.study.figures import ablation_figure
 from veracity.study.measure import Measured, measure
 from veracity.study.synthetic import SyntheticStudy
@@ -60,7 +60,7 @@ INGREDIENTS: dict[str, Variant] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AblationStudy(Study):
+class AblationStudy(StudyOfDatasets):
     """The default with one ingredient left out, or one constant changed, on every dataset.
 
     Parameters
@@ -87,7 +87,6 @@ class AblationStudy(Study):
         "out tells whether the constant suits data it was not chosen by."
     )
 
-    datasets: tuple[str, ...]
     synthetic: int = 40
     constants: tuple[str, ...] = field(default=tuple(CONSTANTS))
     claims: tuple[int, int] = (200, 50_000)
@@ -95,7 +94,6 @@ class AblationStudy(Study):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_names(self.datasets)
         if self.synthetic < 0:
             raise ParameterError(f"study: synthetic must be at least 0, got {self.synthetic}")
         for name in self.constants:
@@ -105,10 +103,6 @@ class AblationStudy(Study):
     def judges(self) -> tuple[str, ...]:
         """The default alone."""
         return ("veracity",)
-
-    def check(self) -> None:
-        """Every dataset must be there."""
-        check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task per dataset and variant."""

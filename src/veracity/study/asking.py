@@ -18,8 +18,8 @@ from veracity.errors import NotConverged, ParameterError
 from veracity.printing import counted
 from veracity.questions import questions_of
 from veracity.result import Result
-from veracity.study.base import Row, Study
-from veracity.study.data import Judged, check_datasets, read_dataset, require_names
+from veracity.study.base import Row, StudyOfDatasets
+from veracity.study.data import Judged, read_dataset
 from veracity.study.figures import asking_figure
 from veracity.study.measure import right_of_item
 
@@ -39,7 +39,7 @@ MOST_ASKED = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskingStudy(Study):
+class AskingStudy(StudyOfDatasets):
     """How far answers help, by how many there are and how their items were chosen.
 
     Parameters
@@ -65,14 +65,12 @@ class AskingStudy(Study):
         "has there."
     )
 
-    datasets: tuple[str, ...]
     budgets: tuple[int, ...] = (0, 10, 20, 30, 50, 100)
     draws: int = 5
     seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_names(self.datasets)
         if self.draws < 1:
             raise ParameterError(f"study: draws must be at least 1, got {self.draws}")
         if not self.budgets or any(b < 0 or b % BATCH for b in self.budgets):
@@ -83,10 +81,6 @@ class AskingStudy(Study):
     def judges(self) -> tuple[str, ...]:
         """The default alone."""
         return ("veracity",)
-
-    def check(self) -> None:
-        """Every dataset must be there."""
-        check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task per dataset and way to choose items; several where chance chooses."""

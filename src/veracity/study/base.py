@@ -12,11 +12,12 @@ import polars as pl
 from veracity.algorithms import algorithm_named
 from veracity.arguments import require_fields
 from veracity.errors import ParameterError
+from veracity.study.data import check_datasets, require_names
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["Row", "Study"]
+__all__ = ["Row", "Study", "StudyOfDatasets"]
 
 Row = dict[str, Any]
 
@@ -86,3 +87,22 @@ class Study(ABC):
     def settings(self) -> dict[str, Any]:
         """The settings, as JSON can hold them."""
         return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOfDatasets(Study):
+    """A study on folders with claims and truth, each of which its tables call by a name."""
+
+    also_draws: ClassVar[bool] = False
+    """Whether claims are drawn at random as well, so that no dataset need be named."""
+
+    datasets: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.datasets or not self.also_draws:
+            require_names(self.datasets)
+
+    def check(self) -> None:
+        """Every dataset must be there."""
+        check_datasets(self.datasets)

@@ -110,7 +110,8 @@ def check_datasets(datasets: Sequence[str]) -> None:
 def file_of(folder: str, part: str) -> Path:
     """The one file (or folder of files) with claims or truth."""
     if not Path(folder).is_dir():
-        raise UnreadableFile(f"{folder}: there is no such folder; a dataset is one")
+        what = "is a file" if Path(folder).is_file() else "there is no such folder"
+        raise UnreadableFile(f"{folder}: {what}; a dataset is a folder with claims and truth")
     found = sorted([*Path(folder).glob(part), *Path(folder).glob(f"{part}.*")])
     if not found:
         raise UnreadableFile(

@@ -17,8 +17,8 @@ from veracity.claims.read import read_claims
 from veracity.discovery import answer
 from veracity.errors import NotConverged, ParameterError
 from veracity.preparing import Prepared, prepare
-from veracity.study.base import Row, Study
-from veracity.study.data import Judged, check_datasets, read_dataset
+from veracity.study.base import Row, StudyOfDatasets
+from veracity.study.data import Judged, read_dataset
 from veracity.study.figures import intervals_figure
 from veracity.synthetic import Ranges
 
@@ -36,7 +36,7 @@ COPYING = {"none copy": 0.0, "a fifth copy": 0.2}
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntervalsStudy(Study):
+class IntervalsStudy(StudyOfDatasets):
     """How often 90 % intervals hold, on real and on synthetic claims.
 
     Parameters
@@ -61,6 +61,8 @@ class IntervalsStudy(Study):
     )
     measure: ClassVar[str] = "held"
 
+    also_draws: ClassVar[bool] = True
+
     datasets: tuple[str, ...] = ()
     algorithms: tuple[str, ...] = (
         "veracity",
@@ -84,10 +86,6 @@ class IntervalsStudy(Study):
     def judges(self) -> tuple[str, ...]:
         """The default, too: it is measured on real claims."""
         return tuple(dict.fromkeys(("veracity", *self.algorithms)))
-
-    def check(self) -> None:
-        """Every dataset must be there."""
-        check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task per dataset, and per synthetic set with and without copies."""

@@ -11,7 +11,7 @@ import polars as pl
 
 from veracity.algorithms import CATALOGUE, Algorithm, algorithm_named
 from veracity.errors import ParameterError
-from veracity.study.base import Row, Study
+from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import Judged, read_dataset
 from veracity.study.figures import league_figure
 from veracity.study.measure import judged_facts, measure, right_of_item
@@ -32,7 +32,7 @@ ALL_WITHOUT_NUMBERS = tuple(
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeagueStudy(Study):
+class LeagueStudy(StudyOfDatasets):
     """Every algorithm, with its default parameters, on every dataset.
 
     Parameters
@@ -60,7 +60,6 @@ class LeagueStudy(Study):
     )
     measures_time: ClassVar[bool] = True
 
-    datasets: tuple[str, ...]
     algorithms: tuple[str, ...] = ALL_WITHOUT_NUMBERS
     known: int = 0
     draws: int = 3

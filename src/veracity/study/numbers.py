@@ -16,8 +16,8 @@ from veracity.claims.read import read_claims
 from veracity.claims.truths import read_truths_beside
 from veracity.discovery import discover
 from veracity.errors import NotConverged, ParameterError
-from veracity.study.base import Row, Study
-from veracity.study.data import check_datasets, file_of, name_of
+from veracity.study.base import Row, StudyOfDatasets
+from veracity.study.data import file_of, name_of
 from veracity.study.figures import numbers_figure
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def draw_numbers(
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumbersStudy(Study):
+class NumbersStudy(StudyOfDatasets):
     """Algorithms for numbers, a mean and a median: how far they are off, and how sure they are.
 
     Parameters
@@ -101,6 +101,8 @@ class NumbersStudy(Study):
     kind: ClassVar[str] = "numeric"
     measure: ClassVar[str] = "error"
 
+    also_draws: ClassVar[bool] = True
+
     datasets: tuple[str, ...] = ()
     algorithms: tuple[str, ...] = ("ltd-rbm-n", "gtm")
     draws: int = 40
@@ -110,10 +112,6 @@ class NumbersStudy(Study):
         super().__post_init__()
         if self.draws < 0 or not (self.draws or self.datasets):
             raise ParameterError("study: there must be datasets, or draws of synthetic ones")
-
-    def check(self) -> None:
-        """Every dataset must be there."""
-        check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task per draw, and one per dataset."""

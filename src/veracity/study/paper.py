@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import polars as pl
 
-__all__ = ["OUR_NAME", "paper_table"]
+__all__ = ["paper_table"]
 
 OUR_NAME = {
     "MajorityVoting": "majority-vote",

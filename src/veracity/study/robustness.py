@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from veracity.study.base import Row, Study
-from veracity.study.data import Judged, check_datasets, name_of, read_dataset, require_names
+from veracity.study.base import Row, StudyOfDatasets
+from veracity.study.data import Judged, name_of, read_dataset
 from veracity.study.figures import table_figure
 from veracity.study.measure import measure
 from veracity.study.paper import paper_table
@@ -35,7 +35,7 @@ PAPER_NAME = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RobustnessStudy(Study):
+class RobustnessStudy(StudyOfDatasets):
     """Optimise hyperparameters for each dataset, then apply every optimum to every dataset.
 
     Parameters
@@ -62,19 +62,10 @@ class RobustnessStudy(Study):
         "is nothing to discover."
     )
 
-    datasets: tuple[str, ...]
     algorithms: tuple[str, ...] = MACHINES_AND_RIVALS
     known_only: bool = False
     coarse: bool = False
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_names(self.datasets)
-
-    def check(self) -> None:
-        """Every dataset must be there."""
-        check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """Searches first; each optimum that was found is then to be applied to every dataset."""

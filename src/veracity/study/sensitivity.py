@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from veracity.errors import ParameterError, UnreadableFile
-from veracity.study.base import Row, Study
-from veracity.study.data import check_datasets, read_dataset, require_names
+from veracity.study.base import Row, StudyOfDatasets
+from veracity.study.data import read_dataset
 from veracity.study.figures import sensitivity_figure
 from veracity.study.measure import measure
 from veracity.study.paper import paper_table
@@ -31,7 +31,7 @@ PAPER_DATA = "flight_raw normalised"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensitivityStudy(Study):
+class SensitivityStudy(StudyOfDatasets):
     """How far the accuracy depends on where an algorithm starts.
 
     Parameters
@@ -62,7 +62,6 @@ class SensitivityStudy(Study):
         "the initial false positive rate on its own preprocessed flights."
     )
 
-    datasets: tuple[str, ...]
     algorithms: tuple[str, ...] = MACHINES_AND_RIVALS
     parameters: tuple[str, ...] = ("fpr", "tpr", "learning_rate", "decay", "batch_size")
     known_only: bool = False
@@ -72,7 +71,6 @@ class SensitivityStudy(Study):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_names(self.datasets)
         for parameter in self.parameters:
             if parameter not in GRID:
                 raise ParameterError(f"study: no parameter {parameter!r}; there are {list(GRID)}")
@@ -80,10 +78,6 @@ class SensitivityStudy(Study):
             raise ParameterError(
                 f"study: none of {list(self.algorithms)} has a parameter {list(self.parameters)}"
             )
-
-    def check(self) -> None:
-        """Every dataset must be there."""
-        check_datasets(self.datasets)
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task per dataset, algorithm, hyperparameter and value."""

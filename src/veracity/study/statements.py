@@ -17,8 +17,8 @@ from veracity.claims.block import Block
 from veracity.claims.encoded import Encoded
 from veracity.errors import ParameterError
 from veracity.naming import as_text
-from veracity.study.base import Row, Study
-from veracity.study.data import check_datasets, name_of, read_dataset, require_names
+from veracity.study.base import Row, StudyOfDatasets
+from veracity.study.data import name_of, read_dataset
 from veracity.study.figures import statements_figure
 from veracity.study.measure import measure
 from veracity.study.synthetic import MACHINES, SyntheticStudy
@@ -61,7 +61,7 @@ VARIANTS: dict[str, Variant] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatementsStudy(Study):
+class StatementsStudy(StudyOfDatasets):
     """LTD-RBM without what the paper says it needs, on every dataset.
 
     Parameters
@@ -93,6 +93,8 @@ class StatementsStudy(Study):
         "their mean."
     )
 
+    also_draws: ClassVar[bool] = True
+
     datasets: tuple[str, ...] = ()
     algorithms: tuple[str, ...] = MACHINES
     synthetic: int = 100
@@ -108,12 +110,8 @@ class StatementsStudy(Study):
         for name in self.algorithms:
             if not isinstance(algorithm_named(name), LTDRBM):
                 raise ParameterError(f"study: {name} is no LTD-RBM, which the statements are of")
-        if self.datasets or not self.synthetic:
-            require_names(self.datasets)
-
-    def check(self) -> None:
-        """Every dataset must be there."""
-        check_datasets(self.datasets)
+        if not (self.synthetic or self.datasets):
+            raise ParameterError("study: there must be datasets, or synthetic ones")
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
         """One task per dataset, machine, variant and draw."""

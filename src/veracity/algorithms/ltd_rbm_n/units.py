@@ -34,7 +34,6 @@ __all__ = [
     "drawn_from",
     "learned",
     "rescaled",
-    "sums_of",
     "told",
     "with_expected",
     "with_freedoms",
@@ -118,9 +117,9 @@ def told(claims: Measured, found: Inferred, machine: Machine, drawn: Inferred | 
     is_known, errors = ~np.isnan(claims.known), studentised(claims, found, machine)
     tells = (claims.has_scale > 0.0) & ((claims.n_claims > 1.0) | is_known)
     return Told(
-        sums_of(claims, found, machine, tells),
-        sums_of(claims, found, machine, tells & is_known),
-        None if drawn is None else sums_of(claims, drawn, machine, tells),
+        _sums_of(claims, found, machine, tells),
+        _sums_of(claims, found, machine, tells & is_known),
+        None if drawn is None else _sums_of(claims, drawn, machine, tells),
         _truths(claims, found, len(machine.scale)),
         fit_of_tails(errors, machine),
         fit_of_items(claims, found, machine),
@@ -128,7 +127,7 @@ def told(claims: Measured, found: Inferred, machine: Machine, drawn: Inferred | 
     )
 
 
-def sums_of(claims: Measured, found: Inferred, machine: Machine, tells: BoolArray) -> Cells:
+def _sums_of(claims: Measured, found: Inferred, machine: Machine, tells: BoolArray) -> Cells:
     """Sums by source and attribute, over the items that tell."""
     n_sources, n_columns = machine.bias.shape
     if not tells.any():

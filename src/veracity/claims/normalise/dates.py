@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-__all__ = ["read_moments"]
+__all__ = ["read_dates"]
 
 CLOCK = (
     r"(?P<before>^|[^0-9:])(?P<hour>[01]?[0-9]|2[0-3])[:h](?P<minute>[0-5][0-9])"
@@ -101,14 +101,14 @@ DAY_PARTS = ("year", "month", "day")
 DAY_SCHEMA = {"year": pl.Int64, "month": pl.Int64, "day": pl.Int64, "words": pl.String}
 
 
-def read_moments(texts: pl.Series) -> pl.DataFrame:
-    """Read plain texts as moments: clock time, minutes ahead of universal time, year, month, day.
+def read_dates(texts: pl.Series) -> pl.DataFrame:
+    """Read plain texts as dates and times: clock time, minutes ahead of universal time, and day.
 
     What a text does not tell is null; up to three words around it are put aside. Numbers are taken
     as month before day; `order` says which comes first where that is plain ("month", "day"), or
-    that it might be "either". A text that is `torn` names a day, but not one.
+    that it might be "either". A text that `has_unclear_day` names a day, but not one.
 
-    >>> read_moments(pl.Series(["5:25A 01-02-12", "Wed, Dec 14 6:30 PM On Time"])).rows()[0]
+    >>> read_dates(pl.Series(["5:25A 01-02-12", "Wed, Dec 14 6:30 PM On Time"])).rows()[0]
     ('05:25', None, 2012, 1, 2, 'either', '', False)
     """
     usual = pl.col("text")
@@ -127,7 +127,9 @@ def read_moments(texts: pl.Series) -> pl.DataFrame:
     # 10:00-12:00 is no time at all; 10:00 (-05:00) is one
     is_range = (pl.col("bracket") == "") & pl.col("sign").is_not_null() & pl.col("day").is_null()
     is_one = ~is_range.fill_null(value=False) & ~pl.col("is_crowded")
-    return rows.select(pl.when(is_one).then(pl.col("clock", "ahead")), *parts, "words", "torn")
+    return rows.select(
+        pl.when(is_one).then(pl.col("clock", "ahead")), *parts, "words", "has_unclear_day"
+    )
 
 
 def _in_english(texts: pl.Series) -> pl.Series:
@@ -181,10 +183,10 @@ def _read_days(rests: pl.Series) -> pl.DataFrame:
     ]
     read = pl.DataFrame(days, schema=DAY_SCHEMA, orient="row")
     has_many_words = pl.col("words").str.count_matches(r"\p{L}+") > MOST_WORDS
-    torn = pl.col("month").is_null() & pl.col("rest").str.contains(DAY)
+    has_unclear_day = pl.col("month").is_null() & pl.col("rest").str.contains(DAY)
     read = read.with_columns(rest=rests, is_short=is_short & ~has_day).with_columns(
-        torn=torn,
-        is_crowded=pl.when(torn)
+        has_unclear_day=has_unclear_day,
+        is_crowded=pl.when(has_unclear_day)
         .then(pl.col("rest").str.contains(ANY_CLOCK))
         .otherwise(has_many_words | pl.col("words").str.contains(r"\d")),
     )

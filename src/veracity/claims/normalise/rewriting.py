@@ -13,11 +13,11 @@ __all__ = ["spell", "write"]
 def write(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
     """With `after`, as far as values can be read, and `change`; both null where they cannot."""
     is_number = values["kind"] == "number"
-    is_moment = values["kind"].is_in(["time", "date", "datetime"])
+    is_date = values["kind"].is_in(["time", "date", "datetime"])
     parts = [
         _with_numbers(values.filter(is_number), numeric=numeric),
-        _with_moments(values.filter(is_moment)),
-        values.filter(~is_number & ~is_moment).with_columns(
+        _with_dates(values.filter(is_date)),
+        values.filter(~is_number & ~is_date).with_columns(
             after=pl.when(pl.col("kind") == "unchanged").then("before"),
             change=pl.lit(None, pl.String),
         ),
@@ -58,7 +58,7 @@ def _in_one_unit(rows: pl.DataFrame, *, numeric: bool) -> pl.Series:
     return pl.Series(written, dtype=pl.String)
 
 
-def _with_moments(values: pl.DataFrame) -> pl.DataFrame:
+def _with_dates(values: pl.DataFrame) -> pl.DataFrame:
     rows = values.with_columns(on=_day_text())
     both = pl.col("on") + " " + pl.col("clock")
     rows = rows.with_columns(
@@ -73,19 +73,17 @@ def _with_moments(values: pl.DataFrame) -> pl.DataFrame:
     rows = pl.concat(
         [
             rows.filter(is_read).with_columns(change=pl.lit(None, pl.String)),
-            unread.with_columns(
-                change=_why_no_moment(fold(unread["words"].str.strip_chars(" -()")))
-            ),
+            unread.with_columns(change=_why_no_date(fold(unread["words"].str.strip_chars(" -()")))),
         ]
     )
     return rows.select(*values.columns, "after", "change")
 
 
-def _why_no_moment(words: pl.Series) -> pl.Expr:
+def _why_no_date(words: pl.Series) -> pl.Expr:
     """Whether a value names none, or too little of one, given the words around what it names."""
     has_clock, has_day = pl.col("clock").is_not_null(), pl.col("month").is_not_null()
     is_unsaid = ~has_clock & (words != "") & (says_nothing(words) | says_where_to_look(words))
-    is_short = (has_clock & ~pl.col("torn")) | (has_day & (words == ""))
+    is_short = (has_clock & ~pl.col("has_unclear_day")) | (has_day & (words == ""))
     short = pl.when(is_short).then(pl.lit("incomplete"))
     return pl.when(is_unsaid).then(pl.lit("no value")).otherwise(short)
 
@@ -103,8 +101,8 @@ def _day_text() -> pl.Expr:
     return pl.when("has_year").then(year + "-" + short).otherwise(short)
 
 
-def _in_universal_time(moment: pl.Expr) -> pl.Expr:
-    full = pl.when(moment.str.len_chars() == 16).then(moment + ":00").otherwise(moment)
+def _in_universal_time(written: pl.Expr) -> pl.Expr:
+    full = pl.when(written.str.len_chars() == 16).then(written + ":00").otherwise(written)
     local = full.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False)
     text = (local - pl.duration(minutes=pl.col("ahead").fill_null(0))).dt.to_string(
         "%Y-%m-%d %H:%M:%S%.f"

@@ -12,7 +12,7 @@ import re
 
 import polars as pl
 
-__all__ = ["fold", "made_of", "plain", "says_nothing", "says_where_to_look", "tidy"]
+__all__ = ["fold", "plain", "says_nothing", "says_where_to_look", "tidy"]
 
 ENTITY = r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]+\d*);|&nbsp"
 SPACE = "[\\s\u200b\u2060\ufeff]+"
@@ -49,7 +49,7 @@ def tidy(texts: pl.Series) -> pl.Series:
     if len(coded):
         meant = pl.Series([_unescape(text) for text in coded], dtype=pl.String)
         texts = texts.replace(coded, meant)
-    return made_of(texts, pl.col("text").str.replace_all(SPACE, " ").str.strip_chars(" "))
+    return _made_of(texts, pl.col("text").str.replace_all(SPACE, " ").str.strip_chars(" "))
 
 
 def _unescape(text: str) -> str:
@@ -98,10 +98,10 @@ def fold(plain_texts: pl.Series) -> pl.Series:
     )
     for apart in (r"(\p{L})[ ._-](\p{N})", r"(\p{N})[ ._-](\p{L})"):
         folded = folded.str.replace_all(apart, "$1$2")
-    return made_of(plain_texts, folded)
+    return _made_of(plain_texts, folded)
 
 
-def made_of(texts: pl.Series, made: pl.Expr) -> pl.Series:
+def _made_of(texts: pl.Series, made: pl.Expr) -> pl.Series:
     """What is made of texts, by the name of `text`, in one query: a chain of calls is one each."""
     return texts.to_frame("text").select(made.alias(texts.name)).to_series()
 
@@ -112,7 +112,7 @@ def says_nothing(folded: pl.Series) -> pl.Series:
     >>> says_nothing(pl.Series(["", "n/a", "not provided by airline", "no", "0"])).to_list()
     [True, True, True, False, False]
     """
-    return made_of(folded, (pl.col("text") == "") | pl.col("text").str.contains(UNSAID))
+    return _made_of(folded, (pl.col("text") == "") | pl.col("text").str.contains(UNSAID))
 
 
 def says_where_to_look(folded: pl.Series) -> pl.Series:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from veracity.claims.normalise.dates import read_moments
+from veracity.claims.normalise.dates import read_dates
 from veracity.claims.normalise.quantities import read_numbers
 from veracity.claims.normalise.spelling import plain, tidy
 
@@ -28,10 +28,10 @@ ValueKind = Literal["time", "date", "datetime", "number", "text", "unchanged"]
 VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 
 MOST = 0.8
-"""The share of claims that must be numbers, or moments, to take all for such."""
+"""The share of claims that must be numbers, or dates and times, to take all for such."""
 
 CONSIDERABLE = 0.2
-"""The share of moments without a date (a time) from which on only times (dates) are compared."""
+"""The share of these without a date (a time) from which on only times (dates) are compared."""
 
 HALF_A_YEAR = 183
 
@@ -81,16 +81,16 @@ READING_SCHEMA: dict[str, Any] = {
 
 
 def read_values(values: pl.Series) -> pl.DataFrame:
-    """Values, tidy and plain, and what they are as numbers and as moments."""
+    """Values, tidy and plain, and what they are as numbers and as dates."""
     tidied = tidy(values)
     texts = plain(tidied)
     numbers = read_numbers(texts).rename({"unit": "own_unit"})
     words = pl.DataFrame({"before": values, "tidied": tidied, "plain": texts})
-    return pl.concat([words, numbers, read_moments(texts)], how="horizontal")
+    return pl.concat([words, numbers, read_dates(texts)], how="horizontal")
 
 
 def detect_readings(values: pl.DataFrame, kinds: Mapping[str, ValueKind]) -> dict[str, Reading]:
-    """How to read each attribute, from its values as numbers and moments; kinds may be set.
+    """How to read each attribute, from its values as numbers and dates; kinds may be set.
 
     >>> values = read_values(pl.Series(["7 pm", "19:30"]))
     >>> detect_readings(values.with_columns(attribute=pl.lit("when"), claims=1), {})["when"].kind
@@ -131,9 +131,9 @@ def _signs() -> dict[str, pl.Expr]:
         "number": is_number,
         "with_comma": pl.col("sign") == ",",
         "with_point": pl.col("sign") == ".",
-        "clock_only": has_clock & ~has_day & ~pl.col("torn"),
+        "clock_only": has_clock & ~has_day & ~pl.col("has_unclear_day"),
         "day_only": ~is_number & ~has_clock & has_day & is_bare,
-        "both": has_clock & (has_day | pl.col("torn")),
+        "both": has_clock & (has_day | pl.col("has_unclear_day")),
         "at_midnight": has_clock & has_day & (pl.col("clock") == "00:00"),
         "ahead": has_clock & pl.col("ahead").is_not_null(),
         "day_first": pl.col("order") == "day",
@@ -170,14 +170,14 @@ def _reading(
 
 
 def _kind(told: dict[str, Any]) -> ValueKind:
-    moments = told["clock_only"] + told["day_only"] + told["both"]
+    dates = told["clock_only"] + told["day_only"] + told["both"]
     if told["number"] >= MOST * told["n"] and told["number"]:
         return "number"
-    if moments < MOST * told["n"] or not moments:
+    if dates < MOST * told["n"] or not dates:
         return "text"
-    if told["clock_only"] >= max(CONSIDERABLE * moments, told["day_only"]):
+    if told["clock_only"] >= max(CONSIDERABLE * dates, told["day_only"]):
         return "time"
-    if told["day_only"] >= CONSIDERABLE * moments or told["both"] == told["at_midnight"]:
+    if told["day_only"] >= CONSIDERABLE * dates or told["both"] == told["at_midnight"]:
         return "date"
     return "datetime"
 

@@ -25,7 +25,6 @@ __all__ = [
     "driver",
     "quoted",
     "require_file",
-    "wrapping",
 ]
 
 ROWS_PER_FETCH = 1 << 16
@@ -58,7 +57,7 @@ def quoted(*names: str | None) -> str:
     return ".".join('"' + name.replace('"', '""') + '"' for name in names if name is not None)
 
 
-def wrapping(query: str) -> str:
+def _wrapping(query: str) -> str:
     """A query as a table of another; it may end in a semicolon or a comment."""
     return f"({query.rstrip().rstrip(';')}\n) claims"
 
@@ -109,11 +108,11 @@ class Database(ABC):
 
     def count(self, query: str) -> int:
         """How many rows a query gives."""
-        return int(self.ask(f"select count(*) from {wrapping(query)}")[0][0])
+        return int(self.ask(f"select count(*) from {_wrapping(query)}")[0][0])
 
     def selecting(self, columns: Sequence[str], query: str) -> str:
         """Some columns, or expressions, of what a query gives."""
-        return f"select {', '.join(columns)} from {wrapping(query)}"
+        return f"select {', '.join(columns)} from {_wrapping(query)}"
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:

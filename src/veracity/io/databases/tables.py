@@ -148,8 +148,8 @@ class Target(ABC):
             if MARK not in mark and not force:
                 raise OutputError(
                     f"{self.address.shown}: veracity did not write the table '{name}' that is "
-                    f"there; choose another schema, e.g. {self.address.shown}#veracity, or --force "
-                    "to replace it"
+                    f"there; choose another schema, e.g. {self.address.shown}#veracity, or replace "
+                    "it with force=True, or --force"
                 )
 
     def replace(self, name: str, schema: pl.Schema, mark: str) -> None:

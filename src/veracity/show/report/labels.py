@@ -10,7 +10,7 @@ from veracity.result.crowds import confusions_of
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Cell, Look, details, name, paragraph, share, table
 
-__all__ = ["has_labels", "label_shares", "labels"]
+__all__ = ["has_labels", "labels"]
 
 MOST_LABELS = 20
 LEAST_ITEMS_OF_LABEL = 5
@@ -42,14 +42,14 @@ def labels(found: Findings) -> str:
         "claims, weighted by how plausible it is that the row is the truth (a confusion matrix). "
         "What is off the diagonal is what sources take for something else."
     )
-    shares = table(label_shares(result), look)
+    shares = table(_label_shares(result), look)
     if result.encoded is None:
         return shares
     confusions = confusions_of(result)
     return "".join([shares, paragraph(words), _of_all(confusions), _of_sources(result, confusions)])
 
 
-def label_shares(result: Result) -> pl.DataFrame:
+def _label_shares(result: Result) -> pl.DataFrame:
     """One row per label: its share of the claims, and of the values settled on."""
     facts = result.tables.facts.group_by(label="value").agg(claims=pl.col("supporters").sum())
     truths = result.tables.truths.drop_nulls("value").group_by(label="value").agg(items=pl.len())

@@ -11,7 +11,7 @@ from veracity.result.intervals import LEVEL
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Cell, Look, beside, measure, paragraph, table
 
-__all__ = ["MOST_SOURCES", "sources", "sources_table"]
+__all__ = ["MOST_SOURCES", "sources"]
 
 MOST_SOURCES = 1_000
 """So many sources are listed, those with most claims."""
@@ -21,7 +21,7 @@ RATES = ("accuracy", "tpr", "fpr")
 
 def sources(found: Findings) -> str:
     """The figure and the table of the sources."""
-    shown = sources_table(found)
+    shown = _sources_table(found)
     hidden = tuple(f"{rate}_{end}" for rate in RATES for end in ("low", "high"))
     cells = {rate: _rate(rate) for rate in RATES if f"{rate}_low" in shown.columns}
     look = Look(
@@ -57,7 +57,7 @@ def _features(found: Findings) -> str:
     return paragraph(words) + table(features.head(MOST_SOURCES), look)
 
 
-def sources_table(found: Findings) -> pl.DataFrame:
+def _sources_table(found: Findings) -> pl.DataFrame:
     """The most active sources, with what the claims and the known truths tell of them."""
     wanted = ["source", "accuracy", "tpr", "fpr", "deviation", "bias", "trust", "claims", "items",
               *(f"{rate}_{end}" for rate in RATES for end in ("low", "high"))]  # fmt: skip

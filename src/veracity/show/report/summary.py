@@ -24,7 +24,7 @@ from veracity.show.report.markup import (
 )
 from veracity.show.report.rightness import vote_is_better, warn_of_vote
 
-__all__ = ["count_contested", "key_numbers", "summary", "thing", "told"]
+__all__ = ["count_contested", "summary", "thing", "told"]
 
 SURE = 0.95
 """Values from this plausibility on are called sure."""
@@ -34,13 +34,13 @@ def summary(found: Findings) -> str:
     """What was found: numbers, sentences, warnings."""
     numbers = "".join(
         f"<div><dt>{text(name)}</dt><dd>{text(number)}</dd></div>"
-        for name, number in key_numbers(found)
+        for name, number in _key_numbers(found)
     )
     vote = warn_of_vote(found) if vote_is_better(found) else ""
     return f'<dl class="key">{numbers}</dl>{beside(bullets(told(found)), vote + _warnings(found))}'
 
 
-def key_numbers(found: Findings) -> list[tuple[str, str]]:
+def _key_numbers(found: Findings) -> list[tuple[str, str]]:
     """The few numbers to know first."""
     given, truths = found.result.run.input, found.result.tables.truths
     numbers = [
