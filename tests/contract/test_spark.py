@@ -395,9 +395,13 @@ def test_algorithms_are_compared_where_the_claims_are(engine):
 
 
 def test_an_algorithm_is_compared_in_the_form_in_which_it_is_discovered_with(engine):
-    frame = frame_of(claims_of("categorical"))
+    claims = claims_of("categorical")
+    frame = frame_of(claims)
     compared = veracity.compare(frame, algorithms=["ltd-rbm"]).results["ltd-rbm"]
     assert compared.run.parameters == veracity.discover(frame, "ltd-rbm").run.parameters
+    truth = claims.drop("source").unique(["entity", "attribute"])
+    tuned = veracity.tune(frame, truth, grid={"max_rounds": [2]}, algorithm="ltd-rbm", folds=2)
+    assert tuned.algorithm.learning == compared.run.parameters["learning"]
 
 
 # --- what is given --------------------------------------------------------------------------------

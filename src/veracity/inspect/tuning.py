@@ -128,7 +128,8 @@ def tune(
     tell = progress or say_nothing
     prepared = prepare(claims, columns=columns, kind=kind, tell=tell, engine=engine)
     own = prepared.table.kind
-    chosen = chosen_algorithm(USUAL_ALGORITHM[own] if algorithm is None else algorithm, seed)
+    asked_for = USUAL_ALGORITHM[own] if algorithm is None else algorithm
+    chosen = chosen_algorithm(asked_for, seed, prepared.engine)
     settings = _settings(chosen, grid)
     rng = np.random.default_rng(seed or 0)
     if truth is None:
