@@ -181,7 +181,10 @@ class Result:
 
     @property
     def probabilities(self) -> Any:  # noqa: ANN401
-        """One row per item, one column per label: how plausible it is; zero if nobody says it."""
+        """One row per item, one column per label: how plausible it is; zero if nobody says it.
+
+        What is missing to one is how plausible it is that none of the labels claimed is true.
+        """
         return hand_back(probabilities_of(self), self.frame_kind)
 
     @property

@@ -26,6 +26,9 @@ SAME_SIGN = {
 }
 """Quotes, dashes and slashes that mean what a typewriter has one key for."""
 
+IN_BRACKETS = r"^(?:\(([^()]*\p{L}[^()]*)\)|\[([^\[\]]*\p{L}[^\[\]]*)\]|(\p{L})[)\]])$"
+"""A whole text in brackets, or a letter that one closes, as in a list; (5) may be a loss of five."""
+
 RIGHT_EDGE = " .,;:!?'\"*-_/"
 LEFT_EDGE = " ,;:!?'\"*"
 
@@ -81,10 +84,13 @@ def plain(tidied: pl.Series) -> pl.Series:
 def fold(plain_texts: pl.Series) -> pl.Series:
     """Plain text as it is compared: no case, no dots after words, no punctuation at the ends.
 
-    Nor is it told how a letter and a digit are kept apart. Between digits every sign counts.
+    Nor is it told how a letter and a digit are kept apart, or that all is in brackets. Between
+    digits every sign counts.
 
     >>> fold(pl.Series(["Donald E. Knuth", "lee, ann ;", "C-19", "c 19", "1-9", "14?"])).to_list()
     ['donald e knuth', 'lee,ann', 'c19', 'c19', '1-9', '14']
+    >>> fold(pl.Series(["(A)", "a)", "[a]", "A.", "(5)", "f(x)"])).to_list()
+    ['a', 'a', 'a', 'a', '(5)', 'f(x)']
     """
     folded = (
         pl.col("text")
@@ -95,6 +101,7 @@ def fold(plain_texts: pl.Series) -> pl.Series:
         .str.replace_all(" - ", "-", literal=True)
         .str.strip_chars_end(RIGHT_EDGE)
         .str.strip_chars_start(LEFT_EDGE)
+        .str.replace(IN_BRACKETS, "$1$2$3")
     )
     for apart in (r"(\p{L})[ ._-](\p{N})", r"(\p{N})[ ._-](\p{L})"):
         folded = folded.str.replace_all(apart, "$1$2")
