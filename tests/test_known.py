@@ -202,3 +202,19 @@ def test_one_percent_of_the_flights_known_tells_copies_from_good_sources(shared_
     alone = veracity.evaluate(discover(claims, name), rest).accuracy
     taught = veracity.evaluate(discover(claims, name, known=known), rest).accuracy
     assert taught >= max(alone, 0.93)
+
+
+def test_known_truths_may_be_a_dictionary_of_items():
+    rows = [
+        (s, e, a, v) for e in "xy" for a in "pq" for s, v in (("a", "1"), ("b", "1"), ("c", "2"))
+    ]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    for known, claimed in (
+        ({"x": "2"}, claims.filter(attribute="p").drop("attribute")),
+        ({("x", "p"): "2"}, claims),
+    ):
+        truths = veracity.discover(claimed, known=known).truths
+        assert truths.row(0, named=True)["value"] == "2"
+        assert veracity.evaluate(veracity.discover(claimed), known).accuracy == 0.0
+    with pytest.raises(veracity.errors.InputError, match="neither an entity nor a pair"):
+        veracity.discover(claims, known={("x", "p", "r"): "2"})

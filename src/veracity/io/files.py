@@ -49,6 +49,7 @@ from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import Notes
 from veracity.io.parquet_file import DamagedParquet, check_parquet
 from veracity.io.uneven import even_rows
+from veracity.printing import in_short
 
 __all__ = [
     "OF_OTHERS",
@@ -319,8 +320,13 @@ def _with_decimals_that_fit(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mapping
-    """A list with a dictionary for each row, or a dictionary with a list for each column."""
+    """A list with a dictionary for each row, or a dictionary with a list for each column.
+
+    Or a dictionary with a value for each item, as truths may be.
+    """
     if isinstance(data, Mapping):
+        if _has_items(data):
+            return _from_dicts([_truth(item, value) for item, value in data.items()])
         columns = {name: _list_that_fits(column) for name, column in data.items()}
         return pl.DataFrame(columns, strict=False)
     other = next((place for place, row in enumerate(data) if not isinstance(row, Mapping)), None)
@@ -338,6 +344,25 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
         if fit is not cells:
             rows = [{**row, name: cell} for row, cell in zip(rows, fit, strict=True)]
     return pl.from_dicts(rows, infer_schema_length=None, strict=False)
+
+
+def _has_items(data: Mapping[Any, Any]) -> bool:
+    """Whether the keys are items, and not the names of columns, one of which is called a value."""
+    is_column = any(
+        hasattr(cell, "__len__") and not isinstance(cell, str) for cell in data.values()
+    )
+    return bool(data) and not is_column and not {"value", "claim"} & set(data)
+
+
+def _truth(item: object, value: object) -> dict[str, object]:
+    """A row of the value of an item, which is an entity, or an entity and an attribute."""
+    keys = item if isinstance(item, tuple) else (item,)
+    if len(keys) > 2:
+        raise InputError(
+            f"a dictionary of values: the key {in_short(str(item))} is neither an entity nor a "
+            "pair of an entity and an attribute"
+        )
+    return {**dict(zip(("entity", "attribute"), keys, strict=False)), "value": value}
 
 
 def _list_that_fits(column: Any) -> Any:  # noqa: ANN401 - whatever is given as a column

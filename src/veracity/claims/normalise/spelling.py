@@ -27,7 +27,7 @@ SAME_SIGN = {
 """Quotes, dashes and slashes that mean what a typewriter has one key for."""
 
 IN_BRACKETS = r"^(?:\(([^()]*\p{L}[^()]*)\)|\[([^\[\]]*\p{L}[^\[\]]*)\]|(\p{L})[)\]])$"
-"""A whole text in brackets, or a letter that one closes, as in a list; (5) may be a loss of five."""
+"""A whole text in brackets, or a letter that one closes, as in a list; (5) may be a loss of 5."""
 
 RIGHT_EDGE = " .,;:!?'\"*-_/"
 LEFT_EDGE = " ,;:!?'\"*"
