@@ -26,7 +26,7 @@ from veracity.errors import (
     UnreadableFile,
     WrongEncoding,
 )
-from veracity.io.arrow_schema import check_arrow_file
+from veracity.io.arrow_file import check_arrow_file
 from veracity.io.files import reading_file
 from veracity.io.flat_tables import NotAsWritten
 from veracity.io.formats import open_other

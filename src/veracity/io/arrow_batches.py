@@ -9,13 +9,13 @@ https://arrow.apache.org/docs/format/Columnar.html.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import IO, NamedTuple
 
 from veracity.io.flat_tables import FlatTable, NotAsWritten
 from veracity.io.memory import require_room
 
-__all__ = ["Block", "blocks_of_stream", "check_batches", "message_in"]
+__all__ = ["MARK", "BatchChecks", "Block", "block_at", "blocks_of_stream", "message_in"]
 
 MARK = b"\xff\xff\xff\xff"
 DICTIONARY, RECORDS = 2, 3
@@ -70,29 +70,46 @@ def message_in(content: bytes) -> FlatTable:
     return FlatTable.root(content, 8 if content.startswith(MARK) else 4)
 
 
+def block_at(file: IO[bytes], first: int) -> Block:
+    """The message that begins at a byte; its body is as long as it tells."""
+    n_left = file.seek(0, 2) - first
+    before, length = _lengths_at(file, first) if first >= 0 and n_left > 0 else (0, 0)
+    if not 0 < length <= n_left - before:
+        raise NotAsWritten("it tells of batches that are not there")
+    body = FlatTable.root(file.read(length), 0).long(3)
+    if not 0 <= body <= n_left - before - length:
+        raise NotAsWritten(NOT_THERE)
+    return Block(first, before + length, body)
+
+
+def _lengths_at(file: IO[bytes], first: int) -> tuple[int, int]:
+    """How much stands before a message, and how long it is; the file is where it begins then."""
+    file.seek(first)
+    head = file.read(4)
+    before = 8 if head == MARK else 4
+    length = int.from_bytes(file.read(4) if head == MARK else head, "little", signed=True)
+    return before, length
+
+
 def blocks_of_stream(file: IO[bytes]) -> Iterator[Block]:
     """The messages of a stream, one behind the other."""
     first = 0
-    while True:
-        file.seek(first)
-        head = file.read(8)
-        length = int.from_bytes(head[4:], "little", signed=True)
-        if length <= 0:
-            return
-        block = Block(first, 8 + length, message_in(head + file.read(length)).long(3))
+    while _lengths_at(file, first)[1] > 0:
+        block = block_at(file, first)
         yield block
         first += block.head + block.body
 
 
-def check_batches(file: IO[bytes], name: str, schema: FlatTable, blocks: Iterable[Block]) -> None:
-    """Refuse batches that contradict themselves or the schema, or that memory cannot hold."""
-    layouts = _Layouts(schema)
-    end = file.seek(0, 2)
-    for block in blocks:
-        if min(block) < 0 or sum(block) > end:
-            raise NotAsWritten("it tells of batches that are not there")
-        n_bytes = _check_message(file, block, layouts)
-        require_room(n_bytes, f"{name}: its rows, unpacked,", "write it in smaller batches")
+class BatchChecks:
+    """Refuses batches that contradict themselves or the schema, or that memory cannot hold."""
+
+    def __init__(self, schema: FlatTable, name: str) -> None:
+        self._layouts, self._name = _Layouts(schema), name
+
+    def check(self, file: IO[bytes], block: Block) -> None:
+        """Look at what a batch tells of its columns."""
+        n_bytes = _check_message(file, block, self._layouts)
+        require_room(n_bytes, f"{self._name}: its rows, unpacked,", "write it in smaller batches")
 
 
 def _check_message(file: IO[bytes], block: Block, layouts: _Layouts) -> int:

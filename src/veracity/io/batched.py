@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
-__all__ = ["BatchedRows"]
+__all__ = ["BatchedRows", "lazy_rows"]
+
+
+def lazy_rows(
+    read: Callable[[Sequence[str] | None], Iterator[pl.DataFrame]], schema: pl.Schema
+) -> pl.LazyFrame:
+    """Rows as Polars has them lazily, whose wanted columns are read a batch at a time."""
+
+    def batches(
+        columns: list[str] | None, condition: pl.Expr | None, n_rows: int | None, _size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        n_left = n_rows
+        for batch in read(columns):
+            rows = batch if columns is None else batch.select(columns)
+            if n_left is not None:
+                rows = rows.head(n_left)
+                n_left -= len(rows)
+            yield rows if condition is None else rows.filter(condition)
+            if n_left == 0:
+                return
+
+    return register_io_source(batches, schema=schema)
 
 
 @dataclass(frozen=True)

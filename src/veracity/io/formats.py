@@ -19,9 +19,10 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
-from veracity.io.arrow_schema import check_arrow_file
+from veracity.io.arrow_file import check_arrow_file, open_arrow_file
 from veracity.io.cell_units import Sheet, number_of_column, units_in
 from veracity.io.csv_file import distinct, header_at, is_longer
+from veracity.io.json_lines import open_json_lines
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
@@ -85,8 +86,7 @@ def open_other(path: Path) -> pl.LazyFrame | None:
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith(b"ARROW1"):
-        check_arrow_file(path)
-        return pl.scan_ipc(path, glob=False)
+        return open_arrow_file(path)
     if head.startswith(b"\xff\xff\xff\xff") and path.name.lower().endswith(ARROW_SUFFIXES):
         check_arrow_file(path)
         return pl.read_ipc_stream(path).lazy()
@@ -120,9 +120,7 @@ def _open_json(path: Path) -> pl.LazyFrame:
         is_long = not is_packed and is_longer(path, LONG_JSON)
         if begin == b"{" and is_long:
             with contextlib.suppress(pl.exceptions.ComputeError):  # one object over many lines
-                rows = pl.scan_ndjson(path, infer_schema_length=None)
-                rows.collect_schema()
-                return _rows_within(path, rows)
+                return _rows_within(path, open_json_lines(path))
         return _rows_within(path, _read_json(path, is_packed=is_packed).lazy())
     except (pl.exceptions.PolarsError, EOFError, OSError, RecursionError, zlib.error) as error:
         raise UnreadableFile(
