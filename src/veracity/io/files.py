@@ -47,7 +47,7 @@ from veracity.io.formats import (
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import Notes
-from veracity.io.parquet_file import DamagedParquet, check_parquet
+from veracity.io.parquet_file import DamagedParquet, check_parquet, open_parquet
 from veracity.io.uneven import even_rows
 
 __all__ = [
@@ -243,9 +243,7 @@ def open_file(path: Path, encoding: str, notes: Notes | None = None) -> pl.LazyF
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if head == b"PAR1":
         check_parquet(path)
-        rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        rows.collect_schema()  # raises here, where errors are explained, if the file is damaged
-        return rows
+        return open_parquet(path)
     if database_file(path) is not None:
         column_names(selection_of(path))  # raises, and tells which tables there are
     other = open_other(path)
@@ -484,6 +482,8 @@ def reading_file(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if type(error) is OSError and error.errno is None:  # Polars met the end too early
+            raise damaged(path, error) from error
         reason = error.strerror or first_line(error)
         raise UnreadableFile(
             f"{path}: cannot be read ({reason}); check the path and its permissions"
