@@ -360,6 +360,20 @@ def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkey
         veracity.discover(path)
 
 
+@pytest.mark.parametrize("damage", [{6: 255}, {9: 8, 46: 255}], ids=["version", "name"])
+def test_a_workbook_whose_list_of_files_is_damaged_is_called_so(tmp_path, damage):
+    path = tmp_path / "claims.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        book.add_worksheet().write_column(0, 0, ["source", "a"])
+    content = bytearray(path.read_bytes())
+    first = content.index(b"PK\x01\x02")
+    for place, byte in damage.items():
+        content[first + place] = byte
+    path.write_bytes(content)
+    with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
+        veracity.discover(path)
+
+
 def test_a_file_of_which_no_batch_can_be_read_has_no_rows(tmp_path, monkeypatch):
     """Some Arrow files that are damaged are such."""
     path = tmp_path / "claims.arrow"
