@@ -67,6 +67,11 @@ DEEPEST = 100
 
 DEEP_ENDS = re.compile(rb"(?:[\]}]\s*){%d}" % DEEPEST)
 
+BROKEN_ARCHIVE = (
+    zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError,
+)  # fmt: skip
+"""What Python raises of an archive that is damaged, or packed in a way that it does not know."""
+
 BYTES_PER_CELL = 32
 """What a cell takes in the reader of workbooks, also one that is empty."""
 
@@ -191,7 +196,7 @@ def is_workbook(path: Path) -> bool:
         return True
     if not head.startswith(b"PK\x03\x04"):
         return False
-    with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+    with contextlib.suppress(*BROKEN_ARCHIVE), zipfile.ZipFile(path) as archive:
         return any(name.startswith("xl/") for name in archive.namelist())
     return path.name.lower().endswith(WORKBOOK_SUFFIXES)
 
@@ -290,10 +295,11 @@ def _check_size(path: Path) -> None:
     with path.open("rb") as file:
         if file.read(4) == OLD_WORKBOOK:  # it is no archive
             return
-    broken = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError, EOFError)
     try:
         _check_archive(path)
-    except broken as error:  # its reader may find other parts of it, and make room for anything
+    except (
+        BROKEN_ARCHIVE
+    ) as error:  # its reader may find other parts of it, and make room for anything
         raise _unreadable(path, error) from error
 
 
