@@ -68,7 +68,8 @@ DEEPEST = 100
 DEEP_ENDS = re.compile(rb"(?:[\]}]\s*){%d}" % DEEPEST)
 
 BROKEN_ARCHIVE = (
-    zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError,
+    zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError,
+    UnicodeDecodeError,
 )  # fmt: skip
 """What Python raises of an archive that is damaged, or packed in a way that it does not know."""
 
