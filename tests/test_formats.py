@@ -374,12 +374,12 @@ def test_a_workbook_whose_list_of_files_is_damaged_is_called_so(tmp_path, damage
         veracity.discover(path)
 
 
-def test_a_file_of_which_no_batch_can_be_read_has_no_rows(tmp_path, monkeypatch):
-    """Some Arrow files that are damaged are such."""
+def test_a_file_of_which_no_batch_can_be_read_is_called_damaged(tmp_path, monkeypatch):
+    """Some that are damaged are such."""
     path = tmp_path / "claims.arrow"
     pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["1"]}).write_ipc(path)
     monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: iter(()))
-    with pytest.raises(NoClaims):
+    with pytest.raises(UnreadableFile, match="damaged or cut off"):
         veracity.profile(path)
 
 
