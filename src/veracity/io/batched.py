@@ -10,7 +10,29 @@ from typing import Self
 import polars as pl
 from polars.io.plugins import register_io_source
 
-__all__ = ["BatchedRows", "lazy_rows"]
+from veracity.io.flat_tables import NotAsWritten
+
+__all__ = ["BatchedRows", "lazy_rows", "whole_batches"]
+
+
+def whole_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows in batches to their end, none of them empty.
+
+    Where a thread of Polars panics, as over a damaged page, its batches end as if there were no
+    more rows. So a row is put behind the last; if it does not come, others are missing, too.
+    """
+    schema = rows.collect_schema()
+    mark = max(schema, key=len, default="") + "?"  # a name that no column has
+    end = pl.DataFrame(schema=schema).clear(1).lazy().with_columns(pl.lit(True).alias(mark))
+    marked = pl.concat([rows.with_columns(pl.lit(False).alias(mark)), end])
+    is_whole = False
+    for batch in marked.collect_batches(maintain_order=True):
+        is_whole = len(batch) > 0 and batch[mark][-1]
+        own = batch.head(len(batch) - is_whole).drop(mark)
+        if len(own):
+            yield own
+    if not is_whole:
+        raise NotAsWritten("its reader stopped before the end")
 
 
 def lazy_rows(

@@ -28,7 +28,8 @@ from veracity.errors import (
     WrongEncoding,
     damaged,
 )
-from veracity.io.batched import BatchedRows
+from veracity.io.batched import BatchedRows, whole_batches
+from veracity.io.flat_tables import NotAsWritten
 from veracity.io.noting import FileNote, Notes
 from veracity.io.totals import LONGEST_TOTAL, MOST_TOTALS, n_totals, totals_note
 from veracity.printing import in_short
@@ -212,13 +213,13 @@ class PlainText(BatchedRows):
         """The rows that have any text."""
         is_checked, n_batches = False, 0
         try:
-            for batch in _scanned(self.file).collect_batches(maintain_order=True):
+            for batch in whole_batches(_scanned(self.file)):
                 if not is_checked and batch[:, -1].null_count():  # rows may have been cut short
                     _check_rows(self.file)
                     is_checked = True
                 n_batches += 1
                 yield self._named(batch)
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, OSError, NotAsWritten) as error:
             _check_rows(self.file)
             raise damaged(self.file.path, error) from error
         if not n_batches:

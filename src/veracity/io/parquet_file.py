@@ -33,9 +33,17 @@ USUAL_HEAD = 1 << 12
 """So many bytes the head of a page seldom exceeds."""
 
 NONSENSE = "what it tells of itself makes no sense"
-DICTIONARY_PAGE = 2
-HEAD_OF_PAGE = {0: 5, DICTIONARY_PAGE: 7, 3: 8}
+FIRST_PAGE, DICTIONARY_PAGE, SECOND_PAGE = 0, 2, 3
+"""Pages of values, of the first version of the format and of the second, and of dictionaries."""
+
+HEAD_OF_PAGE = {FIRST_PAGE: 5, DICTIONARY_PAGE: 7, SECOND_PAGE: 8}
 """Where the head of a page of each type stands; other pages hold no values."""
+
+ENCODINGS_IN_HEAD = {FIRST_PAGE: (2, 3, 4), DICTIONARY_PAGE: (2,), SECOND_PAGE: (4,)}
+"""Where a head tells how values and their levels are written."""
+
+ENCODINGS = frozenset({0, *range(2, 10)})
+"""The ways in which they may be written, by their numbers."""
 
 BYTES_PER_CELL = 8
 """The least that a value takes that was read, or the place where its text is."""
@@ -138,14 +146,25 @@ def _check_chunk(chunk: dict[int, Any], n_rows: int, pages: _Pages) -> int:
         first += n_packed
         if min(n_unpacked, n_packed) < 0 or first > pages.end:
             raise DamagedParquet("it has pages that go beyond its end")
-        n_here = page[HEAD_OF_PAGE[page[1]]][1] if page[1] in HEAD_OF_PAGE else 0
-        if n_here < 0 or (page[1] == DICTIONARY_PAGE and n_here > n_unpacked):
-            raise DamagedParquet("it has pages that count more values than they hold")
+        n_here = _n_values(page) if page[1] in HEAD_OF_PAGE else 0
         counted += n_here if page[1] != DICTIONARY_PAGE else 0
         largest = max(largest, n_unpacked)
     if counted != n_values:
         raise DamagedParquet("its pages count other values than its footer")
     return largest
+
+
+def _n_values(page: dict[int, Any]) -> int:
+    """How many values a page has; it is refused if it has no room for what it tells of."""
+    kind, head = page[1], page[HEAD_OF_PAGE[page[1]]]
+    if any(head[field] not in ENCODINGS for field in ENCODINGS_IN_HEAD[kind]):
+        raise DamagedParquet("it has pages in an encoding that is not known")
+    n_bytes = [head[1]] if kind == DICTIONARY_PAGE else []
+    if kind == SECOND_PAGE:  # its levels, which tell what is missing, are never packed
+        n_bytes = [head[5], head[6], page[3] - head[5] - head[6]]
+    if min([head[1], *n_bytes]) < 0 or sum(n_bytes) > max(page[2], page[3]):
+        raise DamagedParquet("it has pages that count more values than they hold")
+    return int(head[1])
 
 
 class _Pages:
