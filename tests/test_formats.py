@@ -6,6 +6,8 @@ import contextlib
 import gzip
 import json
 import math
+import subprocess
+import sys
 import zipfile
 
 import polars as pl
@@ -372,6 +374,22 @@ def test_a_workbook_whose_list_of_files_is_damaged_is_called_so(tmp_path, damage
     path.write_bytes(content)
     with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
         veracity.discover(path)
+
+
+@pytest.mark.parametrize("name", ["ZZZZZZZ1", "zzzzzzz1", "A12345678901234567890", "XFE1"])
+@pytest.mark.parametrize("equals", ["=", " = "])
+def test_a_cell_in_a_place_that_no_sheet_has_is_refused(tmp_path, name, equals):
+    """The reader of workbooks makes room for all cells before it, and ends the process."""
+    path, other = tmp_path / "claims.xlsx", tmp_path / "forged.xlsx"
+    CLAIMS.write_excel(path)
+    forged_cell = f'r{equals}"{name}"'.encode()
+    with zipfile.ZipFile(path) as sound, zipfile.ZipFile(other, "w") as forged:
+        for member in sound.namelist():
+            forged.writestr(member, sound.read(member).replace(b'r="A1"', forged_cell))
+    command = [sys.executable, "-m", "veracity", "check", other]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "no sheet has such a cell" in done.stderr
 
 
 def test_a_file_of_which_no_batch_can_be_read_is_called_damaged(tmp_path, monkeypatch):
