@@ -79,9 +79,12 @@ BYTES_PER_CELL = 32
 COVER = 0.1
 """A sheet that has less than this share of the cells of the fullest one is no table of claims."""
 
-CELL_COLUMN = re.compile(rb"""\sr=["']([A-Z]{1,3})[0-9]""")
-CELL_ROW = re.compile(rb"""\sr=["'][A-Z]{1,3}([0-9]{1,7})["']""")
-LONGEST_CELL_NAME = 20
+CELL_NAME = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]+)([0-9]+)["']""")
+LAST_COLUMN, LAST_ROW = 16_384, 1_048_576
+"""A sheet of Excel has no more."""
+
+LONGEST_TAG = 1 << 16
+"""So far back a tag is looked for that was not read to its end."""
 
 _SPOOLED: list[Spill] = []
 """What came from standard input is kept until Python ends: it cannot be read again."""
@@ -310,21 +313,35 @@ def _check_archive(path: Path) -> None:
             require_room(member.file_size, f"{path}: its sheets, unpacked,", "write it as CSV")
             if member.filename.startswith("xl/worksheets/"):
                 with archive.open(member) as sheet:
-                    column, row = _last_cell(sheet)
+                    column, row = _last_cell(path, sheet)
                 room = BYTES_PER_CELL * row * number_of_column(column)
                 far = f"{path}: there is a cell at {column}{row}, and the cells up to it"
                 require_room(room, far, "remove what stands far from the table")
 
 
-def _last_cell(sheet: IO[bytes]) -> tuple[str, int]:
+def _last_cell(path: Path, sheet: IO[bytes]) -> tuple[str, int]:
     """The last column and the last row of a sheet that have anything."""
-    columns, rows, rest = {b"A"}, {b"1"}, b""
+    columns, last_row, rest = {b"A"}, b"1", b""
     while piece := sheet.read(1 << 20):
         text = rest + piece
-        columns.update(CELL_COLUMN.findall(text))
-        rows = {max((*rows, *CELL_ROW.findall(text)), key=int)}
-        rest = text[-LONGEST_CELL_NAME:]
-    return max(columns, key=lambda letters: (len(letters), letters)).decode(), int(rows.pop())
+        for letters, digits in CELL_NAME.findall(text):
+            columns.add(letters.upper())
+            last_row = max(last_row, digits.lstrip(b"0"), key=_by_size)
+        rest = text[max(text.rfind(b"<"), len(text) - LONGEST_TAG) :]
+    column = max(columns, key=_by_size).decode()
+    if len(last_row) > 7 or int(last_row) > LAST_ROW or _is_beyond(column):
+        place = in_short(f"{column}{last_row.decode()}")
+        raise UnreadableFile(f"{path}: a cell is called {place}, and no sheet has such a cell")
+    return column, int(last_row)
+
+
+def _by_size(name: bytes) -> tuple[int, bytes]:
+    """By which of two columns, or of two rows, is further away."""
+    return len(name), name
+
+
+def _is_beyond(column: str) -> bool:
+    return len(column) > 3 or number_of_column(column) > LAST_COLUMN
 
 
 def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> Sheet:
