@@ -6,6 +6,8 @@ import contextlib
 import gzip
 import json
 import math
+import subprocess
+import sys
 import zipfile
 
 import polars as pl
@@ -26,7 +28,7 @@ from veracity.errors import (
     UnreadableFile,
     WrongEncoding,
 )
-from veracity.io.arrow_schema import check_arrow_file
+from veracity.io.arrow_file import check_arrow_file
 from veracity.io.files import reading_file
 from veracity.io.flat_tables import NotAsWritten
 from veracity.io.formats import open_other
@@ -360,12 +362,42 @@ def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkey
         veracity.discover(path)
 
 
-def test_a_file_of_which_no_batch_can_be_read_has_no_rows(tmp_path, monkeypatch):
-    """Some Arrow files that are damaged are such."""
+@pytest.mark.parametrize("damage", [{6: 255}, {9: 8, 46: 255}], ids=["version", "name"])
+def test_a_workbook_whose_list_of_files_is_damaged_is_called_so(tmp_path, damage):
+    path = tmp_path / "claims.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        book.add_worksheet().write_column(0, 0, ["source", "a"])
+    content = bytearray(path.read_bytes())
+    first = content.index(b"PK\x01\x02")
+    for place, byte in damage.items():
+        content[first + place] = byte
+    path.write_bytes(content)
+    with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
+        veracity.discover(path)
+
+
+@pytest.mark.parametrize("name", ["ZZZZZZZ1", "zzzzzzz1", "A12345678901234567890", "XFE1"])
+@pytest.mark.parametrize("equals", ["=", " = "])
+def test_a_cell_in_a_place_that_no_sheet_has_is_refused(tmp_path, name, equals):
+    """The reader of workbooks makes room for all cells before it, and ends the process."""
+    path, other = tmp_path / "claims.xlsx", tmp_path / "forged.xlsx"
+    CLAIMS.write_excel(path)
+    forged_cell = f'r{equals}"{name}"'.encode()
+    with zipfile.ZipFile(path) as sound, zipfile.ZipFile(other, "w") as forged:
+        for member in sound.namelist():
+            forged.writestr(member, sound.read(member).replace(b'r="A1"', forged_cell))
+    command = [sys.executable, "-m", "veracity", "check", other]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "no sheet has such a cell" in done.stderr
+
+
+def test_a_file_of_which_no_batch_can_be_read_is_called_damaged(tmp_path, monkeypatch):
+    """Some that are damaged are such."""
     path = tmp_path / "claims.arrow"
     pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["1"]}).write_ipc(path)
     monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: iter(()))
-    with pytest.raises(NoClaims):
+    with pytest.raises(UnreadableFile, match="damaged or cut off"):
         veracity.profile(path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 
 import duckdb
 import polars as pl
@@ -84,6 +85,32 @@ def test_groups_of_rows_that_memory_cannot_hold_are_refused(sound, tmp_path, mon
     (tmp_path / "claims.parquet").write_bytes(sound)
     with pytest.raises(TooLarge, match=r"groups of up to 7,777 rows need about"):
         check_parquet(tmp_path / "claims.parquet")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "n_levels", "reason"),
+    [
+        (1, None, "it has pages in an encoding that is not known"),
+        (50, None, "it has pages in an encoding that is not known"),
+        (None, 60, "it has pages that count more values than they hold"),
+    ],
+)
+def test_a_page_that_no_reader_can_read_is_refused_and_nothing_is_printed(
+    tmp_path, capfd, encoding, n_levels, reason
+):
+    target, rows = io.BytesIO(), pa.table(dict.fromkeys(("source", "entity", "value"), ["x"] * 99))
+    pq.write_table(rows, target, data_page_version="2.0", compression="none")
+    pages, footer = parts_of(target.getvalue())
+    step = b"\x15"  # to the next field, which is a number: values, missing ones, rows
+    counts = step + varint(99) + step + varint(0) + step + varint(99)
+    head = re.search(re.escape(counts) + step + b"(.)" + step + b"(.)", pages, re.DOTALL)
+    new = bytearray(pages)
+    if encoding is not None:
+        new[head.start(1) : head.end(1)] = varint(encoding)
+    if n_levels is not None:
+        new[head.start(2)] = varint(n_levels)[0]
+    told = refusal(tmp_path / "claims.parquet", joined(bytes(new), footer))
+    assert (told, capfd.readouterr().err) == (reason, "")
 
 
 def test_columns_beyond_the_end_of_the_file_are_refused(sound, tmp_path):

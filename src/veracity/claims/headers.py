@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import polars as pl
 
 from veracity.claims.how import HowToRead
@@ -37,10 +39,10 @@ class Spelling:
         """The part, with the columns that only their spelling tells from earlier ones renamed."""
         found = part.rows.collect_schema().names()
         simple = [simple_name(name) for name in found]
-        called = {}
+        here, times, called = set(found), Counter(simple), {}
         for name, as_ in zip(found, simple, strict=True):
             own = self._names.setdefault(as_, name)
-            is_other = own not in found and name not in self._said and simple.count(as_) == 1
+            is_other = own not in here and name not in self._said and times[as_] == 1
             called[name] = own if is_other else name
         renamed = {name: own for name, own in called.items() if name != own}
         if not renamed:

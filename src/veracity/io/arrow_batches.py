@@ -9,13 +9,13 @@ https://arrow.apache.org/docs/format/Columnar.html.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import IO, NamedTuple
 
 from veracity.io.flat_tables import FlatTable, NotAsWritten
 from veracity.io.memory import require_room
 
-__all__ = ["Block", "blocks_of_stream", "check_batches", "message_in"]
+__all__ = ["MARK", "Batches", "Block", "block_at", "blocks_of_stream", "message_in"]
 
 MARK = b"\xff\xff\xff\xff"
 DICTIONARY, RECORDS = 2, 3
@@ -70,43 +70,74 @@ def message_in(content: bytes) -> FlatTable:
     return FlatTable.root(content, 8 if content.startswith(MARK) else 4)
 
 
+def block_at(file: IO[bytes], first: int) -> Block:
+    """The message that begins at a byte; its body is as long as it tells."""
+    n_left = file.seek(0, 2) - first
+    before, length = _lengths_at(file, first) if first >= 0 and n_left > 0 else (0, 0)
+    if not 0 < length <= n_left - before:
+        raise NotAsWritten("it tells of batches that are not there")
+    body = FlatTable.root(file.read(length), 0).long(3)
+    if not 0 <= body <= n_left - before - length:
+        raise NotAsWritten(NOT_THERE)
+    return Block(first, before + length, body)
+
+
+def _lengths_at(file: IO[bytes], first: int) -> tuple[int, int]:
+    """How much stands before a message, and how long it is; the file is where it begins then."""
+    file.seek(first)
+    head = file.read(4)
+    before = 8 if head == MARK else 4
+    length = int.from_bytes(file.read(4) if head == MARK else head, "little", signed=True)
+    return before, length
+
+
 def blocks_of_stream(file: IO[bytes]) -> Iterator[Block]:
     """The messages of a stream, one behind the other."""
     first = 0
-    while True:
-        file.seek(first)
-        head = file.read(8)
-        length = int.from_bytes(head[4:], "little", signed=True)
-        if length <= 0:
-            return
-        block = Block(first, 8 + length, message_in(head + file.read(length)).long(3))
+    while _lengths_at(file, first)[1] > 0:
+        block = block_at(file, first)
         yield block
         first += block.head + block.body
 
 
-def check_batches(file: IO[bytes], name: str, schema: FlatTable, blocks: Iterable[Block]) -> None:
-    """Refuse batches that contradict themselves or the schema, or that memory cannot hold."""
-    layouts = _Layouts(schema)
-    end = file.seek(0, 2)
-    for block in blocks:
-        if min(block) < 0 or sum(block) > end:
-            raise NotAsWritten("it tells of batches that are not there")
-        n_bytes = _check_message(file, block, layouts)
-        require_room(n_bytes, f"{name}: its rows, unpacked,", "write it in smaller batches")
+class Batches:
+    """What the batches of a schema tell of their columns."""
 
+    def __init__(self, schema: FlatTable, name: str) -> None:
+        self._layouts, self._name = _Layouts(schema), name
 
-def _check_message(file: IO[bytes], block: Block, layouts: _Layouts) -> int:
-    """Refuse a batch that contradicts itself; how many bytes its columns take, unpacked."""
-    file.seek(block.first)
-    message = message_in(file.read(block.head))
-    kind, batch, own = message.byte(1), message.table(2), layouts.of_columns
-    if kind == DICTIONARY and batch is not None:
-        own, batch = layouts.of_dictionary.get(batch.long(0), []), batch.table(1)
-    if batch is None or kind not in (DICTIONARY, RECORDS):
-        raise NotAsWritten(NOT_THERE)
-    sizes = list(_sizes(file, block, batch))
-    _check_columns(batch, own, sizes)
-    return sum(sizes)
+    def check(self, file: IO[bytes], block: Block) -> int:
+        """Refuse one that contradicts itself or the schema, or that memory cannot hold.
+
+        Else it is told how many bytes its columns take, unpacked.
+        """
+        file.seek(block.first)
+        message = message_in(file.read(block.head))
+        kind, batch, own = message.byte(1), message.table(2), self._layouts.of_columns
+        if kind == DICTIONARY and batch is not None:
+            own, batch = self._layouts.of_dictionary.get(batch.long(0), []), batch.table(1)
+        if batch is None or kind not in (DICTIONARY, RECORDS):
+            raise NotAsWritten(NOT_THERE)
+        sizes = list(_sizes(file, block, batch))
+        _check_columns(batch, own, sizes)
+        what = f"{self._name}: its rows, unpacked,"
+        require_room(sum(sizes), what, "write it in smaller batches")
+        return sum(sizes)
+
+    def places(self, head: bytes, columns: Collection[int]) -> Iterator[tuple[int, int]]:
+        """Where some columns are in the body of a batch of rows: first bytes, and how many."""
+        batch = message_in(head).table(2)
+        if batch is None:
+            raise NotAsWritten(NOT_THERE)
+        places, more, at = batch.rows(2, "<qq"), iter(batch.rows(4, "<q")), 0
+        for layout, column in zip(
+            self._layouts.of_columns, self._layouts.column_of_field, strict=True
+        ):
+            (n_more,) = next(more, (0,)) if layout.has_more else (0,)
+            end = at + layout.n_buffers + n_more
+            if column in columns:
+                yield from ((first, length) for first, length in places[at:end])
+            at = end
 
 
 def _sizes(file: IO[bytes], block: Block, batch: FlatTable) -> Iterator[int]:
@@ -151,7 +182,9 @@ class _Layouts:
     def __init__(self, schema: FlatTable) -> None:
         self._n_left = MOST_FIELDS
         self._dictionaries: dict[int, FlatTable] = {}
-        self.of_columns = self._walk(list(schema.tables(1)))
+        of_column = [self._walk([field]) for field in schema.tables(1)]
+        self.of_columns = [layout for own in of_column for layout in own]
+        self.column_of_field = [column for column, own in enumerate(of_column) for _ in own]
         self.of_dictionary: dict[int, list[Layout]] = {}
         while self._dictionaries:
             number, field = self._dictionaries.popitem()

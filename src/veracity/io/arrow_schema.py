@@ -10,26 +10,17 @@ File.fbs at https://github.com/apache/arrow/tree/main/format.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from pathlib import Path
-from typing import IO, NoReturn
+from typing import NoReturn
 
 import polars as pl
 
 from veracity.errors import InputError
-from veracity.io.arrow_batches import Block, blocks_of_stream, check_batches, message_in
+from veracity.io.arrow_batches import message_in
 from veracity.io.cells import MOST_DIGITS
-from veracity.io.flat_tables import FlatTable, NotAsWritten
+from veracity.io.flat_tables import FlatTable
 from veracity.printing import in_short
 
-__all__ = ["MANY_DIGITS", "check_arrow_file", "check_schema", "refuse_column"]
-
-MAGIC = b"ARROW1"
-BLOCK = "<qi4xq"
-"""As the footer tells where a batch is."""
-
-TAIL = 4 + len(MAGIC)
-"""What stands behind the footer of a file: how long it is."""
+__all__ = ["MANY_DIGITS", "check_fields", "check_schema", "refuse_column"]
 
 DECIMAL, TIMESTAMP = 7, 10
 NOT_READ = {11: "an interval", 14: "a union", 22: "run-end encoded", 25: "a list view",
@@ -38,49 +29,14 @@ NOT_READ = {11: "an interval", 14: "a union", 22: "run-end encoded", 25: "a list
 
 LAST_KNOWN = max(NOT_READ)
 WIDEST_DECIMAL = 128
-NO_SCHEMA = "it tells of a schema that is not there"
 MANY_DIGITS = f"a decimal of more than {MOST_DIGITS} digits"
-
-
-def check_arrow_file(path: Path) -> None:
-    """Refuse an Arrow file, or a stream in one, that is damaged or has types that are not read."""
-    with path.open("rb") as file:
-        is_stream = file.read(len(MAGIC)) != MAGIC
-        schema, blocks = _of_stream(file) if is_stream else _of_file(file)
-        if schema is None:
-            raise NotAsWritten(NO_SCHEMA)
-        _check_fields(schema, str(path))
-        check_batches(file, str(path), schema, blocks)
-
-
-def _of_stream(file: IO[bytes]) -> tuple[FlatTable | None, Iterable[Block]]:
-    """The schema that comes first, and the messages that follow."""
-    blocks = blocks_of_stream(file)
-    first = next(blocks, None)
-    if first is None:
-        return None, ()
-    file.seek(0)
-    return message_in(file.read(first.head)).table(2), blocks
-
-
-def _of_file(file: IO[bytes]) -> tuple[FlatTable | None, Iterable[Block]]:
-    """The schema at the end, as readers take it, and where it tells that batches are."""
-    size = file.seek(0, 2)
-    file.seek(max(size - TAIL, 0))
-    length = int.from_bytes(file.read(4), "little", signed=True)
-    if not 0 < length <= size - TAIL:
-        return None, ()
-    file.seek(size - TAIL - length)
-    footer = FlatTable.root(file.read(length), 0)
-    blocks = [*footer.rows(2, BLOCK), *footer.rows(3, BLOCK)]
-    return footer.table(1), (Block(*block) for block in blocks)
 
 
 def check_schema(message: bytes, name: str) -> None:
     """The same of a schema as a Parquet file keeps it."""
     schema = message_in(message).table(2)
     if schema is not None:
-        _check_fields(schema, name)
+        check_fields(schema, name)
 
 
 def refuse_column(name: str, column: str, kind: str) -> NoReturn:
@@ -91,7 +47,7 @@ def refuse_column(name: str, column: str, kind: str) -> NoReturn:
     )
 
 
-def _check_fields(schema: FlatTable, name: str) -> None:
+def check_fields(schema: FlatTable, name: str) -> None:
     """Look at each field and at those within it, each once: a damaged one may be within itself."""
     left = [(field, field.text(0)) for field in schema.tables(1)]
     for column, times in Counter(column for _, column in left).items():

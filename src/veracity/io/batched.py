@@ -3,13 +3,57 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
-__all__ = ["BatchedRows"]
+from veracity.io.flat_tables import NotAsWritten
+
+__all__ = ["BatchedRows", "lazy_rows", "whole_batches"]
+
+
+def whole_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows in batches to their end, none of them empty.
+
+    Where a thread of Polars panics, as over a damaged page, its batches end as if there were no
+    more rows. So a row is put behind the last; if it does not come, others are missing, too.
+    """
+    schema = rows.collect_schema()
+    mark = max(schema, key=len, default="") + "?"  # a name that no column has
+    end = pl.DataFrame(schema=schema).clear(1).lazy().with_columns(pl.lit(True).alias(mark))
+    marked = pl.concat([rows.with_columns(pl.lit(False).alias(mark)), end])
+    is_whole = False
+    for batch in marked.collect_batches(maintain_order=True):
+        is_whole = len(batch) > 0 and batch[mark][-1]
+        own = batch.head(len(batch) - is_whole).drop(mark)
+        if len(own):
+            yield own
+    if not is_whole:
+        raise NotAsWritten("its reader stopped before the end")
+
+
+def lazy_rows(
+    read: Callable[[Sequence[str] | None], Iterator[pl.DataFrame]], schema: pl.Schema
+) -> pl.LazyFrame:
+    """Rows as Polars has them lazily, whose wanted columns are read a batch at a time."""
+
+    def batches(
+        columns: list[str] | None, condition: pl.Expr | None, n_rows: int | None, _size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        n_left = n_rows
+        for batch in read(columns):
+            rows = batch if columns is None else batch.select(columns)
+            if n_left is not None:
+                rows = rows.head(n_left)
+                n_left -= len(rows)
+            yield rows if condition is None else rows.filter(condition)
+            if n_left == 0:
+                return
+
+    return register_io_source(batches, schema=schema)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import csv
 import gzip
 import io
 import itertools
-import mmap
 import zlib
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
@@ -29,7 +28,8 @@ from veracity.errors import (
     WrongEncoding,
     damaged,
 )
-from veracity.io.batched import BatchedRows
+from veracity.io.batched import BatchedRows, whole_batches
+from veracity.io.flat_tables import NotAsWritten
 from veracity.io.noting import FileNote, Notes
 from veracity.io.totals import LONGEST_TOTAL, MOST_TOTALS, n_totals, totals_note
 from veracity.printing import in_short
@@ -180,8 +180,23 @@ def _header(file: CsvFile) -> list[str]:
 def _scanned(file: CsvFile) -> pl.LazyFrame:
     return pl.scan_csv(
         file.path, separator=file.delimiter, infer_schema=False, glob=False,
+        skip_lines=len(file.preamble), schema=_columns(file),
+    )  # fmt: skip
+
+
+def _columns(file: CsvFile) -> dict[str, type[pl.String]]:
+    """The columns that Polars finds in the header.
+
+    It would map the file to look for them. If another program cuts it short meanwhile, the system
+    ends the process without a word.
+    """
+    with _opened(file.path, file.codec) as text:
+        lines = "".join(itertools.islice(text, len(file.preamble) + LINES_LOOKED_AT))
+    found = pl.read_csv(
+        lines.encode(), separator=file.delimiter, infer_schema=False, n_rows=0,
         skip_lines=len(file.preamble),
     )  # fmt: skip
+    return dict.fromkeys(found.columns, pl.String)
 
 
 @dataclass(frozen=True)
@@ -198,13 +213,13 @@ class PlainText(BatchedRows):
         """The rows that have any text."""
         is_checked, n_batches = False, 0
         try:
-            for batch in _scanned(self.file).collect_batches(maintain_order=True):
+            for batch in whole_batches(_scanned(self.file)):
                 if not is_checked and batch[:, -1].null_count():  # rows may have been cut short
                     _check_rows(self.file)
                     is_checked = True
                 n_batches += 1
                 yield self._named(batch)
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, OSError, NotAsWritten) as error:
             _check_rows(self.file)
             raise damaged(self.file.path, error) from error
         if not n_batches:
@@ -364,7 +379,7 @@ def _read_fast(file: CsvFile) -> pl.DataFrame | None:
     try:
         return pl.read_csv(
             source, separator=file.delimiter, infer_schema=False, glob=False,
-            skip_lines=len(file.preamble),
+            skip_lines=len(file.preamble), schema=_columns(file),
         )  # fmt: skip
     except pl.exceptions.PolarsError:
         return None
@@ -391,11 +406,11 @@ def _is_in_a_field(frame: pl.DataFrame, text: str) -> bool:
 
 def _may_have(path: Path, byte: bytes) -> bool:
     """Whether a byte is in a file; a packed one does not tell."""
-    with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
-    ):
-        return content[:2] == GZIP or content.find(byte) >= 0
+    with path.open("rb", buffering=0) as file:
+        if file.read(2) == GZIP:
+            return True
+        file.seek(0)
+        return any(byte in piece for piece in iter(lambda: file.read(1 << 20), b""))
 
 
 def _read_slowly(file: CsvFile) -> pl.DataFrame:

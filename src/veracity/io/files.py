@@ -27,7 +27,7 @@ from veracity.errors import (
 )
 from veracity.extras import how_to_get
 from veracity.io.arrow_schema import check_schema
-from veracity.io.batched import BatchedRows
+from veracity.io.batched import BatchedRows, whole_batches
 from veracity.io.cell_units import Sheet, with_units
 from veracity.io.cells import MOST_DIGITS, cells_that_fit
 from veracity.io.csv_file import is_longer, plain_text, read_csv, scan_csv
@@ -47,7 +47,7 @@ from veracity.io.formats import (
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind, is_spark_frame
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import Notes
-from veracity.io.parquet_file import DamagedParquet, check_parquet
+from veracity.io.parquet_file import DamagedParquet, check_parquet, open_parquet
 from veracity.io.uneven import even_rows
 from veracity.printing import in_short
 
@@ -244,9 +244,7 @@ def open_file(path: Path, encoding: str, notes: Notes | None = None) -> pl.LazyF
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if head == b"PAR1":
         check_parquet(path)
-        rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        rows.collect_schema()  # raises here, where errors are explained, if the file is damaged
-        return rows
+        return open_parquet(path)
     if database_file(path) is not None:
         column_names(selection_of(path))  # raises, and tells which tables there are
     other = open_other(path)
@@ -450,7 +448,7 @@ def batches_of(part: Part) -> Iterator[pl.DataFrame]:
             yield from part.rows.collect().iter_slices(ROWS_PER_BATCH)
             return
         n_batches = 0
-        for batch in part.rows.collect_batches(maintain_order=True):
+        for batch in whole_batches(part.rows):
             n_batches += 1
             yield batch
         if not n_batches:
@@ -461,32 +459,26 @@ def n_rows_of(part: Part) -> int:
     """How many rows a part has; a Parquet file and a database tell without being read."""
     if isinstance(part.rows, BatchedRows):
         return part.rows.count()
-    return _told_of(part, part.rows.select(pl.len()))
+    return int(_all_of(part, part.rows.select(pl.len())).item())
 
 
 def first_rows_of(part: Part) -> pl.DataFrame:
     """Some of the first rows of a part."""
     if isinstance(part.rows, BatchedRows):
         return part.rows.first_rows(FIRST_ROWS)
-    return _first_batch(part, part.rows.head(FIRST_ROWS))
+    return _all_of(part, part.rows.head(FIRST_ROWS))
 
 
 def has_null(part: Part, name: str) -> bool:
     """Whether a column has rows with nothing in them."""
     if isinstance(part.rows, BatchedRows):
         return any(batch[name].null_count() for batch in part.rows.batches())
-    return _told_of(part, part.rows.select(pl.col(name).null_count())) > 0
+    return bool(_all_of(part, part.rows.select(pl.col(name).null_count())).item())
 
 
-def _told_of(part: Part, number: pl.LazyFrame) -> int:
-    """A number of a part; none where a damaged file gives not even one batch."""
-    told = _first_batch(part, number)
-    return int(told.item()) if len(told) else 0
-
-
-def _first_batch(part: Part, rows: pl.LazyFrame) -> pl.DataFrame:
-    """The first batch of what was made of the rows of a part."""
-    return next(batches_of(part._replace(rows=rows)))
+def _all_of(part: Part, rows: pl.LazyFrame) -> pl.DataFrame:
+    """What was made of the rows of a part, at once."""
+    return pl.concat(batches_of(part._replace(rows=rows)))
 
 
 def stamp_of(path: Path) -> tuple[int, int] | None:
@@ -509,6 +501,8 @@ def reading_file(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if type(error) is OSError and error.errno is None:  # Polars met the end too early
+            raise damaged(path, error) from error
         reason = error.strerror or first_line(error)
         raise UnreadableFile(
             f"{path}: cannot be read ({reason}); check the path and its permissions"

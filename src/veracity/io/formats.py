@@ -19,9 +19,10 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
-from veracity.io.arrow_schema import check_arrow_file
+from veracity.io.arrow_file import check_arrow_file, open_arrow_file
 from veracity.io.cell_units import Sheet, number_of_column, units_in
 from veracity.io.csv_file import distinct, header_at, is_longer
+from veracity.io.json_lines import open_json_lines
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
@@ -66,15 +67,24 @@ DEEPEST = 100
 
 DEEP_ENDS = re.compile(rb"(?:[\]}]\s*){%d}" % DEEPEST)
 
+BROKEN_ARCHIVE = (
+    zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError,
+    UnicodeDecodeError,
+)  # fmt: skip
+"""What Python raises of an archive that is damaged, or packed in a way that it does not know."""
+
 BYTES_PER_CELL = 32
 """What a cell takes in the reader of workbooks, also one that is empty."""
 
 COVER = 0.1
 """A sheet that has less than this share of the cells of the fullest one is no table of claims."""
 
-CELL_COLUMN = re.compile(rb"""\sr=["']([A-Z]{1,3})[0-9]""")
-CELL_ROW = re.compile(rb"""\sr=["'][A-Z]{1,3}([0-9]{1,7})["']""")
-LONGEST_CELL_NAME = 20
+CELL_NAME = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]+)([0-9]+)["']""")
+LAST_COLUMN, LAST_ROW = 16_384, 1_048_576
+"""A sheet of Excel has no more."""
+
+LONGEST_TAG = 1 << 16
+"""So far back a tag is looked for that was not read to its end."""
 
 _SPOOLED: list[Spill] = []
 """What came from standard input is kept until Python ends: it cannot be read again."""
@@ -85,8 +95,7 @@ def open_other(path: Path) -> pl.LazyFrame | None:
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith(b"ARROW1"):
-        check_arrow_file(path)
-        return pl.scan_ipc(path, glob=False)
+        return open_arrow_file(path)
     if head.startswith(b"\xff\xff\xff\xff") and path.name.lower().endswith(ARROW_SUFFIXES):
         check_arrow_file(path)
         return pl.read_ipc_stream(path).lazy()
@@ -120,9 +129,7 @@ def _open_json(path: Path) -> pl.LazyFrame:
         is_long = not is_packed and is_longer(path, LONG_JSON)
         if begin == b"{" and is_long:
             with contextlib.suppress(pl.exceptions.ComputeError):  # one object over many lines
-                rows = pl.scan_ndjson(path, infer_schema_length=None)
-                rows.collect_schema()
-                return _rows_within(path, rows)
+                return _rows_within(path, open_json_lines(path))
         return _rows_within(path, _read_json(path, is_packed=is_packed).lazy())
     except (pl.exceptions.PolarsError, EOFError, OSError, RecursionError, zlib.error) as error:
         raise UnreadableFile(
@@ -193,7 +200,7 @@ def is_workbook(path: Path) -> bool:
         return True
     if not head.startswith(b"PK\x03\x04"):
         return False
-    with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+    with contextlib.suppress(*BROKEN_ARCHIVE), zipfile.ZipFile(path) as archive:
         return any(name.startswith("xl/") for name in archive.namelist())
     return path.name.lower().endswith(WORKBOOK_SUFFIXES)
 
@@ -292,10 +299,11 @@ def _check_size(path: Path) -> None:
     with path.open("rb") as file:
         if file.read(4) == OLD_WORKBOOK:  # it is no archive
             return
-    broken = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError, EOFError)
     try:
         _check_archive(path)
-    except broken as error:  # its reader may find other parts of it, and make room for anything
+    except (
+        BROKEN_ARCHIVE
+    ) as error:  # its reader may find other parts of it, and make room for anything
         raise _unreadable(path, error) from error
 
 
@@ -305,21 +313,35 @@ def _check_archive(path: Path) -> None:
             require_room(member.file_size, f"{path}: its sheets, unpacked,", "write it as CSV")
             if member.filename.startswith("xl/worksheets/"):
                 with archive.open(member) as sheet:
-                    column, row = _last_cell(sheet)
+                    column, row = _last_cell(path, sheet)
                 room = BYTES_PER_CELL * row * number_of_column(column)
                 far = f"{path}: there is a cell at {column}{row}, and the cells up to it"
                 require_room(room, far, "remove what stands far from the table")
 
 
-def _last_cell(sheet: IO[bytes]) -> tuple[str, int]:
+def _last_cell(path: Path, sheet: IO[bytes]) -> tuple[str, int]:
     """The last column and the last row of a sheet that have anything."""
-    columns, rows, rest = {b"A"}, {b"1"}, b""
+    columns, last_row, rest = {b"A"}, b"1", b""
     while piece := sheet.read(1 << 20):
         text = rest + piece
-        columns.update(CELL_COLUMN.findall(text))
-        rows = {max((*rows, *CELL_ROW.findall(text)), key=int)}
-        rest = text[-LONGEST_CELL_NAME:]
-    return max(columns, key=lambda letters: (len(letters), letters)).decode(), int(rows.pop())
+        for letters, digits in CELL_NAME.findall(text):
+            columns.add(letters.upper())
+            last_row = max(last_row, digits.lstrip(b"0"), key=_by_size)
+        rest = text[max(text.rfind(b"<"), len(text) - LONGEST_TAG) :]
+    column = max(columns, key=_by_size).decode()
+    if len(last_row) > 7 or int(last_row) > LAST_ROW or _is_beyond(column):
+        place = in_short(f"{column}{last_row.decode()}")
+        raise UnreadableFile(f"{path}: a cell is called {place}, and no sheet has such a cell")
+    return column, int(last_row)
+
+
+def _by_size(name: bytes) -> tuple[int, bytes]:
+    """By which of two columns, or of two rows, is further away."""
+    return len(name), name
+
+
+def _is_beyond(column: str) -> bool:
+    return len(column) > 3 or number_of_column(column) > LAST_COLUMN
 
 
 def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> Sheet:

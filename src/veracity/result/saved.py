@@ -34,7 +34,7 @@ from veracity.fit.fitted import Fitted
 from veracity.io.folders import recover
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
-from veracity.io.parquet_file import DamagedParquet, check_parquet
+from veracity.io.parquet_file import DamagedParquet, check_parquet, open_parquet
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Spill
 from veracity.result.layout import part_from
@@ -255,7 +255,7 @@ class _Folder:
 
     def _scanned(self, name: str) -> PieceTable:
         self._check_mark(f"{name}.parquet")
-        rows = pl.scan_parquet(self.file(f"{name}.parquet"), glob=False)
+        rows = open_parquet(self.file(f"{name}.parquet"))
         n_rows = rows.select(pl.len()).collect().item()
 
         def piece(number: int) -> pl.DataFrame:
@@ -268,7 +268,7 @@ class _Folder:
         with _still_sound(self.path):
             file = self.file(f"{name}.parquet")
             self._check_mark(file.name)
-            rows = pl.scan_parquet(file, glob=False).slice(first, n_rows).collect()
+            rows = open_parquet(file).slice(first, n_rows).collect()
             self._check_mark(file.name)  # it may have been replaced meanwhile
         return rows
 
@@ -278,7 +278,7 @@ class _Folder:
             return None
         self._check_digest(file)
         self._check_mark(file.name)
-        return pl.read_parquet(file, glob=False)
+        return open_parquet(file).collect()
 
     def _check_digest(self, file: Path) -> None:
         if self.id is not None and digest_of(file) != self.digests.get(file.name):
