@@ -525,7 +525,7 @@ def test_samples_that_are_numbered_are_told_of(tmp_path):
         lambda q, m, s: {"question_id": q, "model": m, "sample": s, "answer": f"{(q + s) % 2}"},
     )
     told = "column 'sample' is not read, and tells apart what a source says of one item; if it "
-    told += "numbers samples, say --samples"
+    told += "numbers samples, say samples=True or --samples"
     assert told in veracity.read_claims(file).notes
     assert told not in veracity.read_claims(file, samples=True).notes
 

@@ -89,8 +89,9 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     if n_other and encoded.kind != "multiple":
         more = counted(n_other, "claim contradicts another", "claims contradict others")
         notes.append(
-            f"{more} of the same source about the same item: all of them count; "
-            "--samples counts each by its share, --columns time=NAME the newest only"
+            f"{more} of the same source about the same item: all of them count; samples=True or "
+            "--samples counts each by its share, a column for the time, as in --columns time=NAME, "
+            "the newest only"
         )
     return notes
 

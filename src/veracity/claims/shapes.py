@@ -151,8 +151,9 @@ def told(shape: Shape) -> str:
     )
     otherwise = {
         "attributes": "if only some of them have values, name these: --columns value=NAME+OTHER",
-        "sources": "if they are attributes, say --wide attributes",
-        "entities": "if they are attributes, say --wide attributes --columns entity=NAME",
+        "sources": "if they are attributes, say wide='attributes' or --wide attributes",
+        "entities": "if they are attributes, say wide='attributes' or --wide attributes, and "
+        "--columns entity=NAME",
     }[shape.wide or "attributes"]
     return (
         f"a wide table, with one row per {keys} and one column per {shape.of_names}: "
@@ -190,7 +191,7 @@ def note_left(table: Seen, how: HowToRead, keys: Mapping[str, str], notes: list[
     if "value" in how.columns and "attribute" not in keys and others:
         notes.append(
             f"not read: {listed(others)}; if each is an attribute, leave out the value and say "
-            "--wide attributes"
+            "wide='attributes' or --wide attributes"
         )
 
 
@@ -210,7 +211,7 @@ def _notes_of_keys(
             option = shlex.quote(f"entity={keys['entity']}{JOINED}{name}")
             means = f"if it is a part of the entity, say --columns {option}"
             if simple_name(name) in SAMPLE_NAMES:
-                means = "if it numbers samples, say --samples"
+                means = "if it numbers samples, say samples=True or --samples"
             yield (
                 f"column '{in_short(name)}' is not read, and tells apart what a source says of one "
                 f"item; {means}"

@@ -109,7 +109,7 @@ def read_csv(path: Path, encoding: str = "utf-8", notes: Notes | None = None) ->
         frame = _read(_recognise(path, other), notes)
     what = (
         "not UTF-8 text, read as Windows-1252 (Latin-1); if letters are wrong, say which encoding "
-        "it is, e.g. --encoding cp1250"
+        "it is, e.g. encoding='cp1250' or --encoding cp1250"
     )
     notes.append(FileNote(path.name, what))
     return frame
