@@ -301,9 +301,8 @@ def _check_size(path: Path) -> None:
             return
     try:
         _check_archive(path)
-    except (
-        BROKEN_ARCHIVE
-    ) as error:  # its reader may find other parts of it, and make room for anything
+    except BROKEN_ARCHIVE as error:
+        # its reader may find other parts of it, and make room for anything
         raise _unreadable(path, error) from error
 
 
