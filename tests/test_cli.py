@@ -646,3 +646,11 @@ def test_no_more_threads_are_started_than_can_work(monkeypatch):
         monkeypatch.delenv(name)
     use_threads(100_000)
     assert int(os.environ["POLARS_MAX_THREADS"]) <= 4 * (os.cpu_count() or 1)
+
+
+def test_what_is_shown_of_numbers_has_as_many_digits_everywhere_and_no_empty_column(folder):
+    rows = "a,x,11.1203354\nb,x,11.12033544\nc,x,11.5\na,y,3\nb,y,4\nc,y,3.3\n"
+    (folder / "numbers.csv").write_text(f"source,entity,value\n{rows}")
+    run("discover", "numbers.csv", "--kind", "numeric", "--out", "run")
+    assert not re.search(r"\d\.\d{10}", run("explain", "run", "x"))
+    assert "plausibility" not in run("ask", "run")

@@ -43,7 +43,10 @@ def ask(run: Path, budget: int, out: Path | None, force: bool, as_json: bool) ->
     if as_json:
         print_json({"questions": questions.to_dicts()})
         return
-    shown = questions.drop("gain").with_columns(pl.col("values").list.join(" | "))
+    are_numbers = result.kind == "numeric"  # which have no plausibility
+    shown = questions.drop("gain", *(["plausibility"] if are_numbers else [])).with_columns(
+        pl.col("values").list.join(" | ")
+    )
     title = "questions, those first whose answer helps most"
     show_table(title, shown, len(shown), result.run)
     if out is not None:

@@ -118,7 +118,7 @@ def show_why(why: Why) -> None:
     """Print why items have their values: in words, and with the claims that weigh most."""
     click.echo(why.words)
     values, rows = (without_keys(table) for table in why.tables)
-    if "value" in values.columns:  # what stands for all that nobody claims has none
+    if "value" in values.columns and why.scale != "numbers":  # what nobody claims has no name
         named = as_text(values["value"]).fill_null("(one that nobody claims)")
         values = values.with_columns(value=named)
     show_table("values", values.head(20), len(values))
@@ -148,8 +148,8 @@ def show_health(health: Health) -> None:
         )
     for warning in health.warnings:
         if warning.evidence is not None:
-            evidence = pl.DataFrame(warning.evidence)
-            show_table(warning.name, evidence.head(8), len(evidence))
+            examples = pl.DataFrame(warning.evidence).head(8)  # there may be more than it has, too
+            show_table(warning.name, examples, len(examples))
 
 
 def show_evaluation(evaluation: Evaluation) -> None:
