@@ -69,6 +69,23 @@ def test_the_other_reading_is_told():
     assert readings["reading"].to_list() == ["if sources confuse labels, and no item is hard"]
 
 
+def test_where_values_are_not_two_labels_it_changes_nothing():
+    """Also where another reading shows for another reason, here that five sources copy a sixth."""
+    rng = np.random.default_rng(3)
+    truth, rows = rng.integers(0, 1000, 400), []
+    for source in range(14):
+        if source < 9:  # the others repeat the ninth
+            is_right = rng.random(400) < (0.75 if source < 8 else 0.4)
+            said = np.where(is_right, truth, 10 * truth + rng.integers(1000, 1004, 400))
+        spoken = rng.random(400) < (0.9 if source < 9 else 1.0)
+        rows += [(f"s{source}", f"q{item}", f"v{said[item]}") for item in np.flatnonzero(spoken)]
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    one, other = (veracity.discover(claims, Veracity(hard_items=is_on)) for is_on in (True, False))
+    assert one.readings["reading"].to_list() == ["if no source copies another"]
+    assert one.fitted.state.model.alike < 1.0  # else there would be nothing to lose
+    assert_allclose(one.facts["plausibility"], other.facts["plausibility"])
+
+
 def test_confusions_are_still_counted_for_those_who_want_them():
     claims, _ = drawn(0, hardness=1.0)
     assert set(veracity.discover(claims).confusions["said"]) == {"a", "b"}

@@ -495,7 +495,7 @@ class Veracity(Algorithm[Belief]):
         the other; so that errors seem independent shows nothing, if the rival knows no confusions.
         """
         if isinstance(rival, Veracity) and not (
-            rival.labels and rival.confusions and rival.hard_items
+            rival.labels and rival.confusions and rival.hard_items == self.hard_items
         ):
             state, other = as_usual(state), as_usual(other)
         return state._replace(rival=other._replace(rival=None))
