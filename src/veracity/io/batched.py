@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from veracity.io.flat_tables import NotAsWritten
 
@@ -39,6 +38,7 @@ def lazy_rows(
     read: Callable[[Sequence[str] | None], Iterator[pl.DataFrame]], schema: pl.Schema
 ) -> pl.LazyFrame:
     """Rows as Polars has them lazily, whose wanted columns are read a batch at a time."""
+    from polars.io.plugins import register_io_source  # noqa: PLC0415 - seldom needed
 
     def batches(
         columns: list[str] | None, condition: pl.Expr | None, n_rows: int | None, _size: int | None
@@ -53,7 +53,7 @@ def lazy_rows(
             if n_left == 0:
                 return
 
-    return register_io_source(batches, schema=schema)
+    return register_io_source(batches, schema=schema, is_pure=True)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from veracity.io.batched import lazy_rows
 from veracity.io.memory import require_room
 
 __all__ = ["PieceTable"]
@@ -86,24 +87,7 @@ class PieceTable:
 
     def scan(self) -> pl.LazyFrame:
         """The rows as a lazy frame: pieces are made as the query comes to them."""
-        from polars.io.plugins import register_io_source  # noqa: PLC0415 - seldom needed
-
-        return register_io_source(self._source, schema=self.schema, is_pure=True)
-
-    def _source(
-        self,
-        columns: list[str] | None,
-        predicate: pl.Expr | None,
-        n_rows: int | None,
-        batch_size: int | None,
-    ) -> Iterator[pl.DataFrame]:
-        for piece in self.pieces():
-            rows = piece if n_rows is None else piece.head(n_rows)
-            n_rows = None if n_rows is None else n_rows - len(rows)
-            rows = rows if predicate is None else rows.filter(predicate)
-            yield rows if columns is None else rows.select(columns)
-            if n_rows == 0:
-                return
+        return lazy_rows(lambda columns: self.pieces(), self.schema)
 
     def write_parquet(
         self,
