@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from veracity.algorithms.checks import require_positive, require_probability, require_share
+from veracity.algorithms.distributions import log_gamma
 from veracity.claims.block import FloatArray
 from veracity.claims.checking import TRUE_WORDS
 from veracity.claims.columns import read_table
@@ -73,6 +74,40 @@ CERTAIN = 1e-6
 
 UNLEARNED = 10.0
 """How many known facts weigh as much as all that was learned without them."""
+
+STRENGTHS = UNLEARNED * 2.0 ** np.arange(-3, 4)
+"""So many, where known facts themselves show how far what was learned can be trusted."""
+
+
+def known_weight(known: FloatArray, usual: FloatArray) -> FloatArray:
+    """What one known fact weighs, if all that was learned and all known ones weigh one together.
+
+    [...] from counts [..., outcome] and the shares [..., outcome] that were to be expected. Most
+    sources are as they seem, and a few known facts should not move them; some are not, and show it
+    soon. So each row says itself how much its learned shares are worth: as many facts u as make
+    its counts likely, if these are Dirichlet-multinomial around the shares. This is the mean of
+    1 / (n + u), or zero where nothing is known.
+
+    >>> seems = np.array([[0.5, 0.5], [0.5, 0.5]])
+    >>> known_weight(np.array([[5.0, 5.0], [10.0, 0.0]]), seems).round(3).tolist()
+    [0.057, 0.083]
+    """
+    total = known.sum(axis=-1)
+    weight = np.zeros(total.shape)
+    is_told = total > 0.0
+    if is_told.any():  # mostly few rows, and the work takes room
+        weight[is_told] = _known_weight(known[is_told], usual[is_told], total[is_told, None])
+    return weight
+
+
+def _known_weight(known: FloatArray, usual: FloatArray, total: FloatArray) -> FloatArray:
+    start = STRENGTHS[:, None] * np.clip(usual, CERTAIN, None)[:, None, :]
+    log_joint = (
+        (log_gamma(known[:, None, :] + start) - log_gamma(start)).sum(axis=-1)
+        - (log_gamma(total + STRENGTHS) - log_gamma(STRENGTHS))
+    )
+    probability = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
+    return np.asarray((probability / (total + STRENGTHS)).sum(axis=1))
 
 
 class PriorRates(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from veracity.algorithms.distributions import log_gamma
-from veracity.algorithms.prior import UNLEARNED, PriorRates
+from veracity.algorithms.prior import PriorRates, known_weight
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
@@ -178,14 +178,15 @@ def weigh_known(
 ) -> FloatArray:
     """Accuracies as known truths, [..., right or wrong], correct them; fixed sources stay.
 
-    By how often a source is right there beyond what was expected; what was learned without them
-    counts as much as `UNLEARNED` known items. The nearer to one, the less an accuracy can rise,
-    unless many truths say so.
+    By how often a source is right there beyond what was expected, see `known_weight`. The nearer
+    to one, the less an accuracy can rise, unless many truths say so.
     """
     n_known = known.sum(axis=-1)
-    beyond, told = (x / (n_known + UNLEARNED) for x in (known[..., 0] - expected, n_known))
+    usual = surely(expected / np.maximum(n_known, SUREST))
+    weight = known_weight(known, np.stack([usual, 1.0 - usual], axis=-1))
+    beyond, told = weight * (known[..., 0] - expected), weight * n_known
     room = np.where(beyond > 0.0, np.minimum(1.0, 2.0 * (1.0 - accuracy) + told), 1.0)
-    corrected = np.clip(accuracy + room * beyond, SUREST, 1.0 - SUREST)
+    corrected = surely(accuracy + room * beyond)
     return np.where(_is_fixed(accuracy, prior), accuracy, corrected)
 
 
