@@ -90,7 +90,7 @@ def known_weight(known: FloatArray, usual: FloatArray) -> FloatArray:
 
     >>> seems = np.array([[0.5, 0.5], [0.5, 0.5]])
     >>> known_weight(np.array([[5.0, 5.0], [10.0, 0.0]]), seems).round(3).tolist()
-    [0.057, 0.083]
+    [0.04, 0.08]
     """
     total = known.sum(axis=-1)
     weight = np.zeros(total.shape)
