@@ -640,6 +640,32 @@ def test_an_error_that_nobody_can_be_told_of_keeps_its_exit_code(arguments, code
         assert subprocess.run(command, check=False, stderr=full).returncode == code
 
 
+TAKING_THREADS = ("discover", "judge", "update", "compare", "check", "profile", "tune")
+
+
+def test_all_commands_that_read_claims_take_the_same_of_this_machine():
+    own = {"threads", "memory", "spill"}
+    taken = {name: own & {one.name for one in main.commands[name].params} for name in COMMANDS}
+    assert {name: found for name, found in taken.items() if found} == dict.fromkeys(
+        TAKING_THREADS, own
+    )
+
+
+@pytest.mark.parametrize("name", TAKING_THREADS)
+def test_threads_are_told_before_polars_is_loaded(name, folder):
+    script = (
+        "import os, sys, click\n"
+        "from veracity.cli import main\n"
+        f"name = {name!r}\n"
+        "paths = ['run', 'claims.csv'] if name in ('judge', 'update') else ['claims.csv']\n"
+        "paths += ['--grid', 'strength=2'] if name == 'tune' else []\n"
+        "main.commands[name].make_context(name, [*paths, '--threads', '1'])\n"
+        "print(os.environ['POLARS_MAX_THREADS'], 'polars' in sys.modules)\n"
+    )
+    told, error = python(script).communicate()
+    assert told == "1 False\n", error
+
+
 def test_no_more_threads_are_started_than_can_work(monkeypatch):
     for name in ("POLARS_MAX_THREADS", "POLARS_ROW_GROUP_PREFETCH_SIZE"):
         monkeypatch.setenv(name, "")

@@ -237,7 +237,8 @@ def answer(
         name, algorithm = other
         prepared = prepared.noting(f"of two readings, known truths chose this one: {name}")
     clock, names = Clock(), encoded.names
-    with (engine or prepared.engine).hold(encoded.blocks) as held:
+    engine = engine or prepared.engine
+    with engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
         found = answered(held, encoded, survey, algorithm, tell, kept)
         algorithm, learned, judged, readings, some, instead = found
@@ -252,7 +253,8 @@ def answer(
         result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
         own = survey if kept is None else survey_of(held, encoded.kind, names)
-        result = with_doubts(result, held, own, judged.plausibility)
+        threads = getattr(engine, "threads", None)
+        result = with_doubts(result, held, own, judged.plausibility, threads)
     if encoded.n_claims > FEW:
         give_back()  # what learning took: the tables that are written next need room
     return result

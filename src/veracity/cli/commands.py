@@ -29,7 +29,6 @@ from veracity.cli.options import (
     json_option,
     kind_option,
     known_option,
-    memory_option,
     min_plausibility_option,
     normalise_options,
     number_option,
@@ -37,13 +36,10 @@ from veracity.cli.options import (
     seed_option,
     set_option,
     source_features_option,
-    spill_option,
     split_names,
     table_file_options,
     table_options,
     target_options,
-    threads_option,
-    use_threads,
 )
 from veracity.errors import ParameterError
 
@@ -81,9 +77,6 @@ SYNTHETIC_FILE = "synthetic.json"
 @item_features_option
 @min_plausibility_option
 @seed_option
-@threads_option
-@memory_option
-@spill_option
 @engine_options
 @json_option
 def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
@@ -93,7 +86,6 @@ def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:  # 
     standard input, or the address of a database, with columns source, entity, attribute (optional)
     and value; or source, fact and claim for --kind binary. Wide tables are taken, too.
     """
-    use_threads(options["threads"])
     from veracity.cli.showing import Targets, tell_result
 
     tables = ("known", "prior", "source_features", "item_features")
@@ -154,8 +146,6 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 @known_option
 @normalise_options
 @seed_option
-@memory_option
-@spill_option
 @engine_options
 @table_file_options("the table of the algorithms")
 @click.option(

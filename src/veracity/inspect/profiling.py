@@ -206,7 +206,9 @@ def profile(
     attributes = _attributes_table(items, has_truth=has_truth)
     sources = _sources_table(encoded, named, has_truth=has_truth)
     paired = named if most_paired is None else some_items(named, most_paired)
-    suspicious = pairs_table(encoded, paired, has_truth=has_truth)
+    suspicious = pairs_table(
+        encoded, paired, has_truth=has_truth, threads=getattr(engine, "threads", None)
+    )
     return Profile(
         kind=encoded.kind,
         items=len(items),
