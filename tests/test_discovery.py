@@ -80,7 +80,9 @@ def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):
         veracity.discover(two_against_one, "best")
 
 
-@pytest.mark.parametrize("name", ["Dawid-Skene", "DawidSkene", "dawid_skene", "david-skene"])
+@pytest.mark.parametrize(
+    "name", ["Dawid-Skene", "DawidSkene", "dawid_skene", "david-skene", "dawid"]
+)
 def test_an_algorithm_whose_name_is_nearly_right_is_asked_for(two_against_one, name):
     with pytest.raises(veracity.errors.ParameterError, match=r"did you mean 'dawid-skene'\?$"):
         veracity.discover(two_against_one, name)
