@@ -182,9 +182,9 @@ def test_runs_without_intervals_have_points_without_bars(of_kind, tmp_path):
     result = of_kind["categorical"][0]
     bounds = [name for name in result.tables.sources.columns if name.endswith(("_low", "_high"))]
     tables = replace(result.tables, sources=result.tables.sources.drop(bounds))
-    old = veracity.Result(tables, result.run)
-    assert "tpr_low" not in plot.source_points(old).columns
-    assert "intervals" not in svg_of(old.plot.sources(), tmp_path)
+    bare = veracity.Result(tables, result.run, encoded=result.encoded)
+    assert "tpr_low" not in plot.source_points(bare).columns
+    assert "intervals" not in svg_of(bare.plot.sources(), tmp_path)
 
 
 def test_names_beside_points_do_not_overlap():
@@ -275,7 +275,8 @@ def test_the_trace_is_thinned_out_but_ends_at_the_last_round(of_kind):
     result = of_kind["categorical"][0]
     rounds = [{"round": n, "change": 1.0 / n, "seconds": 0.1} for n in range(1, 2001)]
     rounds[4]["change"], rounds[5]["change"] = None, 0.0  # neither fits on a logarithmic scale
-    long = veracity.Result(result.tables, replace(result.run, trace=rounds))
+    run = replace(result.run, trace=rounds)
+    long = veracity.Result(result.tables, run, encoded=result.encoded)
     table = plot.trace_table(long, most=100)
     assert len(table) == 100
     assert (table["round"][0], table["round"][-1]) == (1, 2000)
@@ -388,9 +389,6 @@ def test_what_is_not_there_to_be_drawn_is_said(two_against_one):
     alone = veracity.discover(two_against_one.head(1), "majority-vote")
     with pytest.raises(ParameterError, match="two sources or more"):
         alone.plot.agreement()
-    old = veracity.Result(vote.tables, vote.run)
-    with pytest.raises(ParameterError, match="saved without its claims"):
-        old.plot.agreement()
     weightless = veracity.discover(two_against_one, "three-estimates")
     with pytest.raises(ParameterError, match="does not judge by weights"):
         weightless.plot.decision("x")

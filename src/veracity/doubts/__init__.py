@@ -62,7 +62,6 @@ def with_doubts(
     result: Result, held: Held, survey: Survey, answers: Sequence[Any], threads: int | None = None
 ) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
-    assert result.encoded is not None
     effort = QUICK._replace(threads=threads)
     if _looked_for_copies(result):
         effort = effort._replace(claims_paired=0)
@@ -91,7 +90,6 @@ def find_doubts(
     The survey is of these claims alone, not of those that were kept from before.
     """
     encoded, against = result.encoded, None
-    assert encoded is not None
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
     most = effort.claims_compared
     is_whole = encoded.n_claims <= most

@@ -13,7 +13,7 @@ from veracity.algorithms.rules import Weights
 from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
-from veracity.errors import ParameterError, UnreadableFile
+from veracity.errors import ParameterError
 from veracity.explain.contributions import Contribution, Item, items_at
 from veracity.explain.sentences import told_in_words
 from veracity.io.frames import FrameKind, hand_back
@@ -101,10 +101,6 @@ SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
 
 def explain(result: Result, entity: object, attribute: object = None) -> Why:
     """Why the items of this entity, or this one item or binary fact, have their values."""
-    if result.encoded is None:
-        raise UnreadableFile(
-            "this run was saved without its claims, by an older version; discover it again"
-        )
     of_entity = f"'{entity}'" if attribute is None else f"'{attribute}' of '{entity}'"
     named = ItemsNamed(str(entity), None if attribute is None else str(attribute))
     result = result.here(named, f"why: nobody speaks of {of_entity}; see result.truths")

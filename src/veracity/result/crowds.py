@@ -10,7 +10,6 @@ import polars as pl
 
 from veracity.algorithms.labels import spread_labels
 from veracity.claims.block import SAME, Block, FloatArray
-from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind, keys_of
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
@@ -37,7 +36,7 @@ MOST_CELLS = 20_000_000
 
 def confusions_of(result: Result) -> pl.DataFrame:
     """One row per source, true label and label said: see `Result.confusions`."""
-    encoded = _claims(result, "confusions")
+    encoded = result.encoded
     labels = pl.Series([True, False]) if result.kind == "binary" else encoded.names.labels
     _check_labels(result, len(labels))
     shape = (encoded.names.n_sources, len(labels))
@@ -92,19 +91,12 @@ def _learned(result: Result, shape: tuple[int, ...]) -> FloatArray | None:
 def _check_labels(result: Result, n_labels: int) -> None:
     if result.kind not in ("categorical", "binary"):
         raise ParameterError(f"confusions are of labels, not for {result.kind} claims")
-    assert result.encoded is not None
     names = result.encoded.names
     if names.n_open or n_labels > MOST_LABELS or names.n_sources * n_labels**2 > MOST_CELLS:
         raise ParameterError(
             f"confusions: {n_labels:,} different values and {names.n_sources:,} sources are too "
             f"many; they are for items that share a few labels, at most {MOST_LABELS}"
         )
-
-
-def _claims(result: Result, what: str) -> Encoded:
-    if result.encoded is None:
-        raise ParameterError(f"{what}: this run was saved without its claims; discover again")
-    return result.encoded
 
 
 # --- how likely each label is ---------------------------------------------------------------------
@@ -145,7 +137,7 @@ def difficulty_of(result: Result) -> pl.DataFrame:
     if result.kind == "numeric":
         raise ParameterError("difficulty is of labels, not for numeric claims")
     here = result.here()
-    encoded = _claims(here, "difficulty")
+    encoded = here.encoded
     found = [
         part.items.with_columns(
             entropy=_entropy(part.block, p, here.kind),
