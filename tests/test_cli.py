@@ -640,6 +640,40 @@ def test_an_error_that_nobody_can_be_told_of_keeps_its_exit_code(arguments, code
         assert subprocess.run(command, check=False, stderr=full).returncode == code
 
 
+WRITING = {
+    "discover": ["claims.csv", "--out", "mine.csv"],
+    "discover records": ["claims.csv", "--records", "mine.csv"],
+    "judge": ["run", "claims.csv", "--out", "mine.csv"],
+    "update": ["run", "claims.csv", "--out", "mine.csv"],
+    "compare": ["claims.csv", "--out", "mine.csv"],
+    "compare figure": ["claims.csv", "--figure", "mine.svg"],
+    "ask": ["run", "--out", "mine.csv"],
+    "diff": ["run", "run", "--out", "mine.csv"],
+    "export": ["run", "mine.csv"],
+    "plot": ["run", "sources", "--out", "mine.svg"],
+    "report": ["run", "--out", "mine.html"],
+    "demo": ["--out", "mine"],
+    "generate": ["--out", "mine"],
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_no_command_replaces_what_exists_unless_it_is_forced(name, folder):
+    for ending in (".csv", ".svg", ".html"):
+        (folder / f"mine{ending}").write_text("mine")
+    (folder / "mine").mkdir()
+    command = name.partition(" ")[0]
+    assert "exists; choose another name, or replace it with" in run(command, *WRITING[name], code=1)
+    assert {path.read_text() for path in folder.glob("mine.*")} == {"mine"}
+    assert "force" in {option.name for option in main.commands[command].params}
+
+
+def test_what_is_compared_is_never_replaced(folder):
+    told = run("compare", "claims.csv", "--out", "claims.csv", "--force", code=1)
+    assert "is, or would be, among what is read" in told
+    assert (folder / "claims.csv").read_text() == CLAIMS
+
+
 TAKING_THREADS = ("discover", "judge", "update", "compare", "check", "profile", "tune")
 
 

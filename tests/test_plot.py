@@ -13,7 +13,7 @@ import veracity
 from veracity import plot
 from veracity.cli import main
 from veracity.cli.plotting import FIGURE_NAMES
-from veracity.errors import ParameterError
+from veracity.errors import OutputError, ParameterError
 from veracity.show.plot.measures import share_interval
 from veracity.show.plot.sources import Window
 
@@ -65,7 +65,7 @@ def arguments_of(what, truth, item):
 
 
 def svg_of(figure, folder):
-    text = plot.save_figure(figure, folder / "figure.svg").read_text(encoding="utf-8")
+    text = plot.save_figure(figure, folder / "figure.svg", force=True).read_text(encoding="utf-8")
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
@@ -446,15 +446,31 @@ def test_the_command_says_what_is_wrong(run, arguments, said, tmp_path):
     "command", [("plot", "absent", "sources", "--out"), ("compare", "absent.csv", "--figure")]
 )
 @pytest.mark.parametrize(
-    ("target", "said"), [("nowhere/f.svg", "there is no folder"), ("f.txt", "must end in one of")]
+    ("target", "said"),
+    [
+        ("nowhere/f.svg", "there is no folder"),
+        ("f.txt", "must end in one of"),
+        ("mine.svg", "mine.svg exists; choose another name, or replace it with"),
+    ],
 )
 def test_a_figure_that_cannot_be_written_is_refused_before_the_work(
     command, target, said, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.svg").write_text("mine")
     outcome = CliRunner().invoke(main, [*command, target])
     assert outcome.exit_code != 0
     assert said in outcome.output
+    assert (tmp_path / "mine.svg").read_text() == "mine"
+
+
+def test_a_figure_takes_the_place_of_a_file_only_by_force(of_kind, tmp_path):
+    figure, file = of_kind["categorical"][0].plot.trace(), tmp_path / "mine.svg"
+    file.write_text("mine")
+    with pytest.raises(OutputError, match="force=True"):
+        plot.save_figure(figure, file)
+    assert file.read_text() == "mine"
+    assert "<svg" in plot.save_figure(figure, file, force=True).read_text()
 
 
 def test_where_all_claims_are_known_to_be_false_there_are_no_confusions_to_draw():

@@ -152,7 +152,7 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
     "--figure",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also draw it, as .svg, .png, .pdf or .html; a file of this name is replaced.",
+    help="Also draw it, as .svg, .png, .pdf or .html.",
 )
 @json_option
 def compare(
@@ -177,16 +177,16 @@ def compare(
     from veracity.show.terminal import at_work, print_json, show_comparison
 
     if figure is not None:
-        check_figure(figure)
+        check_figure(figure, force=force)
     if out is not None:
-        check_table_file(out, force=force)
+        check_table_file(out, force=force, inputs=(*paths, truth, options["known"]))
     engine, given = chosen_engine(options), chosen_claims(paths, options)
     how = chosen_reading(options)
     with at_work() as progress:
         claims = opened(given, how, engine)
         found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
-        save_figure(plot_comparison(found), figure)
+        save_figure(plot_comparison(found), figure, force=force)
     if out is not None:
         write_table(found.rows, out, force=force)
     if as_json:

@@ -281,7 +281,7 @@ def chosen_claims(paths: Sequence[str], options: dict[str, Any]) -> Any:  # noqa
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
-force_file_option = click.option("--force", is_flag=True, help="Replace the file.")
+force_file_option = click.option("--force", is_flag=True, help="Replace a file of this name.")
 _force_all_option = click.option(
     "--force",
     is_flag=True,
