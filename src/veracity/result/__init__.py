@@ -182,6 +182,7 @@ class Result:
     def probabilities(self) -> Any:  # noqa: ANN401
         """One row per item, one column per label: how plausible it is; zero if nobody says it.
 
+        Items are named as in `truths`; a label of such a name gets a number, as in ``entity_2``.
         What is missing to one is how plausible it is that none of the labels claimed is true.
         """
         return hand_back(probabilities_of(self), self.frame_kind)
@@ -376,6 +377,8 @@ class Result:
             raise ParameterError(f"write: no table {table!r}; there are {known}")
         if table == "records":
             rows: Any = records_of(self, plausibility=plausibility)
+        elif table == "probabilities":
+            rows = probabilities_of(self, self.run.input.columns)
         elif table in OF_CROWDS:
             rows = OF_CROWDS[table](self)
         else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,12 +104,16 @@ def _check_labels(result: Result, n_labels: int) -> None:
 # --- how likely each label is ---------------------------------------------------------------------
 
 
-def probabilities_of(result: Result) -> pl.DataFrame:
-    """One row per item, one column per label: see `Result.probabilities`."""
+def probabilities_of(
+    result: Result, columns: Mapping[str, str] = MappingProxyType({})
+) -> pl.DataFrame:
+    """One row per item, one column per label: see `Result.probabilities`.
+
+    `columns` says what the user calls those that name the items; no label changes that.
+    """
     if result.kind == "numeric":
         raise ParameterError("probabilities are of labels, not for numeric claims")
     facts = result.tables.facts
-    columns = result.run.input.columns
     if result.kind == "binary":
         table = facts.select("fact", true="plausibility", false=1.0 - pl.col("plausibility"))
         return in_own_names(table, columns, result.kind)
