@@ -255,6 +255,77 @@ def test_the_wording_of_a_question_is_no_source():
     assert told(result, "column 'prompt' is not read")
 
 
+# --- wide by samples ------------------------------------------------------------------------------
+
+
+def asked_often():
+    """Two models that were asked thrice, and one that was asked twice."""
+    rows = [
+        ("m1", "q1", "a", "a", "b"), ("m2", "q1", "b", "b", "b"), ("m3", "q1", "a", "a", None),
+        ("m1", "q2", "c", "c", "c"), ("m2", "q2", "c", "d", "c"), ("m3", "q2", "c", None, "c"),
+    ]  # fmt: skip
+    names = ["model", "question", "answer_1", "answer_2", "answer_3"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def test_columns_of_samples_are_the_same_as_rows_of_samples():
+    wide = asked_often()
+    long = wide.unpivot(index=["model", "question"], variable_name="run", value_name="answer")
+    expected = vote(long.drop_nulls().drop("run"), samples=True)
+    found = vote(wide, wide="samples")
+    assert found.facts.equals(expected.facts)
+    assert found.run.input.shape == {"wide": "samples", "samples": "yes"}
+    assert found.truths["value"].to_list() == ["a", "c"]
+    assert found.facts["plausibility"].to_list() == pytest.approx([5 / 9, 4 / 9, 8 / 9, 1 / 9])
+
+
+def test_columns_of_repeated_measurements_count_by_their_mean():
+    table = pl.DataFrame(
+        {"sensor": ["s1", "s2"], "site": ["x", "x"], "t 1": [1.0, 4.0], "t 2": [3.0, 4.0]}
+    )
+    columns = {"entity": "site"}
+    found = veracity.discover(table, kind="numeric", wide="samples", columns=columns)
+    long = pl.DataFrame({"sensor": ["s1", "s2"], "site": ["x", "x"], "value": [2.0, 4.0]})
+    expected = veracity.discover(long, kind="numeric", columns=columns)
+    assert found.truths["value"].to_list() == expected.truths["value"].to_list()
+
+
+def test_columns_of_samples_may_call_facts_true_or_false():
+    table = pl.DataFrame(
+        {"source": ["a", "b"], "fact": ["f", "f"], "try1": [True, False], "try2": [True, True]}
+    )
+    result = vote(table, kind="binary", wide="samples")
+    assert result.facts["plausibility"].to_list() == [0.75]
+
+
+def test_numbered_attributes_are_told_with_what_to_say_if_they_are_samples():
+    (note,) = told(vote(asked_often()), "taken as attributes")
+    assert note.startswith("'answer_1', 'answer_2', 'answer_3' are taken as attributes")
+    assert note.endswith("say wide='samples' or --wide samples")
+    more = asked_often().with_columns(place=pl.lit("z"))
+    (note,) = told(vote(more), "taken as attributes")
+    assert note.endswith("--wide samples, with --columns value=answer_1+answer_2+answer_3")
+    assert not told(vote(asked_often(), wide="attributes"), "taken as attributes")
+    assert not told(vote(by_attributes()), "taken as attributes")
+
+
+def test_of_columns_of_samples_only_those_that_are_numbered_are_read():
+    more = asked_often().with_columns(place=pl.lit("z"))
+    result = vote(more, wide="samples")
+    assert result.facts.equals(vote(asked_often(), wide="samples").facts)
+    assert told(result, "not read: 'place'")
+    sure = more.with_columns(sure_1=0.5, sure_2=0.5, sure_3=0.5)
+    with pytest.raises(MissingColumn, match=r"value=answer_1\+answer_2\+answer_3"):
+        vote(sure, wide="samples")
+    named = {"value": ["answer_1", "answer_2", "answer_3"]}
+    assert vote(sure, wide="samples", columns=named).facts.equals(result.facts)
+
+
+def test_samples_are_not_for_several_truths():
+    with pytest.raises(ParameterError, match="samples and weights are not for multiple claims"):
+        vote(asked_often(), kind="multiple", wide="samples")
+
+
 # --- wide by entities -----------------------------------------------------------------------------
 
 

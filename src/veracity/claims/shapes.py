@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -32,7 +33,9 @@ __all__ = [
     "like_note",
     "note_left",
     "note_like",
+    "note_numbered",
     "note_unread",
+    "numbered_alike",
     "told",
     "unclear",
 ]
@@ -65,6 +68,9 @@ SAMPLE_NAMES = frozenset({
 })  # fmt: skip
 """Names of columns that number what a source was asked several times."""
 
+NUMBERED = re.compile(r"^(.*?)[\s_.\-#]*(\d+)$")
+"""A name with a number at its end."""
+
 NOT_STAMPS = frozenset({"time", "date", "datetime", "date_time", "event_time"})
 """Names of times that an attribute may have; the others tell when a row was written."""
 
@@ -77,7 +83,7 @@ class Shape(NamedTuple):
     spread: tuple[str, ...] = ()
     """The columns that hold values, if the table is wide."""
     of_names: str = ""
-    """The part that their names play, an attribute or a source."""
+    """The part that their names play: an attribute, a source, an entity or fact, or a sample."""
     of_cells: str = ""
     """The part that their cells play, a value or a claim."""
 
@@ -91,7 +97,7 @@ class Shape(NamedTuple):
         """By what it is wide, as a user would say it."""
         if not self.is_wide:
             return None
-        by = {"source": "sources", "attribute": "attributes"}
+        by = {"source": "sources", "attribute": "attributes", "sample": "samples"}
         return by.get(self.of_names, "entities")  # type: ignore[return-value]
 
 
@@ -159,6 +165,32 @@ def told(shape: Shape) -> str:
         f"a wide table, with one row per {keys} and one column per {shape.of_names}: "
         f"{listed(shape.spread)}; {otherwise}"
     )
+
+
+def numbered_alike(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Groups of columns whose names differ in the number at their end only.
+
+    >>> numbered_alike(["answer_1", "answer_2", "price", "run 1", "run 2", "size1"])
+    [('answer_1', 'answer_2'), ('run 1', 'run 2')]
+    """
+    groups = dict[str, list[str]]()
+    for name in names:
+        if match := NUMBERED.match(name.strip()):
+            groups.setdefault(match[1].lower(), []).append(name)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def note_numbered(shape: Shape, how: HowToRead, notes: list[str]) -> None:
+    """Tell of attributes whose names are numbered: they may be samples of one answer."""
+    if shape.of_names != "attribute" or how.wide is not None:
+        return
+    for group in numbered_alike(shape.spread):
+        others = len(group) < len(shape.spread)
+        named = f", with --columns {shlex.quote(f'value={JOINED.join(group)}')}" if others else ""
+        notes.append(
+            f"{listed(group)} are taken as attributes, of which each has a truth of its own; if "
+            f"they are samples of one answer, say wide='samples' or --wide samples{named}"
+        )
 
 
 def note_unread(table: Seen, shape: Shape, notes: list[str]) -> None:
@@ -242,7 +274,8 @@ def like_note(name: str, part: str, taken: str = "is not read") -> str:
 
 def asked_for_keys(table: Seen, how: HowToRead) -> str:
     """That a table can be unpivoted once it is known what a row is about."""
-    of_shape = {"attributes": ("source", "entity"), "entities": ("source",)}
+    both = ("source", "fact" if "fact" in table.wanted else "entity")
+    of_shape = {"attributes": both, "samples": both, "entities": ("source",)}
     parts = of_shape.get(how.wide or "", table.wanted[1:2])
     parts = tuple(part for part in parts if part in table.wanted)
     keys = table.parts(parts, how)
@@ -270,6 +303,8 @@ def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> Mis
         choices.append(
             f"if each further column is an attribute, --wide attributes --columns {keys}"
         )
+        if numbered_alike(spare):
+            choices.append(f"if each is a sample of one answer, --wide samples --columns {keys}")
     if names_source and "source" not in long:  # else the source's column would be taken for one
         choices.append(f"if each is a source, --wide sources --columns {about}")
     if names_source and entity not in long:

@@ -1,9 +1,11 @@
-"""Which wide table it is: one with a column per attribute, per source or per entity.
+"""Which wide table it is: one with a column per attribute, per source, per entity or per sample.
 
 A table is long if a row is a claim. It is wide *by attributes* if a row is all that a source says
 of an entity, *by sources* if a row is all that is said of an item, and *by entities* if a row is
 all that a source says. What the columns are called tells the first; that columns, or rows, agree
-far more than by chance tells the others. Where nothing is plain, the user is asked.
+far more than by chance tells the others. Where nothing is plain, the user is asked. It is wide
+*by samples* if a row has the answers of a source that was asked several times; only the user can
+tell them from attributes, so columns that are numbered are noted.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import polars as pl
 from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
     CARRYING,
+    JOINED,
     USUAL_NAMES,
     lacking_parts,
     listed,
@@ -35,7 +38,9 @@ from veracity.claims.shapes import (
     is_unique,
     note_left,
     note_like,
+    note_numbered,
     note_unread,
+    numbered_alike,
     told,
     unclear,
 )
@@ -67,6 +72,7 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
         how, table = replace(how, columns=others), table._replace(values=several)
         shape = _by(how.wide or "attributes", table, how)._replace(spread=several)
         note_unread(table, shape, notes)
+        note_numbered(shape, how, notes)
         return shape
     long = recognised(
         table.found, table.wanted, given=how.columns, likely=how.likely, origin=table.origin
@@ -84,6 +90,7 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     if found is None:
         raise unclear(table, long, lacking)
     notes.append(told(found))
+    note_numbered(found, how, notes)
     note_unread(table, found, notes)
     note_like(found, notes)
     return found
@@ -91,7 +98,8 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
 
 def _by(wide: Wide, table: Seen, how: HowToRead) -> Shape:
     """The shape of a table that is said to be wide by this."""
-    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities}
+    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities,
+          "samples": _by_samples}  # fmt: skip
     how = replace(how, wide=wide)
     shape = by[wide](table, how)
     if shape is None:
@@ -201,6 +209,36 @@ def _are_repeated(rows: pl.DataFrame, table: Seen, shape: Shape, how: HowToRead)
         return False
     keys = pl.struct(shape.keys["source"], shape.keys["entity"])
     return bool(rows.select(keys.is_duplicated().mean() > MOST_REPEATED).item())
+
+
+# --- by samples -----------------------------------------------------------------------------------
+
+
+def _by_samples(table: Seen, how: HowToRead) -> Shape | None:
+    """A row is all that a source says of an item; None where these are not known."""
+    parts = [part for part in table.wanted if part not in ("value", "claim")]
+    keys = table.parts(parts, how)
+    entity = "fact" if "fact" in table.wanted else "entity"
+    if entity not in keys:
+        found = _entity_among(table.sample(), table.others(keys), keys)
+        keys = {**keys, entity: found} if found is not None else keys
+    if lacking_parts(keys, parts):
+        return None
+    cells = "claim" if "claim" in table.wanted else "value"
+    spread = table.values or _numbered(table, keys) or _spread(table, keys)
+    return Shape(keys, tuple(spread), "sample", cells) if spread else None
+
+
+def _numbered(table: Seen, keys: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns that are numbered, if there are such: the others are no samples."""
+    groups = numbered_alike(table.others(keys))
+    if len(groups) > 1:
+        raise MissingColumn(
+            f"{table.origin}: not only {listed(groups[0])} are numbered, but also "
+            f"{listed(groups[1])}; name those that hold the samples: --columns "
+            f"value={JOINED.join(groups[0])}"
+        )
+    return groups[0] if groups else ()
 
 
 # --- by sources -----------------------------------------------------------------------------------

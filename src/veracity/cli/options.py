@@ -193,10 +193,10 @@ encoding_option = click.option(
 )
 _wide_option = click.option(
     "--wide",
-    type=click.Choice(["attributes", "sources", "entities"]),
+    type=click.Choice(["attributes", "sources", "entities", "samples"]),
     metavar="BY",
-    help="What each further column of a wide table is: attributes, sources, or entities. Found out "
-    "where it is plain.",
+    help="What each further column of a wide table is: attributes, sources, or entities, which is "
+    "found out where it is plain; or samples, as of a model that was asked several times.",
 )
 _source_from_option = click.option(
     "--source-from",
