@@ -193,6 +193,12 @@ def test_what_is_serious_is_said_where_the_answer_is_given(name):
         assert told == serious, (algorithm, result.notes)
 
 
+@pytest.mark.parametrize("name", ["spellings", "number-spellings", "entity-spellings"])
+def test_notes_on_spelling_say_what_helps(name):
+    (note,) = [n for n in veracity.discover(CASES[name]()).notes if n.startswith(f"{name}: ")]
+    assert note.endswith(f"; {ADVICE[name][1]}")
+
+
 def test_what_is_healthy_has_no_note():
     assert veracity.discover(clean()).notes == []
 

@@ -143,6 +143,14 @@ def test_truths_may_be_wide_too(tmp_path):
     assert vote(by_attributes(), known=truths).run.input.known == 16
 
 
+def test_what_several_files_were_taken_for_is_told_once(tmp_path):
+    wide = by_attributes()
+    write(wide.head(9).drop("gate").with_columns(seat=pl.lit("1a")), tmp_path / "one.csv")
+    write(wide.tail(9), tmp_path / "two.csv")
+    (note,) = told(vote(tmp_path), "a wide table")
+    assert "one column per attribute: 'departs', 'seat', 'gate'; if only some" in note
+
+
 # --- wide by sources ------------------------------------------------------------------------------
 
 

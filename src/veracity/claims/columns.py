@@ -25,7 +25,7 @@ from veracity.claims.schema import (
     recognised,
     text_together,
 )
-from veracity.claims.shapes import SAMPLE, Seen, Shape, column_like, like_note
+from veracity.claims.shapes import SAMPLE, Seen, Shape, column_like, like_note, told_shapes
 from veracity.claims.unpivoting import Unpivoted
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, MissingColumn, ParameterError
@@ -97,6 +97,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     origin, frame_kind, whole = _whole(data, wanted, how, noted)
     columns: dict[str, str] = {}
     parts, wide, types = [], how.wide, dict[str, str]()
+    shapes: list[Shape] = []
     inner = [part for part in wanted if part != "source" or how.source_from is None]
     spelling = Spelling(how)
     for own in whole:
@@ -111,12 +112,13 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
         named = found.shape.keys.items()
         columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
         columns |= _said_together(found.shape, how)
+        shapes.append(found.shape)
         wide = found.shape.wide  # what cannot be told of a further file is as in this one
     notes += spelling.notes
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
-    told = [*told_once(noted), *notes]
+    told = [*told_once(noted), *told_shapes(shapes), *notes]
     return Opened(origin, frame_kind, parts, told, columns, wide, types)
 
 
@@ -281,7 +283,9 @@ def _chosen(
     names = [*shape.keys.values(), *shape.spread]
     whole = _at_hand(part, part.rows.select(map(pl.col, names)))
     dtypes = pl.Schema({name: found[name] for name in names})
-    in_order = [pl.col(own) for own in wanted if own in (*shape.keys, *shape[2:])]
+    in_order = [
+        pl.col(own) for own in wanted if own in (*shape.keys, shape.of_names, shape.of_cells)
+    ]
     claims = Unpivoted(whole, shape, dtypes).select(in_order)
     spread = {name: found[name] for name in shape.spread if shape.of_names == "attribute"}
     return Chosen(part._replace(rows=claims), shape, types_read_again({**joined, **spread}))

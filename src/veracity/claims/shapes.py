@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -33,10 +33,10 @@ __all__ = [
     "like_note",
     "note_left",
     "note_like",
-    "note_numbered",
     "note_unread",
+    "notes_of_numbered",
     "numbered_alike",
-    "told",
+    "told_shapes",
     "unclear",
 ]
 
@@ -86,6 +86,8 @@ class Shape(NamedTuple):
     """The part that their names play: an attribute, a source, an entity or fact, or a sample."""
     of_cells: str = ""
     """The part that their cells play, a value or a claim."""
+    is_found_out: bool = False
+    """Whether nobody said that it is wide: then that is told."""
 
     @property
     def is_wide(self) -> bool:
@@ -150,8 +152,18 @@ def column_like(name: str) -> str | None:
     return next((part for part, names in LIKE_PARTS.items() if simple in names), None)
 
 
-def told(shape: Shape) -> str:
-    """What a wide table was taken for, and how to say otherwise."""
+def told_shapes(shapes: Iterable[Shape]) -> list[str]:
+    """What wide tables were taken for, and how to say otherwise; the same of many is told once."""
+    alike = dict[object, Shape]()
+    for shape in shapes:
+        if shape.is_found_out:
+            own = (shape.of_names, tuple(shape.keys.items()))
+            columns = dict.fromkeys((*alike.get(own, shape).spread, *shape.spread))
+            alike[own] = shape._replace(spread=tuple(columns))
+    return [note for one in alike.values() for note in (_told(one), *notes_of_numbered(one))]
+
+
+def _told(shape: Shape) -> str:
     keys = " and ".join(
         f"'{in_short(name)}'" for part, name in shape.keys.items() if part not in CARRYING
     )
@@ -180,14 +192,12 @@ def numbered_alike(names: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
-def note_numbered(shape: Shape, how: HowToRead, notes: list[str]) -> None:
+def notes_of_numbered(shape: Shape) -> Iterator[str]:
     """Tell of attributes whose names are numbered: they may be samples of one answer."""
-    if shape.of_names != "attribute" or how.wide is not None:
-        return
-    for group in numbered_alike(shape.spread):
+    for group in numbered_alike(shape.spread) if shape.of_names == "attribute" else ():
         others = len(group) < len(shape.spread)
         named = f", with --columns {shlex.quote(f'value={JOINED.join(group)}')}" if others else ""
-        notes.append(
+        yield (
             f"{listed(group)} are taken as attributes, of which each has a truth of its own; if "
             f"they are samples of one answer, say wide='samples' or --wide samples{named}"
         )

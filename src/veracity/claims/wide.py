@@ -38,10 +38,9 @@ from veracity.claims.shapes import (
     is_unique,
     note_left,
     note_like,
-    note_numbered,
     note_unread,
+    notes_of_numbered,
     numbered_alike,
-    told,
     unclear,
 )
 from veracity.errors import MissingColumn, ParameterError
@@ -65,14 +64,14 @@ TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_tr
 
 
 def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
-    """Find out what the columns of a table are; what was found out is noted."""
+    """Find out what the columns of a table are; what else is to be known of them is noted."""
     several = _said_columns(table, how)
     if several:
         others = {part: name for part, name in how.columns.items() if part != "value"}
         how, table = replace(how, columns=others), table._replace(values=several)
         shape = _by(how.wide or "attributes", table, how)._replace(spread=several)
         note_unread(table, shape, notes)
-        note_numbered(shape, how, notes)
+        notes += notes_of_numbered(shape) if how.wide is None else ()
         return shape
     long = recognised(
         table.found, table.wanted, given=how.columns, likely=how.likely, origin=table.origin
@@ -89,11 +88,9 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     found = _recognised_shape(table, how)
     if found is None:
         raise unclear(table, long, lacking)
-    notes.append(told(found))
-    note_numbered(found, how, notes)
     note_unread(table, found, notes)
     note_like(found, notes)
-    return found
+    return found._replace(is_found_out=True)
 
 
 def _by(wide: Wide, table: Seen, how: HowToRead) -> Shape:

@@ -30,8 +30,12 @@ NOTED_OTHERWISE = ("two-readings", "lone-sources")
 """What every answer has a note of its own for."""
 
 ALWAYS_NOTED = ("placeholders", "number-spellings", "close-numbers")
-"""What is noted also where it is no more than a caution, with what helps, which is simple: an
+"""What is noted also where it is no more than a caution: an
 answer may be no value at all, one number may stand against itself, or be nearly right."""
+
+
+TOLD_WITH_HELP = (*ALWAYS_NOTED, "spellings", "entity-spellings")
+"""Notes that say what helps, too, since it is simple."""
 
 
 class Effort(NamedTuple):
@@ -68,7 +72,7 @@ def with_doubts(
     found = find_doubts(result, held, survey, answers, effort).warnings
     noted = [one for one in found if one.severity == "serious" or one.name in ALWAYS_NOTED]
     notes = [
-        f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in ALWAYS_NOTED else "")
+        f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in TOLD_WITH_HELP else "")
         for one in noted
         if one.name not in NOTED_OTHERWISE
     ]

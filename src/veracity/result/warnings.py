@@ -115,7 +115,8 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "entity-spellings": (
         "what is said of one thing under two names is never compared, and it has two answers",
-        "one way to write names in all sources; a spreadsheet takes leading zeros off numbers",
+        "write names in one way in all sources before they are read: in small letters, say, and "
+        "with the leading zeros that a spreadsheet takes off numbers",
     ),
     "placeholders": (
         "what says that there is no value is counted as a value, and may win",
