@@ -263,6 +263,28 @@ def test_the_wording_of_a_question_is_no_source():
     assert told(result, "column 'prompt' is not read")
 
 
+def test_lists_of_answers_are_what_is_said():
+    asked = pl.DataFrame(
+        {
+            "model": ["m1", "m2", "m1", "m2"],
+            "question_id": ["q1", "q1", "q2", "q2"],
+            "prompt": ["What?"] * 4,
+            "answers": [["a", "a", "b"], ["a", "b", "b"], ["c"] * 3, ["c", "c", "d"]],
+        }
+    )
+    result = vote(asked, samples=True)
+    assert result.facts["plausibility"].to_list() == pytest.approx([1 / 2, 1 / 2, 5 / 6, 1 / 6])
+
+
+@pytest.mark.parametrize(
+    ("source", "entity"), [("sensor_id", "EAN"), ("Shop Name", "gtin"), ("vendorId", "ASIN")]
+)
+def test_usual_names_of_sources_and_entities_are_recognised(source, entity):
+    long = long_claims().select("source", "entity", "value")
+    own = long.rename({"source": source, "entity": entity})
+    assert_frame_equal(vote(own).facts, vote(long).facts)
+
+
 # --- wide by samples ------------------------------------------------------------------------------
 
 
