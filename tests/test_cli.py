@@ -513,6 +513,12 @@ def test_an_algorithm_whose_name_is_nearly_right_is_asked_for(folder):
         assert "no algorithm 'Majority_Vote'; did you mean 'majority-vote'?" in output
 
 
+def test_compare_says_where_all_algorithms_settle_on_the_same(folder):
+    told = run("compare", "claims.csv", "--algorithms", "majority-vote,mle")
+    assert "all of them settle on the same values" in told
+    assert "agree least" not in told
+
+
 def test_compare_writes_its_table_and_replaces_none_unasked(folder):
     command = ("compare", "claims.csv", "--algorithms", "majority-vote,mle", "--out", "found.csv")
     assert "written to found.csv: the algorithms" in run(*command)

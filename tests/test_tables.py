@@ -173,7 +173,7 @@ def test_the_truth_is_no_source():
     table = by_sources().with_columns(truth=pl.col("tower"))
     result = vote(table)
     assert result.sources["source"].to_list() == SITES
-    assert told(result, "column 'truth' is not read: it is not taken as a source")
+    assert told(result, "not read, since not taken as sources: 'truth'; if they are, name all")
 
 
 def test_numbers_that_never_agree_are_not_guessed_but_can_be_said():
@@ -229,8 +229,21 @@ def test_a_category_and_a_remark_are_no_sources(is_text):
     }
     result = veracity.discover(pl.DataFrame(rows))
     assert result.sources["source"].to_list() == ["Amazon", "Walmart", "eBay"]
-    for name in ("Category", "Notes"):
-        assert f"column '{name}' is not read: it is not taken as a source" in result.notes
+    assert told(result, "not read, since not taken as sources: 'Category', 'Notes'")
+
+
+def test_a_source_may_write_in_capitals_and_a_remark_may_be_always_the_same():
+    said = ["Canberra", "Sucre", "Ottawa", "Ankara", "Astana"]
+    rows = {
+        "Country": ["Australia", "Bolivia", "Canada", "Turkey", "Kazakhstan"],
+        "Wikipedia": said,
+        "CIA": [*said[:4], "Almaty"],
+        "Grandma": ["SYDNEY", *(name.upper() for name in said[1:])],
+        "Notes": ["see p. 3"] * 5,
+    }
+    result = vote(pl.DataFrame(rows), wide="sources", normalise=True)
+    assert result.sources["source"].to_list() == ["CIA", "Grandma", "Wikipedia"]
+    assert told(result, "not taken as sources: 'Notes'")
 
 
 def test_answers_to_a_form_are_recognised():
@@ -260,7 +273,7 @@ def test_the_wording_of_a_question_is_no_source():
     })  # fmt: skip
     result = vote(asked)
     assert result.sources["source"].to_list() == ["large", "small", "tiny"]
-    assert told(result, "column 'prompt' is not read")
+    assert told(result, "not taken as sources: 'prompt'")
 
 
 def test_lists_of_answers_are_what_is_said():

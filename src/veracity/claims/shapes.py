@@ -211,11 +211,14 @@ def note_unread(table: Seen, shape: Shape, notes: list[str]) -> None:
             continue
         if is_stamp(name):
             notes.append(like_note(name, "time"))
-        elif shape.of_names == "source":
-            notes.append(f"column '{in_short(name)}' is not read: it is not taken as a source")
         else:
             left.append(name)
-    if left:
+    if left and shape.of_names == "source":
+        notes.append(
+            f"not read, since not taken as sources: {listed(left)}; if they are, name all that "
+            "are: --columns value=NAME+OTHER"
+        )
+    elif left:
         notes.append(f"not read: {listed(left)}")
 
 

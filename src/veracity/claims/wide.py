@@ -263,24 +263,29 @@ def _by_sources(table: Seen, how: HowToRead) -> Shape | None:
 def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
     """Columns of text that are no sources, since they have nothing in common with any other.
 
-    Such as the wording of a question, which is another one in each row, or a category or a remark:
-    words that no other column ever has. There are none where hardly any columns agree.
+    Such as the wording of a question, which is another one in each row, a category or a remark
+    (words that no other column ever has), or what is the same in all rows. Capitals make no
+    difference. There are none where hardly any columns agree.
     """
     if len(rows) < FEWEST_ROWS or len(names) < 3:
         return set()
     texts = {
-        name: rows.select(rendered(pl.col(name), rows.schema[name])).to_series() for name in names
+        name: rows.select(rendered(pl.col(name), rows.schema[name]).str.to_lowercase()).to_series()
+        for name in names
     }
-    words = {name: set(own.drop_nulls().str.to_lowercase()) - {""} for name, own in texts.items()}
+    words = {name: set(own.drop_nulls()) - {""} for name, own in texts.items()}
 
     def is_description(name: str) -> bool:
         own, others = texts[name], [other for other in names if other != name]
         if rows.schema[name] != pl.String or any((own == texts[other]).any() for other in others):
             return False
         is_wording = own.drop_nulls().n_unique() == len(rows)
+        is_one = own.null_count() == 0 and own.n_unique() == 1
         are_words = not own.str.contains(r"\d").any()
-        return is_wording or (
-            are_words and words[name].isdisjoint(set().union(*(words[n] for n in others)))
+        return (
+            is_wording
+            or is_one
+            or (are_words and words[name].isdisjoint(set().union(*(words[n] for n in others))))
         )
 
     found = {name for name in names if is_description(name)}
