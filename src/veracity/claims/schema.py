@@ -14,7 +14,7 @@ import polars as pl
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
 from veracity.naming import as_text, rendered, text_like
-from veracity.printing import in_short
+from veracity.printing import did_you_mean, in_short
 
 __all__ = [
     "BETWEEN",
@@ -71,7 +71,8 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
                "model", "model_id", "model_name", "llm", "supplier", "supplier_id",
                "supplier_name", "vendor", "vendor_id", "vendor_name", "respondent",
                "respondent_id", "participant", "participant_id", "email_address", "shop", "shop_id",
-               "shop_name", "retailer", "retailer_id", "merchant", "merchant_id"),
+               "shop_name", "store", "store_id", "store_name", "retailer", "retailer_id",
+               "merchant", "merchant_id"),
     "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
                "item", "item_id", "hit_id", "document_id", "doc_id", "image_id", "example_id",
                "prompt_id", "prompt", "product_id", "sku", "article_id", "customer_id",
@@ -280,7 +281,7 @@ def _checked(
         if name not in found:
             raise MissingColumn(
                 f"{origin}: no column {name!r}, named as the {part}, among {listed(found)}; "
-                "correct the name"
+                + (did_you_mean(name, found) or "correct the name")
             )
         if name in part_of_column:
             raise ParameterError(
