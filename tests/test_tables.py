@@ -364,9 +364,25 @@ def test_of_columns_of_samples_only_those_that_are_numbered_are_read():
     assert vote(sure, wide="samples", columns=named).facts.equals(result.facts)
 
 
-def test_samples_are_not_for_several_truths():
+def test_where_several_values_may_be_true_each_numbered_column_is_one_of_them():
+    books = pl.DataFrame(
+        {
+            "shop": ["a", "b", "c"],
+            "product_id": ["1", "1", "1"],
+            "author_1": ["Ann", "Ann", "Bob"],
+            "author_2": ["Bob", "Bob", None],
+        }
+    )
+    (note,) = told(vote(books, kind="multiple"), "taken as attributes")
+    assert "if all are values of one item, say wide='samples'" in note
+    found = vote(books, kind="multiple", wide="samples")
+    rows = [("a", "Ann"), ("a", "Bob"), ("b", "Ann"), ("b", "Bob"), ("c", "Bob")]
+    long = pl.DataFrame(rows, schema=["source", "value"], orient="row")
+    expected = vote(long.with_columns(entity=pl.lit("1")), kind="multiple")
+    assert_frame_equal(found.facts, expected.facts)
+    assert found.run.input.shape == {"wide": "samples"}
     with pytest.raises(ParameterError, match="samples and weights are not for multiple claims"):
-        vote(asked_often(), kind="multiple", wide="samples")
+        vote(books, kind="multiple", wide="samples", samples=True)
 
 
 # --- wide by entities -----------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
-    told = [*told_once(noted), *told_shapes(shapes), *notes]
+    told = [*told_once(noted), *told_shapes(shapes, how.kind), *notes]
     return Opened(origin, frame_kind, parts, told, columns, wide, types)
 
 

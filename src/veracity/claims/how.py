@@ -42,7 +42,8 @@ class HowToRead:
         Whether, and how, values that mean the same are brought to one spelling.
     wide
         By what a table is wide: each further column is an attribute, a source, an entity, or a
-        sample, which counts as `samples` do. None where it is long, or where that can be found out.
+        sample, which counts as `samples` do; where several values may be true, one more of them.
+        None where it is long, or where that can be found out.
     source_from
         What names the source, where no column does: the file, the sheet, or the table of a
         database.
@@ -82,7 +83,7 @@ class HowToRead:
                 *most, last = map(repr, get_args(allowed))
                 words = f"{', '.join(most)} or {last}"
                 raise ParameterError(f"{name} must be {words}, got {short(value)}")
-        if self.wide == "samples":
+        if self.wide == "samples" and self.kind != "multiple":  # whose values all count
             object.__setattr__(self, "samples", True)
         if self.kind == "multiple" and (self.samples or "weight" in self.columns):
             raise ParameterError(

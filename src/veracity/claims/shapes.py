@@ -13,6 +13,7 @@ from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
     CARRYING,
     JOINED,
+    Kind,
     listed,
     missing_column,
     recognised,
@@ -152,7 +153,7 @@ def column_like(name: str) -> str | None:
     return next((part for part, names in LIKE_PARTS.items() if simple in names), None)
 
 
-def told_shapes(shapes: Iterable[Shape]) -> list[str]:
+def told_shapes(shapes: Iterable[Shape], kind: Kind) -> list[str]:
     """What wide tables were taken for, and how to say otherwise; the same of many is told once."""
     alike = dict[object, Shape]()
     for shape in shapes:
@@ -160,7 +161,8 @@ def told_shapes(shapes: Iterable[Shape]) -> list[str]:
             own = (shape.of_names, tuple(shape.keys.items()))
             columns = dict.fromkeys((*alike.get(own, shape).spread, *shape.spread))
             alike[own] = shape._replace(spread=tuple(columns))
-    return [note for one in alike.values() for note in (_told(one), *notes_of_numbered(one))]
+    found = alike.values()
+    return [note for one in found for note in (_told(one), *notes_of_numbered(one, kind))]
 
 
 def _told(shape: Shape) -> str:
@@ -192,14 +194,16 @@ def numbered_alike(names: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
-def notes_of_numbered(shape: Shape) -> Iterator[str]:
-    """Tell of attributes whose names are numbered: they may be samples of one answer."""
+def notes_of_numbered(shape: Shape, kind: Kind) -> Iterator[str]:
+    """Tell of attributes whose names are numbered: they may be samples, or values, of one item."""
+    is_multiple = kind == "multiple"
+    if_so = "all are values of one item" if is_multiple else "they are samples of one answer"
     for group in numbered_alike(shape.spread) if shape.of_names == "attribute" else ():
         others = len(group) < len(shape.spread)
         named = f", with --columns {shlex.quote(f'value={JOINED.join(group)}')}" if others else ""
         yield (
             f"{listed(group)} are taken as attributes, of which each has a truth of its own; if "
-            f"they are samples of one answer, say wide='samples' or --wide samples{named}"
+            f"{if_so}, say wide='samples' or --wide samples{named}"
         )
 
 

@@ -170,7 +170,7 @@ def _chosen(
     types = {own.name: own.dataType for own in frame.schema.fields}
     table = Seen(origin, list(types), wanted, lambda: _sample(frame))
     shape = shape_of(table, how, notes)
-    notes[:0] = told_shapes([shape])
+    notes[:0] = told_shapes([shape], how.kind)
     for part, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
         if types[name].typeName() in NESTED:
             raise BadValue(

@@ -71,7 +71,7 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
         how, table = replace(how, columns=others), table._replace(values=several)
         shape = _by(how.wide or "attributes", table, how)._replace(spread=several)
         note_unread(table, shape, notes)
-        notes += notes_of_numbered(shape) if how.wide is None else ()
+        notes += notes_of_numbered(shape, how.kind) if how.wide is None else ()
         return shape
     long = recognised(
         table.found, table.wanted, given=how.columns, likely=how.likely, origin=table.origin
