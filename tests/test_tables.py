@@ -289,6 +289,20 @@ def test_lists_of_answers_are_what_is_said():
     assert result.facts["plausibility"].to_list() == pytest.approx([1 / 2, 1 / 2, 5 / 6, 1 / 6])
 
 
+def test_lists_of_objects_are_no_value_but_have_it_within():
+    said = [[{"model": "m1", "answer": "a"}, {"model": "m2", "answer": "b"}]] * 2
+    table = pl.DataFrame({"question_id": ["q1", "q2"], "responses": said})
+    with pytest.raises(MissingColumn, match="can be named") as error:
+        vote(table)
+    assert "no column 'source', 'value' among 'question_id' (the first row: question_id=q1)" in str(
+        error.value
+    )
+    option = "--columns source=responses.model,value=responses.answer"
+    assert str(error.value).endswith(f"'responses.model', 'responses.answer', as in {option}")
+    named = {"source": "responses.model", "value": "responses.answer"}
+    assert vote(table, columns=named).run.input.claims == 4
+
+
 @pytest.mark.parametrize(
     ("source", "entity"), [("sensor_id", "EAN"), ("Shop Name", "gtin"), ("vendorId", "ASIN")]
 )

@@ -18,11 +18,13 @@ from veracity.claims.nested import inner_names, is_list, with_inner
 from veracity.claims.schema import (
     BETWEEN,
     JOINED,
+    PLURALS,
     joined_names,
     lacking_parts,
     listed,
     parts_of_name,
     recognised,
+    simple_name,
     text_together,
 )
 from veracity.claims.shapes import SAMPLE, Seen, Shape, column_like, like_note, told_shapes
@@ -310,7 +312,7 @@ def _opened_out(part: Part, wanted: Sequence[str], how: HowToRead) -> tuple[Part
     schema = part.rows.collect_schema()
     nested = [n for n, dtype in schema.items() if dtype.is_nested() and not is_list(dtype)]
     told = recognised(nested, wanted, given={}, likely=how.likely, origin=part.origin)
-    kept = {*said, *told.values()}
+    kept = {*said, *(name for name in told.values() if simple_name(name) not in PLURALS)}
     left = [name for name in schema if name not in nested or name in kept]
     if len(left) == len(schema):
         return part, inside

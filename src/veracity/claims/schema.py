@@ -23,6 +23,7 @@ __all__ = [
     "JOINED",
     "KEYS",
     "KINDS",
+    "PLURALS",
     "USUAL_NAMES",
     "ClaimsTable",
     "Kind",
@@ -63,6 +64,9 @@ KEYS = ("entity", "attribute", "fact")
 
 OPTIONAL_COLUMNS = frozenset({"attribute"})
 
+PLURALS = ("answers", "responses", "labels")
+"""Names of the value where cells are lists; of lists of objects, what is in these is the value."""
+
 USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "source": ("source_id", "source_name", "source_system", "website", "site", "worker",
                "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler",
@@ -79,7 +83,7 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
                "patient_id", "company_id", "record_id", "ean", "gtin", "upc", "asin", "key", "id"),
     "attribute": ("property", "field", "predicate"),
     "value": ("label", "answer", "response", "annotation", "judgment", "judgement", "prediction",
-              "truth", "val", "answers", "responses", "labels"),
+              "truth", "val", *PLURALS),
     "fact": ("fact_id", "statement", "statement_id", "entity", "task", "question", "item"),
     "claim": ("claimed", "vote", "label", "answer", "response", "truth", "value"),
 }  # fmt: skip

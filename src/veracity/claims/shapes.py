@@ -14,6 +14,7 @@ from veracity.claims.schema import (
     CARRYING,
     JOINED,
     Kind,
+    lacking_parts,
     listed,
     missing_column,
     recognised,
@@ -332,12 +333,22 @@ def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> Mis
     choices.append(f"in Python: columns={{'{lacking[0]}': 'NAME'}}, wide='attributes', and so on")
     if table.inside:
         within = "cells hold lists and objects, and what is in them can be named"
-        choices.append(f"{within}: {listed(table.inside)}")
+        choices.append(f"{within}: {listed(table.inside)}{_inner_option(table, lacking)}")
     return MissingColumn(
         f"{table.origin}: no column {listed(lacking)} among {listed(table.found)} (the first row: "
         f"{', '.join(shown)})",
         choices,
     )
+
+
+def _inner_option(table: Seen, lacking: Sequence[str]) -> str:
+    """How to name what is within cells, where all that lacks has a usual name there."""
+    whole = {name.rpartition(".")[2]: name for name in reversed(table.inside)}
+    found = recognised(list(whole), lacking, given={}, origin=table.origin)
+    if lacking_parts(found, lacking):
+        return ""
+    option = ",".join(f"{part}={whole[name]}" for part, name in found.items())
+    return f", as in --columns {shlex.quote(option)}"
 
 
 def _by_place(table: Seen, named: Mapping[str, str]) -> list[str]:
