@@ -287,6 +287,8 @@ def test_lists_of_answers_are_what_is_said():
     )
     result = vote(asked, samples=True)
     assert result.facts["plausibility"].to_list() == pytest.approx([1 / 2, 1 / 2, 5 / 6, 1 / 6])
+    counted = asked.with_columns(pl.col("answers").list.len(), views=pl.lit(7))
+    assert vote(counted).run.input.shape == {"wide": "attributes"}
 
 
 def test_lists_of_objects_are_no_value_but_have_it_within():
@@ -304,7 +306,7 @@ def test_lists_of_objects_are_no_value_but_have_it_within():
 
 
 @pytest.mark.parametrize(
-    ("source", "entity"), [("sensor_id", "EAN"), ("Shop Name", "gtin"), ("vendorId", "ASIN")]
+    ("source", "entity"), [("sensor_id", "id"), ("Shop Name", "SKU"), ("vendorId", "key")]
 )
 def test_usual_names_of_sources_and_entities_are_recognised(source, entity):
     long = long_claims().select("source", "entity", "value")

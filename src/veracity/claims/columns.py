@@ -18,7 +18,7 @@ from veracity.claims.nested import inner_names, is_list, with_inner
 from veracity.claims.schema import (
     BETWEEN,
     JOINED,
-    PLURALS,
+    NAMES_OF_LISTS,
     joined_names,
     lacking_parts,
     listed,
@@ -263,6 +263,7 @@ def _chosen(
     before = part.rows.collect_schema()
     part, how = _with_joined(part, wanted, how, notes)
     found = part.rows.collect_schema()
+    how = _with_lists(found, wanted, how, part.origin)
     joined = {name: before[name] for name in before.names() if name not in found}
     table = Seen(part.origin, found.names(), wanted, partial(_sample, part), inside, _place(part))
     try:
@@ -312,11 +313,21 @@ def _opened_out(part: Part, wanted: Sequence[str], how: HowToRead) -> tuple[Part
     schema = part.rows.collect_schema()
     nested = [n for n, dtype in schema.items() if dtype.is_nested() and not is_list(dtype)]
     told = recognised(nested, wanted, given={}, likely=how.likely, origin=part.origin)
-    kept = {*said, *(name for name in told.values() if simple_name(name) not in PLURALS)}
+    kept = {*said, *told.values()}
     left = [name for name in schema if name not in nested or name in kept]
     if len(left) == len(schema):
         return part, inside
     return part._replace(rows=part.rows.select(map(pl.col, left))), inside
+
+
+def _with_lists(found: pl.Schema, wanted: Sequence[str], how: HowToRead, origin: str) -> HowToRead:
+    """A column of lists that is called as several values are is the value, if no other is."""
+    names = found.names()
+    lists = [n for n in names if is_list(found[n]) and simple_name(n) in NAMES_OF_LISTS]
+    if "value" not in wanted or "value" in how.said or how.wide is not None or len(lists) != 1:
+        return how
+    is_told = "value" in recognised(names, ["value"], given={}, origin=origin)
+    return how if is_told else replace(how, likely={**how.likely, "value": lists[0]})
 
 
 def _listed_apart(part: Part, name: str | None, notes: list[str]) -> tuple[Part, pl.Schema]:

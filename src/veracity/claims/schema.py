@@ -23,7 +23,7 @@ __all__ = [
     "JOINED",
     "KEYS",
     "KINDS",
-    "PLURALS",
+    "NAMES_OF_LISTS",
     "USUAL_NAMES",
     "ClaimsTable",
     "Kind",
@@ -64,9 +64,6 @@ KEYS = ("entity", "attribute", "fact")
 
 OPTIONAL_COLUMNS = frozenset({"attribute"})
 
-PLURALS = ("answers", "responses", "labels")
-"""Names of the value where cells are lists; of lists of objects, what is in these is the value."""
-
 USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "source": ("source_id", "source_name", "source_system", "website", "site", "worker",
                "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler",
@@ -80,10 +77,10 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
                "item", "item_id", "hit_id", "document_id", "doc_id", "image_id", "example_id",
                "prompt_id", "prompt", "product_id", "sku", "article_id", "customer_id",
-               "patient_id", "company_id", "record_id", "ean", "gtin", "upc", "asin", "key", "id"),
+               "patient_id", "company_id", "record_id", "key", "id"),
     "attribute": ("property", "field", "predicate"),
     "value": ("label", "answer", "response", "annotation", "judgment", "judgement", "prediction",
-              "truth", "val", *PLURALS),
+              "truth", "val"),
     "fact": ("fact_id", "statement", "statement_id", "entity", "task", "question", "item"),
     "claim": ("claimed", "vote", "label", "answer", "response", "truth", "value"),
 }  # fmt: skip
@@ -92,6 +89,9 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
 None of them may be the name of a usual attribute, such as ``category`` or ``image``: it would be
 taken for a part, and the other attributes would be lost.
 """
+
+NAMES_OF_LISTS = ("answers", "responses", "labels", "annotations", "predictions")
+"""Further names of the value, where cells are lists: a number of answers is an attribute."""
 
 NAMES_OF_TRUTHS = ("gold", "gold_label", "true_label", "true_value", "ground_truth")
 """Further names of the value, in tables of known truths."""
