@@ -70,8 +70,8 @@ SAMPLE_NAMES = frozenset({
 })  # fmt: skip
 """Names of columns that number what a source was asked several times."""
 
-NUMBERED = re.compile(r"^(.*?)[\s_.\-#]*(\d+)$")
-"""A name with a number at its end."""
+NUMBERED = re.compile(r"^(.*?)[\s_.\-#]*(?<!\d)\d{1,2}$")
+"""A name with a number at its end; a year is none."""
 
 NOT_STAMPS = frozenset({"time", "date", "datetime", "date_time", "event_time"})
 """Names of times that an attribute may have; the others tell when a row was written."""
@@ -185,7 +185,7 @@ def _told(shape: Shape) -> str:
 def numbered_alike(names: Sequence[str]) -> list[tuple[str, ...]]:
     """Groups of columns whose names differ in the number at their end only.
 
-    >>> numbered_alike(["answer_1", "answer_2", "price", "run 1", "run 2", "size1"])
+    >>> numbered_alike(["answer_1", "answer_2", "in_2019", "in_2020", "run 1", "run 2", "size1"])
     [('answer_1', 'answer_2'), ('run 1', 'run 2')]
     """
     groups = dict[str, list[str]]()
