@@ -52,7 +52,10 @@ def test_progress_tells_of_every_phase_and_round(flights):
     ("rows", "words"),
     [
         ([("a", "x", "1"), ("a", "y", "1")], "there is a single source"),
-        ([("a", "x", "1"), ("b", "x", "2"), ("c", "y", "1")], "1 of 3 sources (33%) share no item"),
+        (
+            [("a", "x", "1"), ("b", "x", "2"), ("c", "y", "1")],
+            "1 of 3 sources (33%) shares no item",
+        ),
         ([("a", "x", "1"), ("b", "x", "1")], "no source contradicts another"),
     ],
 )

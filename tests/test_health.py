@@ -255,7 +255,7 @@ def test_good_sources_that_agree_against_many_bad_ones_are_not_called_copies():
 def test_lone_sources_are_named_and_counted():
     warning = found(check(with_a_hermit()), "lone-sources")
     assert warning.severity == "caution"
-    assert warning.seen == "1 of 13 sources (8%) share no item with another: hermit-source03"
+    assert warning.seen == "1 of 13 sources (8%) shares no item with another: hermit-source03"
 
 
 def test_claims_without_any_overlap_say_just_that():
