@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import resource
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -98,19 +96,6 @@ def clock_times(rows: pl.DataFrame) -> pl.DataFrame:
     gate = text.str.replace(r"^TERMINAL \S+ - ", "").str.strip_chars()
     value = pl.when(is_time).then(time).otherwise(gate)
     return rows.with_columns(value=value).drop_nulls("value").unique(maintain_order=True)
-
-
-def saved_by_an_older_version(folder: Path, lacking: str) -> Path:
-    """The folder of a run as an older version saved it: no ids, no marks, and a file less."""
-    told = json.loads((folder / "run.json").read_text())
-    told["files"].remove(lacking)
-    for name in ("id", "digests", "seal"):
-        del told[name]
-    (folder / "run.json").write_text(json.dumps(told))
-    (folder / lacking).unlink()
-    for table in folder.glob("*.parquet"):
-        pl.read_parquet(table).write_parquet(table)
-    return folder
 
 
 @contextlib.contextmanager

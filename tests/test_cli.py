@@ -513,6 +513,12 @@ def test_an_algorithm_whose_name_is_nearly_right_is_asked_for(folder):
         assert "no algorithm 'Majority_Vote'; did you mean 'majority-vote'?" in output
 
 
+def test_compare_says_where_all_algorithms_settle_on_the_same(folder):
+    told = run("compare", "claims.csv", "--algorithms", "majority-vote,mle")
+    assert "all of them settle on the same values" in told
+    assert "agree least" not in told
+
+
 def test_compare_writes_its_table_and_replaces_none_unasked(folder):
     command = ("compare", "claims.csv", "--algorithms", "majority-vote,mle", "--out", "found.csv")
     assert "written to found.csv: the algorithms" in run(*command)
@@ -638,6 +644,66 @@ def test_an_error_that_nobody_can_be_told_of_keeps_its_exit_code(arguments, code
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "veracity", *arguments]
         assert subprocess.run(command, check=False, stderr=full).returncode == code
+
+
+WRITING = {
+    "discover": ["claims.csv", "--out", "mine.csv"],
+    "discover records": ["claims.csv", "--records", "mine.csv"],
+    "judge": ["run", "claims.csv", "--out", "mine.csv"],
+    "update": ["run", "claims.csv", "--out", "mine.csv"],
+    "compare": ["claims.csv", "--out", "mine.csv"],
+    "compare figure": ["claims.csv", "--figure", "mine.svg"],
+    "ask": ["run", "--out", "mine.csv"],
+    "diff": ["run", "run", "--out", "mine.csv"],
+    "export": ["run", "mine.csv"],
+    "plot": ["run", "sources", "--out", "mine.svg"],
+    "report": ["run", "--out", "mine.html"],
+    "demo": ["--out", "mine"],
+    "generate": ["--out", "mine"],
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_no_command_replaces_what_exists_unless_it_is_forced(name, folder):
+    for ending in (".csv", ".svg", ".html"):
+        (folder / f"mine{ending}").write_text("mine")
+    (folder / "mine").mkdir()
+    command = name.partition(" ")[0]
+    assert "exists; choose another name, or replace it with" in run(command, *WRITING[name], code=1)
+    assert {path.read_text() for path in folder.glob("mine.*")} == {"mine"}
+    assert "force" in {option.name for option in main.commands[command].params}
+
+
+def test_what_is_compared_is_never_replaced(folder):
+    told = run("compare", "claims.csv", "--out", "claims.csv", "--force", code=1)
+    assert "is, or would be, among what is read" in told
+    assert (folder / "claims.csv").read_text() == CLAIMS
+
+
+TAKING_THREADS = ("discover", "judge", "update", "compare", "check", "profile", "tune")
+
+
+def test_all_commands_that_read_claims_take_the_same_of_this_machine():
+    own = {"threads", "memory", "spill"}
+    taken = {name: own & {one.name for one in main.commands[name].params} for name in COMMANDS}
+    assert {name: found for name, found in taken.items() if found} == dict.fromkeys(
+        TAKING_THREADS, own
+    )
+
+
+@pytest.mark.parametrize("name", TAKING_THREADS)
+def test_threads_are_told_before_polars_is_loaded(name, folder):
+    script = (
+        "import os, sys, click\n"
+        "from veracity.cli import main\n"
+        f"name = {name!r}\n"
+        "paths = ['run', 'claims.csv'] if name in ('judge', 'update') else ['claims.csv']\n"
+        "paths += ['--grid', 'strength=2'] if name == 'tune' else []\n"
+        "main.commands[name].make_context(name, [*paths, '--threads', '1'])\n"
+        "print(os.environ['POLARS_MAX_THREADS'], 'polars' in sys.modules)\n"
+    )
+    told, error = python(script).communicate()
+    assert told == "1 False\n", error
 
 
 def test_no_more_threads_are_started_than_can_work(monkeypatch):

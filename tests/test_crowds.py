@@ -133,23 +133,28 @@ def test_confusions_are_drawn(tmp_path):
 def test_probabilities_have_one_row_per_item_and_one_column_per_label():
     result = veracity.discover(labels(), "majority-vote")
     table = result.probabilities
-    assert table.columns == ["task", "a", "b", "c"]
+    assert table.columns == ["entity", "a", "b", "c"]
     assert table.row(0) == ("t0", 0.75, 0.25, 0.0)
     facts = labels(LABELS, ["source", "fact", "claim"]).with_columns(pl.col("claim") == "a")
     of_facts = veracity.discover(facts, "majority-vote", kind="binary").probabilities
     assert of_facts.row(0) == ("t0", 0.75, 0.25)
     numbers = labels().with_columns(label=pl.col("label").replace_strict({"a": 1, "b": 2, "c": 3}))
     of_numbers = veracity.discover(numbers, "majority-vote").probabilities
-    assert of_numbers.columns == ["task", "1", "2", "3"]
+    assert of_numbers.columns == ["entity", "1", "2", "3"]
+    assert result.truths.join(table, on="entity")["a"].to_list() == table["a"].to_list()
 
 
-def test_labels_may_have_the_names_of_columns():
+def test_labels_may_have_the_names_of_columns(tmp_path):
     said = {"a": ["task", "value", "entity"], "b": ["task", "value", "value"]}
     rows = [(w, f"t{i}", x) for w, line in said.items() for i, x in enumerate(line)]
     claims = pl.DataFrame(rows, schema=NAMES, orient="row")
-    table = veracity.discover(claims, "majority-vote").probabilities
-    assert table.columns == ["task", "entity", "task_2", "value"]
-    assert table.row(2) == ("t2", 0.5, 0.0, 0.5)
+    result = veracity.discover(claims, "majority-vote")
+    assert result.probabilities.columns == ["entity", "entity_2", "task", "value"]
+    assert result.probabilities.row(2) == ("t2", 0.5, 0.0, 0.5)
+    result.write(tmp_path / "table.csv", "probabilities")
+    written = pl.read_csv(tmp_path / "table.csv")
+    assert written.columns == ["task", "entity", "task_2", "value"]
+    assert written.row(2) == ("t2", 0.5, 0.0, 0.5)
 
 
 def test_the_hardest_items_come_first():

@@ -52,7 +52,10 @@ def test_progress_tells_of_every_phase_and_round(flights):
     ("rows", "words"),
     [
         ([("a", "x", "1"), ("a", "y", "1")], "there is a single source"),
-        ([("a", "x", "1"), ("b", "x", "2"), ("c", "y", "1")], "1 of 3 sources (33%) share no item"),
+        (
+            [("a", "x", "1"), ("b", "x", "2"), ("c", "y", "1")],
+            "1 of 3 sources (33%) shares no item",
+        ),
         ([("a", "x", "1"), ("b", "x", "1")], "no source contradicts another"),
     ],
 )
@@ -80,7 +83,9 @@ def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):
         veracity.discover(two_against_one, "best")
 
 
-@pytest.mark.parametrize("name", ["Dawid-Skene", "DawidSkene", "dawid_skene", "david-skene"])
+@pytest.mark.parametrize(
+    "name", ["Dawid-Skene", "DawidSkene", "dawid_skene", "david-skene", "dawid"]
+)
 def test_an_algorithm_whose_name_is_nearly_right_is_asked_for(two_against_one, name):
     with pytest.raises(veracity.errors.ParameterError, match=r"did you mean 'dawid-skene'\?$"):
         veracity.discover(two_against_one, name)

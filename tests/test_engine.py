@@ -285,6 +285,23 @@ def test_no_thread_is_left_behind_by_a_run(two_against_one):
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize(
+    ("call", "vote"),
+    [
+        (veracity.check, {"algorithm": "majority-vote"}),
+        (veracity.compare, {"algorithms": ["majority-vote"]}),
+        (veracity.discover, {"algorithm": "majority-vote"}),
+        (veracity.profile, {}),
+    ],
+)
+def test_one_thread_is_one_thread_in_all_that_is_done(call, vote, flights, monkeypatch):
+    def start(*_):
+        raise AssertionError("a thread is started")
+
+    monkeypatch.setattr("veracity.engines.local.ThreadPoolExecutor", start)
+    call(flights.claims, engine=Local(threads=1, claims_per_block=100), **vote)
+
+
 # --- randomness -----------------------------------------------------------------------------------
 
 

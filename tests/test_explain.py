@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import binary_rows, saved_by_an_older_version, value_rows
+from claims import binary_rows, value_rows
 from veracity.algorithms import CATALOGUE
 from veracity.algorithms.rules import plausibilities
 from veracity.cli import main
@@ -430,13 +430,6 @@ def test_an_attribute_where_there_is_none_is_refused():
     result = discover(claims_of(("a", "x", "1")))
     with pytest.raises(veracity.errors.ParameterError, match="have no attributes; leave it out"):
         result.why("x", "colour")
-
-
-def test_a_run_without_claims_says_what_to_do(tmp_path):
-    folder = discover(claims_of(("a", "x", "1"))).save(tmp_path / "run")
-    saved_by_an_older_version(folder, "claims.parquet")
-    with pytest.raises(veracity.errors.UnreadableFile, match="discover it again"):
-        veracity.load(folder).why("x")
 
 
 def test_frames_come_in_the_users_kind():

@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import saved_by_an_older_version
 from veracity import Local
 from veracity.algorithms import CATALOGUE
 from veracity.errors import NotConverged, ParameterError, UnreadableFile, VeracityError
@@ -444,11 +443,10 @@ def test_claims_of_another_kind_are_refused(two_against_one):
         fitted.update(others)
 
 
-def test_a_run_of_an_older_version_has_no_fit_and_all_else(two_against_one, tmp_path):
+def test_a_run_that_was_saved_without_its_fit_has_all_else(two_against_one, tmp_path):
     result = discover(two_against_one)
-    folder = result.save(tmp_path / "run")
-    saved_by_an_older_version(folder, "fitted.npz")
-    loaded = veracity.load(folder)
+    result.fitted = None  # as of an algorithm that cannot be made again
+    loaded = veracity.load(result.save(tmp_path / "run"))
     assert loaded.fitted is None
     assert loaded.truths.equals(result.truths)
 

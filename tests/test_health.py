@@ -193,6 +193,12 @@ def test_what_is_serious_is_said_where_the_answer_is_given(name):
         assert told == serious, (algorithm, result.notes)
 
 
+@pytest.mark.parametrize("name", ["spellings", "number-spellings", "entity-spellings"])
+def test_notes_on_spelling_say_what_helps(name):
+    (note,) = [n for n in veracity.discover(CASES[name]()).notes if n.startswith(f"{name}: ")]
+    assert note.endswith(f"; {ADVICE[name][1]}")
+
+
 def test_what_is_healthy_has_no_note():
     assert veracity.discover(clean()).notes == []
 
@@ -249,7 +255,7 @@ def test_good_sources_that_agree_against_many_bad_ones_are_not_called_copies():
 def test_lone_sources_are_named_and_counted():
     warning = found(check(with_a_hermit()), "lone-sources")
     assert warning.severity == "caution"
-    assert warning.seen == "1 of 13 sources (8%) share no item with another: hermit-source03"
+    assert warning.seen == "1 of 13 sources (8%) shares no item with another: hermit-source03"
 
 
 def test_claims_without_any_overlap_say_just_that():

@@ -174,6 +174,21 @@ def test_whether_the_day_comes_first_is_told_by_other_values():
     assert normalised(["25/12/2011", "2011-01-02"]) == ["2011-12-25", "2011-01-02"]
 
 
+def test_attributes_that_stay_as_they_are_share_a_note():
+    said = {
+        "hue": ["red", "blue"],
+        "maker": ["A", "B"],
+        "size": ["1,5", "2.5"],
+        "width": ["1", "2"],
+    }
+    rows = pl.concat([rows_of(values, name) for name, values in said.items()])
+    assert normalise(rows)[1].notes == (
+        '"size" is read as numbers: 2 spellings become 2',
+        '"hue", "maker" are read as text: none changes',
+        '"width" is read as numbers: none changes',
+    )
+
+
 def test_a_missing_year_is_the_nearest_one():
     found, after = normalise(rows_of(["Dec 28", "Jan 3", "2011-12-15", "2011-12-20"]))
     assert after.rows["value"].to_list() == ["2011-12-28", "2012-01-03", "2011-12-15", "2011-12-20"]

@@ -201,13 +201,14 @@ def test_files_that_spell_their_headers_differently_speak_of_the_same(tmp_path, 
         ("acme", ["SKU", "Unit Price", "Active"]),
         ("buck", ["sku", "unit_price", "active"]),
         ("cobb", ["Sku", "UnitPrice", "active"]),
+        ("dunn", ["S-K-U", "unitprice", "active"]),
     ):
         rows = [(f"K{n}", 5 + n + (name == "cobb" and n == 2), "yes") for n in range(6)]
         table = pl.DataFrame(rows, schema=header, orient="row")
         path = tmp_path / f"{name}.{ending}"
         table.write_csv(path) if ending == "csv" else table.write_excel(path)
     result = veracity.discover(tmp_path, source_from="filename")
-    assert (result.run.input.sources, result.run.input.items) == (3, 12)
+    assert (result.run.input.sources, result.run.input.items) == (4, 12)
     assert result.records().columns == ["SKU", "Unit Price", "Active"]
     (told,) = [note for note in result.notes if "spell differently" in note]
     assert "'unit_price' as 'Unit Price'" in told
@@ -554,9 +555,9 @@ def test_answers_in_lists_are_claims_each(tmp_path):
     assert set(result.facts["value"]) == {"a", "b"}
     with pytest.raises(MissingColumn) as refused:
         veracity.discover(asked(tmp_path / "two.jsonl", lambda q, m, s: {
-            "question_id": f"{q}-{s}", "model": m, "answers": ["a", "b"], "confidence": [1, 2],
+            "question_id": f"{q}-{s}", "model": m, "picks": ["a", "b"], "confidence": [1, 2],
         }))  # fmt: skip
-    assert "answers=a | b" in str(refused.value)
+    assert "picks=a | b" in str(refused.value)
     assert "Series" not in str(refused.value)
 
 

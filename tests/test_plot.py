@@ -13,7 +13,7 @@ import veracity
 from veracity import plot
 from veracity.cli import main
 from veracity.cli.plotting import FIGURE_NAMES
-from veracity.errors import ParameterError
+from veracity.errors import OutputError, ParameterError
 from veracity.show.plot.measures import share_interval
 from veracity.show.plot.sources import Window
 
@@ -65,7 +65,7 @@ def arguments_of(what, truth, item):
 
 
 def svg_of(figure, folder):
-    text = plot.save_figure(figure, folder / "figure.svg").read_text(encoding="utf-8")
+    text = plot.save_figure(figure, folder / "figure.svg", force=True).read_text(encoding="utf-8")
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
@@ -182,9 +182,9 @@ def test_runs_without_intervals_have_points_without_bars(of_kind, tmp_path):
     result = of_kind["categorical"][0]
     bounds = [name for name in result.tables.sources.columns if name.endswith(("_low", "_high"))]
     tables = replace(result.tables, sources=result.tables.sources.drop(bounds))
-    old = veracity.Result(tables, result.run)
-    assert "tpr_low" not in plot.source_points(old).columns
-    assert "intervals" not in svg_of(old.plot.sources(), tmp_path)
+    bare = veracity.Result(tables, result.run, encoded=result.encoded)
+    assert "tpr_low" not in plot.source_points(bare).columns
+    assert "intervals" not in svg_of(bare.plot.sources(), tmp_path)
 
 
 def test_names_beside_points_do_not_overlap():
@@ -275,7 +275,8 @@ def test_the_trace_is_thinned_out_but_ends_at_the_last_round(of_kind):
     result = of_kind["categorical"][0]
     rounds = [{"round": n, "change": 1.0 / n, "seconds": 0.1} for n in range(1, 2001)]
     rounds[4]["change"], rounds[5]["change"] = None, 0.0  # neither fits on a logarithmic scale
-    long = veracity.Result(result.tables, replace(result.run, trace=rounds))
+    run = replace(result.run, trace=rounds)
+    long = veracity.Result(result.tables, run, encoded=result.encoded)
     table = plot.trace_table(long, most=100)
     assert len(table) == 100
     assert (table["round"][0], table["round"][-1]) == (1, 2000)
@@ -388,9 +389,6 @@ def test_what_is_not_there_to_be_drawn_is_said(two_against_one):
     alone = veracity.discover(two_against_one.head(1), "majority-vote")
     with pytest.raises(ParameterError, match="two sources or more"):
         alone.plot.agreement()
-    old = veracity.Result(vote.tables, vote.run)
-    with pytest.raises(ParameterError, match="saved without its claims"):
-        old.plot.agreement()
     weightless = veracity.discover(two_against_one, "three-estimates")
     with pytest.raises(ParameterError, match="does not judge by weights"):
         weightless.plot.decision("x")
@@ -448,15 +446,31 @@ def test_the_command_says_what_is_wrong(run, arguments, said, tmp_path):
     "command", [("plot", "absent", "sources", "--out"), ("compare", "absent.csv", "--figure")]
 )
 @pytest.mark.parametrize(
-    ("target", "said"), [("nowhere/f.svg", "there is no folder"), ("f.txt", "must end in one of")]
+    ("target", "said"),
+    [
+        ("nowhere/f.svg", "there is no folder"),
+        ("f.txt", "must end in one of"),
+        ("mine.svg", "mine.svg exists; choose another name, or replace it with"),
+    ],
 )
 def test_a_figure_that_cannot_be_written_is_refused_before_the_work(
     command, target, said, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.svg").write_text("mine")
     outcome = CliRunner().invoke(main, [*command, target])
     assert outcome.exit_code != 0
     assert said in outcome.output
+    assert (tmp_path / "mine.svg").read_text() == "mine"
+
+
+def test_a_figure_takes_the_place_of_a_file_only_by_force(of_kind, tmp_path):
+    figure, file = of_kind["categorical"][0].plot.trace(), tmp_path / "mine.svg"
+    file.write_text("mine")
+    with pytest.raises(OutputError, match="force=True"):
+        plot.save_figure(figure, file)
+    assert file.read_text() == "mine"
+    assert "<svg" in plot.save_figure(figure, file, force=True).read_text()
 
 
 def test_where_all_claims_are_known_to_be_false_there_are_no_confusions_to_draw():

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import saved_by_an_older_version
 from test_explain import check_plausibilities
 from veracity import Veracity
 from veracity.algorithms.veracity import algorithm
@@ -234,13 +233,6 @@ def test_of_numbers_those_are_asked_whose_claims_lie_far_apart():
     known = pl.DataFrame({"entity": ["y"], "value": [5.0]})
     again = veracity.discover(claims, kind="numeric", known=known).questions(5)
     assert again["entity"].to_list() == ["x"]
-
-
-def test_a_run_without_its_claims_has_no_questions(result, tmp_path):
-    folder = result.save(tmp_path / "run")
-    saved_by_an_older_version(folder, "claims.parquet")
-    with pytest.raises(ParameterError, match="saved without its claims; discover again"):
-        veracity.load(folder).questions(3)
 
 
 def test_the_command_asks(result, tmp_path):

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 import veracity
-from claims import saved_by_an_older_version
 from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.errors import OutputError
@@ -359,14 +358,6 @@ def test_known_truths_count_in_the_health_check(flights, tmp_path, no_figures):
     page = page_of(result, tmp_path)
     assert ["known truths", "50"] in page.tables["Settings"]
     assert "--known TRUTHS" in page.said
-
-
-def test_a_run_without_its_claims_has_a_shorter_report(flights, tmp_path, no_figures):
-    folder = veracity.discover(flights.claims).save(tmp_path / "run")
-    saved_by_an_older_version(folder, "claims.parquet")
-    page = page_of(veracity.load(folder), tmp_path)
-    assert "saved without its claims" in page.said
-    assert "so there is nothing to ask" in page.said
 
 
 def test_pandas_results_have_a_report(flights, tmp_path, no_figures):

@@ -209,14 +209,24 @@ def test_a_file_of_another_run_is_known_by_its_mark(run, tmp_path):
 
 
 @of_one_kind
-def test_a_run_of_an_earlier_version_has_no_marks(run):
-    for name in told(run)["files"]:
-        if name.endswith(".parquet"):
-            pl.read_parquet(run / name).write_parquet(run / name)
-    (run / saved.FITTED_FILE).unlink()
-    new = ("id", "digests", "seal", "files")
-    tell(run, {name: value for name, value in told(run).items() if name not in new})
-    assert veracity.load(run).fitted is None
+@pytest.mark.parametrize("name", ["id", "digests", "seal", "files", "parameters"])
+def test_what_every_run_tells_cannot_be_left_out(run, name):
+    tell(run, saved.sealed({key: value for key, value in told(run).items() if key != name}))
+    if name == "seal":
+        tell(run, {key: value for key, value in told(run).items() if key != name})
+    with pytest.raises(UnreadableFile, match="the run is damaged"):
+        veracity.load(run)
+
+
+@of_one_kind
+@pytest.mark.parametrize("name", saved.ALWAYS_THERE)
+def test_a_run_without_a_table_that_every_run_has_is_damaged(run, name):
+    content, file = told(run), f"{name}.parquet"
+    (run / file).unlink()
+    files = [other for other in content["files"] if other != file]
+    tell(run, saved.sealed({**content, "files": files}))
+    with pytest.raises(UnreadableFile, match="the run is damaged"):
+        veracity.load(run)
 
 
 # --- runs that are forged: edited, and sealed again -----------------------------------------------

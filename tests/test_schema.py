@@ -78,6 +78,8 @@ def test_of_many_columns_only_some_are_listed():
 
 
 def test_a_named_column_that_is_missing_is_an_error():
+    with pytest.raises(MissingColumn, match=r"among 'Website', 'b', 'c'; did you mean 'Website'\?"):
+        columns_of(["Website", "b", "c"], {"source": "web site"})
     with pytest.raises(MissingColumn, match="no column 'site', named as the source, among 'a'"):
         columns_of(["a"], {"source": "site"})
 

@@ -124,6 +124,12 @@ def test_what_cannot_be_written_is_refused_before_the_work(arguments, complaint,
     assert complaint in run("discover", "absent.csv", *arguments, code=code)
 
 
+def test_a_table_is_never_said_to_go_into_a_folder_where_only_a_file_can_be(folder):
+    told = run("export", "absent", "truths.xls", code=1)
+    assert "its ending is none of .csv" in told
+    assert "folder" not in told
+
+
 def test_without_xlsxwriter_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     assert "[excel]" in run("discover", "labels.csv", "--out", "truths.xlsx", code=1)

@@ -143,6 +143,14 @@ def test_truths_may_be_wide_too(tmp_path):
     assert vote(by_attributes(), known=truths).run.input.known == 16
 
 
+def test_what_several_files_were_taken_for_is_told_once(tmp_path):
+    wide = by_attributes()
+    write(wide.head(9).drop("gate").with_columns(seat=pl.lit("1a")), tmp_path / "one.csv")
+    write(wide.tail(9), tmp_path / "two.csv")
+    (note,) = told(vote(tmp_path), "a wide table")
+    assert "one column per attribute: 'departs', 'seat', 'gate'; if only some" in note
+
+
 # --- wide by sources ------------------------------------------------------------------------------
 
 
@@ -165,7 +173,7 @@ def test_the_truth_is_no_source():
     table = by_sources().with_columns(truth=pl.col("tower"))
     result = vote(table)
     assert result.sources["source"].to_list() == SITES
-    assert told(result, "column 'truth' is not read: it is not taken as a source")
+    assert told(result, "not read, since not taken as sources: 'truth'; if they are, name all")
 
 
 def test_numbers_that_never_agree_are_not_guessed_but_can_be_said():
@@ -221,8 +229,21 @@ def test_a_category_and_a_remark_are_no_sources(is_text):
     }
     result = veracity.discover(pl.DataFrame(rows))
     assert result.sources["source"].to_list() == ["Amazon", "Walmart", "eBay"]
-    for name in ("Category", "Notes"):
-        assert f"column '{name}' is not read: it is not taken as a source" in result.notes
+    assert told(result, "not read, since not taken as sources: 'Category', 'Notes'")
+
+
+def test_a_source_may_write_in_capitals_and_a_remark_may_be_always_the_same():
+    said = ["Canberra", "Sucre", "Ottawa", "Ankara", "Astana"]
+    rows = {
+        "Country": ["Australia", "Bolivia", "Canada", "Turkey", "Kazakhstan"],
+        "Wikipedia": said,
+        "CIA": [*said[:4], "Almaty"],
+        "Grandma": ["SYDNEY", *(name.upper() for name in said[1:])],
+        "Notes": ["see p. 3"] * 5,
+    }
+    result = vote(pl.DataFrame(rows), wide="sources", normalise=True)
+    assert result.sources["source"].to_list() == ["CIA", "Grandma", "Wikipedia"]
+    assert told(result, "not taken as sources: 'Notes'")
 
 
 def test_answers_to_a_form_are_recognised():
@@ -252,7 +273,132 @@ def test_the_wording_of_a_question_is_no_source():
     })  # fmt: skip
     result = vote(asked)
     assert result.sources["source"].to_list() == ["large", "small", "tiny"]
-    assert told(result, "column 'prompt' is not read")
+    assert told(result, "not taken as sources: 'prompt'")
+
+
+def test_lists_of_answers_are_what_is_said():
+    asked = pl.DataFrame(
+        {
+            "model": ["m1", "m2", "m1", "m2"],
+            "question_id": ["q1", "q1", "q2", "q2"],
+            "prompt": ["What?"] * 4,
+            "answers": [["a", "a", "b"], ["a", "b", "b"], ["c"] * 3, ["c", "c", "d"]],
+        }
+    )
+    result = vote(asked, samples=True)
+    assert result.facts["plausibility"].to_list() == pytest.approx([1 / 2, 1 / 2, 5 / 6, 1 / 6])
+    counted = asked.with_columns(pl.col("answers").list.len(), views=pl.lit(7))
+    assert vote(counted).run.input.shape == {"wide": "attributes"}
+
+
+def test_lists_of_objects_are_no_value_but_have_it_within():
+    said = [[{"model": "m1", "answer": "a"}, {"model": "m2", "answer": "b"}]] * 2
+    table = pl.DataFrame({"question_id": ["q1", "q2"], "responses": said})
+    with pytest.raises(MissingColumn, match="can be named") as error:
+        vote(table)
+    assert "no column 'source', 'value' among 'question_id' (the first row: question_id=q1)" in str(
+        error.value
+    )
+    option = "--columns source=responses.model,value=responses.answer"
+    assert str(error.value).endswith(f"'responses.model', 'responses.answer', as in {option}")
+    named = {"source": "responses.model", "value": "responses.answer"}
+    assert vote(table, columns=named).run.input.claims == 4
+
+
+@pytest.mark.parametrize(
+    ("source", "entity"), [("sensor_id", "id"), ("Shop Name", "SKU"), ("vendorId", "key")]
+)
+def test_usual_names_of_sources_and_entities_are_recognised(source, entity):
+    long = long_claims().select("source", "entity", "value")
+    own = long.rename({"source": source, "entity": entity})
+    assert_frame_equal(vote(own).facts, vote(long).facts)
+
+
+# --- wide by samples ------------------------------------------------------------------------------
+
+
+def asked_often():
+    """Two models that were asked thrice, and one that was asked twice."""
+    rows = [
+        ("m1", "q1", "a", "a", "b"), ("m2", "q1", "b", "b", "b"), ("m3", "q1", "a", "a", None),
+        ("m1", "q2", "c", "c", "c"), ("m2", "q2", "c", "d", "c"), ("m3", "q2", "c", None, "c"),
+    ]  # fmt: skip
+    names = ["model", "question", "answer_1", "answer_2", "answer_3"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def test_columns_of_samples_are_the_same_as_rows_of_samples():
+    wide = asked_often()
+    long = wide.unpivot(index=["model", "question"], variable_name="run", value_name="answer")
+    expected = vote(long.drop_nulls().drop("run"), samples=True)
+    found = vote(wide, wide="samples")
+    assert found.facts.equals(expected.facts)
+    assert found.run.input.shape == {"wide": "samples", "samples": "yes"}
+    assert found.truths["value"].to_list() == ["a", "c"]
+    assert found.facts["plausibility"].to_list() == pytest.approx([5 / 9, 4 / 9, 8 / 9, 1 / 9])
+
+
+def test_columns_of_repeated_measurements_count_by_their_mean():
+    table = pl.DataFrame(
+        {"sensor": ["s1", "s2"], "site": ["x", "x"], "t 1": [1.0, 4.0], "t 2": [3.0, 4.0]}
+    )
+    columns = {"entity": "site"}
+    found = veracity.discover(table, kind="numeric", wide="samples", columns=columns)
+    long = pl.DataFrame({"sensor": ["s1", "s2"], "site": ["x", "x"], "value": [2.0, 4.0]})
+    expected = veracity.discover(long, kind="numeric", columns=columns)
+    assert found.truths["value"].to_list() == expected.truths["value"].to_list()
+
+
+def test_columns_of_samples_may_call_facts_true_or_false():
+    table = pl.DataFrame(
+        {"source": ["a", "b"], "fact": ["f", "f"], "try1": [True, False], "try2": [True, True]}
+    )
+    result = vote(table, kind="binary", wide="samples")
+    assert result.facts["plausibility"].to_list() == [0.75]
+
+
+def test_numbered_attributes_are_told_with_what_to_say_if_they_are_samples():
+    (note,) = told(vote(asked_often()), "taken as attributes")
+    assert note.startswith("'answer_1', 'answer_2', 'answer_3' are taken as attributes")
+    assert note.endswith("say wide='samples' or --wide samples")
+    more = asked_often().with_columns(place=pl.lit("z"))
+    (note,) = told(vote(more), "taken as attributes")
+    assert note.endswith("--wide samples, with --columns value=answer_1+answer_2+answer_3")
+    assert not told(vote(asked_often(), wide="attributes"), "taken as attributes")
+    assert not told(vote(by_attributes()), "taken as attributes")
+
+
+def test_of_columns_of_samples_only_those_that_are_numbered_are_read():
+    more = asked_often().with_columns(place=pl.lit("z"))
+    result = vote(more, wide="samples")
+    assert result.facts.equals(vote(asked_often(), wide="samples").facts)
+    assert told(result, "not read: 'place'")
+    sure = more.with_columns(sure_1=0.5, sure_2=0.5, sure_3=0.5)
+    with pytest.raises(MissingColumn, match=r"value=answer_1\+answer_2\+answer_3"):
+        vote(sure, wide="samples")
+    named = {"value": ["answer_1", "answer_2", "answer_3"]}
+    assert vote(sure, wide="samples", columns=named).facts.equals(result.facts)
+
+
+def test_where_several_values_may_be_true_each_numbered_column_is_one_of_them():
+    books = pl.DataFrame(
+        {
+            "shop": ["a", "b", "c"],
+            "product_id": ["1", "1", "1"],
+            "author_1": ["Ann", "Ann", "Bob"],
+            "author_2": ["Bob", "Bob", None],
+        }
+    )
+    (note,) = told(vote(books, kind="multiple"), "taken as attributes")
+    assert "if all are values of one item, say wide='samples'" in note
+    found = vote(books, kind="multiple", wide="samples")
+    rows = [("a", "Ann"), ("a", "Bob"), ("b", "Ann"), ("b", "Bob"), ("c", "Bob")]
+    long = pl.DataFrame(rows, schema=["source", "value"], orient="row")
+    expected = vote(long.with_columns(entity=pl.lit("1")), kind="multiple")
+    assert_frame_equal(found.facts, expected.facts)
+    assert found.run.input.shape == {"wide": "samples"}
+    with pytest.raises(ParameterError, match="samples and weights are not for multiple claims"):
+        vote(books, kind="multiple", wide="samples", samples=True)
 
 
 # --- wide by entities -----------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def run(tmp_path):
     """A folder as veracity writes it."""
     folder = tmp_path / "run"
     folder.mkdir()
-    (folder / MARKER).write_text(json.dumps({"veracity": "1.0"}))
+    (folder / MARKER).write_text(json.dumps({"veracity": "1.0", "files": ["truths.parquet"]}))
     (folder / "truths.parquet").write_text("old")
     return folder
 
@@ -71,7 +71,9 @@ def test_an_empty_folder_may_be_replaced(tmp_path):
     check(tmp_path)
 
 
-@pytest.mark.parametrize("marker", [None, "", "{", "[]", "7", '{"npm": 1}', "\udcff"])
+@pytest.mark.parametrize(
+    "marker", [None, "", "{", "[]", "7", '{"npm": 1}', '{"veracity": "1"}', "\udcff"]
+)
 def test_a_folder_without_our_marker_is_never_replaced(tmp_path, marker):
     (tmp_path / "thesis.parquet").write_text("years of work")
     if marker is not None:
@@ -354,8 +356,7 @@ def test_a_file_may_have_any_name(tmp_path):
 
 
 def test_what_others_are_writing_and_what_is_not_known_stays(run):
-    (run.parent / ".veracity-elder" / "old").mkdir(parents=True)
-    os.utime(run.parent / ".veracity-elder", (0, 0))
+    (run.parent / ".veracity-strange" / "old").mkdir(parents=True)
 
     def write_another():
         write(run.parent / "other")
@@ -363,7 +364,7 @@ def test_what_others_are_writing_and_what_is_not_known_stays(run):
 
     write(run, then=write_another)
     assert content(run.parent) == [
-        ".veracity-elder", ".veracity-elder/old", "other", "other/a", "run", "run/a",
+        ".veracity-strange", ".veracity-strange/old", "other", "other/a", "run", "run/a",
     ]  # fmt: skip
 
 
@@ -393,7 +394,7 @@ def test_a_run_one_may_not_replace_is_refused_before_the_work(run, monkeypatch, 
         check(run)
 
 
-def test_the_users_own_table_beside_an_old_marker_is_never_replaced(run):
+def test_the_users_own_table_beside_our_marker_is_never_replaced(run):
     (run / "truth.parquet").write_text("mine")
     with pytest.raises(OutputError, match=r"did not write 'truth.parquet'"):
         check(run)

@@ -46,7 +46,7 @@ def main() -> None:
     flights = veracity.synthetic.flights()
     result = veracity.discover(flights.claims)
     for name, given in FIGURES.items():
-        save_figure(result.plot.draw(name, **given), HERE / f"plot-{name}.svg")
+        save_figure(result.plot.draw(name, **given), HERE / f"plot-{name}.svg", force=True)
     with tempfile.TemporaryDirectory() as folder, open_browser() as driver:
         page = veracity.write_report(result, Path(folder) / "report.html", truth=flights.truth)
         for name, (width, theme, first, last) in PICTURES.items():

@@ -108,7 +108,9 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     wide
         "attributes" if a row is all that a source says about an entity, with a column for each
         attribute; "sources" if there is a column for each source; "entities" if a row is all that
-        a source says, with a column for each entity. Recognised where it is plain.
+        a source says, with a column for each entity. Recognised where it is plain. "samples" if a
+        source was asked several times, with a column for each of its answers to one question; or,
+        for "multiple", a column for each of its values.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.
@@ -237,7 +239,8 @@ def answer(
         name, algorithm = other
         prepared = prepared.noting(f"of two readings, known truths chose this one: {name}")
     clock, names = Clock(), encoded.names
-    with (engine or prepared.engine).hold(encoded.blocks) as held:
+    engine = engine or prepared.engine
+    with engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
         found = answered(held, encoded, survey, algorithm, tell, kept)
         algorithm, learned, judged, readings, some, instead = found
@@ -252,7 +255,8 @@ def answer(
         result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
         own = survey if kept is None else survey_of(held, encoded.kind, names)
-        result = with_doubts(result, held, own, judged.plausibility)
+        threads = getattr(engine, "threads", None)
+        result = with_doubts(result, held, own, judged.plausibility, threads)
     if encoded.n_claims > FEW:
         give_back()  # what learning took: the tables that are written next need room
     return result

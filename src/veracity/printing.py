@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TextIO
 from unicodedata import category
 
@@ -18,6 +18,7 @@ __all__ = [
     "Filtered",
     "counted",
     "cut",
+    "did_you_mean",
     "html_by",
     "in_short",
     "message",
@@ -84,6 +85,22 @@ def html_by(view: str) -> Callable[[object], str]:
 def in_short(name: object, longest: int = LONGEST_NAME) -> str:
     """A name as it may stand in a sentence: on one line, printable, and cut if it is long."""
     return cut(printable(str(name)[: longest + 1]), longest)
+
+
+def did_you_mean(wanted: str, names: Collection[str], *, most: int = 1, least: int = 75) -> str:
+    """The names that may have been meant, as a question; nothing where none is near.
+
+    Of a hundred points, `least` is what a name must have; a part of it counts, capitals do not.
+
+    >>> did_you_mean("Claim", ["claims", "sources"])
+    "did you mean 'claims'?"
+    """
+    from rapidfuzz import process  # noqa: PLC0415 - loaded only where a name is wrong
+
+    near = process.extract(wanted, names, processor=str.lower, limit=most, score_cutoff=least)
+    *others, last = [f"'{in_short(match[0])}'" for match in near] or [""]
+    either = f"{', '.join(others)} or {last}" if others else last
+    return f"did you mean {either}?" if either else ""
 
 
 def message(text: str, longest: int = LONGEST_MESSAGE) -> str:

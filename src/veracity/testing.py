@@ -296,7 +296,6 @@ def check_weights_add_up(algorithm: Algorithm[Any]) -> None:
             apart = (both["prior"] + both["weight"] - both["score"]).to_numpy()
             assert np.abs(apart).max() < CLOSE * 1e3, "weights add up to scores"
         if kind != "numeric" and _has_exact_weights(result):
-            assert result.encoded is not None
             assert result.fitted is not None
             (block,) = result.encoded.blocks
             weights = algorithm.weigh(block, result.fitted.state)
@@ -451,7 +450,6 @@ def _is_random(algorithm: Algorithm[Any]) -> bool:
 
 
 def _has_exact_weights(result: Result) -> bool:
-    assert result.encoded is not None
     assert result.fitted is not None
     block = result.encoded.blocks[0]
     weights = result.fitted.algorithm.weigh(block, result.fitted.state)

@@ -99,7 +99,11 @@ def forms(draw: Draw) -> Case:
         # A workbook has the time it was made at, so how long it is depends on more than the draws.
         at = draw(st.integers(0, 999)) * len(content) // 1_000
         content = content[:at] + draw(st.binary(max_size=3)) + content[at + 1 :]
-    wide = draw(st.sampled_from(((), (), ("--wide", "attributes"), ("--wide", "sources"))))
+    wide = draw(
+        st.sampled_from(
+            ((), (), ("--wide", "attributes"), ("--wide", "sources"), ("--wide", "samples"))
+        )
+    )
     place = draw(
         st.sampled_from(((), (), ("--source-from", "filename"), ("--source-from", "sheet")))
     )

@@ -109,7 +109,7 @@ SENSIBLE: dict[str, tuple[str, ...]] = {
         "entity=id,source=annotations.completed_by.email,"
         "value=annotations.result.value.choices",
     ),
-    "--wide": ("attributes", "sources", "entities"),
+    "--wide": ("attributes", "sources", "entities", "samples"),
     "--source-from": ("filename", "sheet", "table"),
     "--encoding": ("utf-8", "latin-1", "utf-16", "ascii", "cp1252", "utf-8-sig"),
     "--known": ("truth.csv", "plain.csv", "claims.csv", "run", "facts.csv", "claims.db", "folder"),

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from veracity.errors import ParameterError
+from veracity.printing import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,16 +154,8 @@ def no_algorithm(name: str) -> str:
     >>> no_algorithm("DawidSkene")
     "no algorithm 'DawidSkene'; did you mean 'dawid-skene'?"
     """
-    import difflib  # noqa: PLC0415 - only where a name is wrong
-
-    name_in_letters = {_letters(known): known for known in algorithms()}
-    near = difflib.get_close_matches(_letters(name), name_in_letters, n=1, cutoff=0.75)
-    meant = f"did you mean '{name_in_letters[near[0]]}'?" if near else ""
-    return f"no algorithm '{name}'; {meant or 'there are ' + ', '.join(algorithms())}"
-
-
-def _letters(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+    known = tuple(algorithms())
+    return f"no algorithm '{name}'; {did_you_mean(name, known) or 'there are ' + ', '.join(known)}"
 
 
 def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:

@@ -18,14 +18,16 @@ from veracity.claims.nested import inner_names, is_list, with_inner
 from veracity.claims.schema import (
     BETWEEN,
     JOINED,
+    NAMES_OF_LISTS,
     joined_names,
     lacking_parts,
     listed,
     parts_of_name,
     recognised,
+    simple_name,
     text_together,
 )
-from veracity.claims.shapes import SAMPLE, Seen, Shape, column_like, like_note
+from veracity.claims.shapes import SAMPLE, Seen, Shape, column_like, like_note, told_shapes
 from veracity.claims.unpivoting import Unpivoted
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, MissingColumn, ParameterError
@@ -97,6 +99,7 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
     origin, frame_kind, whole = _whole(data, wanted, how, noted)
     columns: dict[str, str] = {}
     parts, wide, types = [], how.wide, dict[str, str]()
+    shapes: list[Shape] = []
     inner = [part for part in wanted if part != "source" or how.source_from is None]
     spelling = Spelling(how)
     for own in whole:
@@ -111,12 +114,13 @@ def open_parts(data: object, wanted: Sequence[str], how: HowToRead) -> Opened:
         named = found.shape.keys.items()
         columns = {own: n for own, n in named if n != own or own in how.carrying} | columns
         columns |= _said_together(found.shape, how)
+        shapes.append(found.shape)
         wide = found.shape.wide  # what cannot be told of a further file is as in this one
     notes += spelling.notes
     parts = _with_attributes(_alike(parts, notes))
     if how.source_from is not None and "source" in wanted:
         parts = _named_by_place(parts, how, notes)
-    told = [*told_once(noted), *notes]
+    told = [*told_once(noted), *told_shapes(shapes, how.kind), *notes]
     return Opened(origin, frame_kind, parts, told, columns, wide, types)
 
 
@@ -259,6 +263,7 @@ def _chosen(
     before = part.rows.collect_schema()
     part, how = _with_joined(part, wanted, how, notes)
     found = part.rows.collect_schema()
+    how = _with_lists(found, wanted, how, part.origin)
     joined = {name: before[name] for name in before.names() if name not in found}
     table = Seen(part.origin, found.names(), wanted, partial(_sample, part), inside, _place(part))
     try:
@@ -281,7 +286,9 @@ def _chosen(
     names = [*shape.keys.values(), *shape.spread]
     whole = _at_hand(part, part.rows.select(map(pl.col, names)))
     dtypes = pl.Schema({name: found[name] for name in names})
-    in_order = [pl.col(own) for own in wanted if own in (*shape.keys, *shape[2:])]
+    in_order = [
+        pl.col(own) for own in wanted if own in (*shape.keys, shape.of_names, shape.of_cells)
+    ]
     claims = Unpivoted(whole, shape, dtypes).select(in_order)
     spread = {name: found[name] for name in shape.spread if shape.of_names == "attribute"}
     return Chosen(part._replace(rows=claims), shape, types_read_again({**joined, **spread}))
@@ -311,6 +318,16 @@ def _opened_out(part: Part, wanted: Sequence[str], how: HowToRead) -> tuple[Part
     if len(left) == len(schema):
         return part, inside
     return part._replace(rows=part.rows.select(map(pl.col, left))), inside
+
+
+def _with_lists(found: pl.Schema, wanted: Sequence[str], how: HowToRead, origin: str) -> HowToRead:
+    """A column of lists that is called as several values are is the value, if no other is."""
+    names = found.names()
+    lists = [n for n in names if is_list(found[n]) and simple_name(n) in NAMES_OF_LISTS]
+    if "value" not in wanted or "value" in how.said or how.wide is not None or len(lists) != 1:
+        return how
+    is_told = "value" in recognised(names, ["value"], given={}, origin=origin)
+    return how if is_told else replace(how, likely={**how.likely, "value": lists[0]})
 
 
 def _listed_apart(part: Part, name: str | None, notes: list[str]) -> tuple[Part, pl.Schema]:

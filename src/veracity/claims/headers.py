@@ -38,7 +38,7 @@ class Spelling:
     def made_alike(self, part: Part) -> Part:
         """The part, with the columns that only their spelling tells from earlier ones renamed."""
         found = part.rows.collect_schema().names()
-        simple = [simple_name(name) for name in found]
+        simple = [simple_name(name).replace("_", "") for name in found]  # e-mail is email
         here, times, called = set(found), Counter(simple), {}
         for name, as_ in zip(found, simple, strict=True):
             own = self._names.setdefault(as_, name)

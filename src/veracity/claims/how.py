@@ -16,7 +16,7 @@ __all__ = ["Columns", "HowToRead", "SourceFrom", "Wide"]
 Columns = Mapping[str, Any]
 """Which column plays which part: its name, or those of several that make it up together."""
 
-Wide = Literal["attributes", "sources", "entities"]
+Wide = Literal["attributes", "sources", "entities", "samples"]
 """What the columns of a wide table are."""
 
 SourceFrom = Literal["filename", "sheet", "table"]
@@ -41,8 +41,9 @@ class HowToRead:
     normalise
         Whether, and how, values that mean the same are brought to one spelling.
     wide
-        By what a table is wide: each further column is an attribute, a source, or an entity. None
-        where it is long, or where that can be found out.
+        By what a table is wide: each further column is an attribute, a source, an entity, or a
+        sample, which counts as `samples` do; where several values may be true, one more of them.
+        None where it is long, or where that can be found out.
     source_from
         What names the source, where no column does: the file, the sheet, or the table of a
         database.
@@ -82,6 +83,8 @@ class HowToRead:
                 *most, last = map(repr, get_args(allowed))
                 words = f"{', '.join(most)} or {last}"
                 raise ParameterError(f"{name} must be {words}, got {short(value)}")
+        if self.wide == "samples" and self.kind != "multiple":  # whose values all count
+            object.__setattr__(self, "samples", True)
         if self.kind == "multiple" and (self.samples or "weight" in self.columns):
             raise ParameterError(
                 "samples and weights are not for multiple claims: several values of a source count"

@@ -14,7 +14,7 @@ import polars as pl
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
 from veracity.naming import as_text, rendered, text_like
-from veracity.printing import in_short
+from veracity.printing import did_you_mean, in_short
 
 __all__ = [
     "BETWEEN",
@@ -23,6 +23,7 @@ __all__ = [
     "JOINED",
     "KEYS",
     "KINDS",
+    "NAMES_OF_LISTS",
     "USUAL_NAMES",
     "ClaimsTable",
     "Kind",
@@ -65,10 +66,14 @@ OPTIONAL_COLUMNS = frozenset({"attribute"})
 
 USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "source": ("source_id", "source_name", "source_system", "website", "site", "worker",
-               "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler", "labeller",
-               "user", "user_id", "provider", "sensor", "system", "model", "model_id",
-               "model_name", "llm", "supplier", "vendor", "respondent", "respondent_id",
-               "participant", "participant_id", "email_address", "shop", "retailer", "merchant"),
+               "worker_id", "annotator", "annotator_id", "rater", "rater_id", "labeler",
+               "labeler_id", "labeller", "labeller_id", "user", "user_id", "provider",
+               "provider_id", "provider_name", "sensor", "sensor_id", "sensor_name", "system",
+               "model", "model_id", "model_name", "llm", "supplier", "supplier_id",
+               "supplier_name", "vendor", "vendor_id", "vendor_name", "respondent",
+               "respondent_id", "participant", "participant_id", "email_address", "shop", "shop_id",
+               "shop_name", "store", "store_id", "store_name", "retailer", "retailer_id",
+               "merchant", "merchant_id"),
     "entity": ("entity_id", "object", "object_id", "task", "task_id", "question", "question_id",
                "item", "item_id", "hit_id", "document_id", "doc_id", "image_id", "example_id",
                "prompt_id", "prompt", "product_id", "sku", "article_id", "customer_id",
@@ -84,6 +89,9 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
 None of them may be the name of a usual attribute, such as ``category`` or ``image``: it would be
 taken for a part, and the other attributes would be lost.
 """
+
+NAMES_OF_LISTS = ("answers", "responses", "labels", "annotations", "predictions")
+"""Further names of the value, where cells are lists: a number of answers is an attribute."""
 
 NAMES_OF_TRUTHS = ("gold", "gold_label", "true_label", "true_value", "ground_truth")
 """Further names of the value, in tables of known truths."""
@@ -277,7 +285,7 @@ def _checked(
         if name not in found:
             raise MissingColumn(
                 f"{origin}: no column {name!r}, named as the {part}, among {listed(found)}; "
-                "correct the name"
+                + (did_you_mean(name, found) or "correct the name")
             )
         if name in part_of_column:
             raise ParameterError(

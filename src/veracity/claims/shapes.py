@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -12,6 +13,8 @@ from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
     CARRYING,
     JOINED,
+    Kind,
+    lacking_parts,
     listed,
     missing_column,
     recognised,
@@ -33,7 +36,9 @@ __all__ = [
     "note_left",
     "note_like",
     "note_unread",
-    "told",
+    "notes_of_numbered",
+    "numbered_alike",
+    "told_shapes",
     "unclear",
 ]
 
@@ -65,6 +70,9 @@ SAMPLE_NAMES = frozenset({
 })  # fmt: skip
 """Names of columns that number what a source was asked several times."""
 
+NUMBERED = re.compile(r"^(.*?)[\s_.\-#]*(?<!\d)\d{1,2}$")
+"""A name with a number at its end; a year is none."""
+
 NOT_STAMPS = frozenset({"time", "date", "datetime", "date_time", "event_time"})
 """Names of times that an attribute may have; the others tell when a row was written."""
 
@@ -77,9 +85,11 @@ class Shape(NamedTuple):
     spread: tuple[str, ...] = ()
     """The columns that hold values, if the table is wide."""
     of_names: str = ""
-    """The part that their names play, an attribute or a source."""
+    """The part that their names play: an attribute, a source, an entity or fact, or a sample."""
     of_cells: str = ""
     """The part that their cells play, a value or a claim."""
+    is_found_out: bool = False
+    """Whether nobody said that it is wide: then that is told."""
 
     @property
     def is_wide(self) -> bool:
@@ -91,7 +101,7 @@ class Shape(NamedTuple):
         """By what it is wide, as a user would say it."""
         if not self.is_wide:
             return None
-        by = {"source": "sources", "attribute": "attributes"}
+        by = {"source": "sources", "attribute": "attributes", "sample": "samples"}
         return by.get(self.of_names, "entities")  # type: ignore[return-value]
 
 
@@ -144,8 +154,19 @@ def column_like(name: str) -> str | None:
     return next((part for part, names in LIKE_PARTS.items() if simple in names), None)
 
 
-def told(shape: Shape) -> str:
-    """What a wide table was taken for, and how to say otherwise."""
+def told_shapes(shapes: Iterable[Shape], kind: Kind) -> list[str]:
+    """What wide tables were taken for, and how to say otherwise; the same of many is told once."""
+    alike = dict[object, Shape]()
+    for shape in shapes:
+        if shape.is_found_out:
+            own = (shape.of_names, tuple(shape.keys.items()))
+            columns = dict.fromkeys((*alike.get(own, shape).spread, *shape.spread))
+            alike[own] = shape._replace(spread=tuple(columns))
+    found = alike.values()
+    return [note for one in found for note in (_told(one), *notes_of_numbered(one, kind))]
+
+
+def _told(shape: Shape) -> str:
     keys = " and ".join(
         f"'{in_short(name)}'" for part, name in shape.keys.items() if part not in CARRYING
     )
@@ -161,6 +182,32 @@ def told(shape: Shape) -> str:
     )
 
 
+def numbered_alike(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Groups of columns whose names differ in the number at their end only.
+
+    >>> numbered_alike(["answer_1", "answer_2", "in_2019", "in_2020", "run 1", "run 2", "size1"])
+    [('answer_1', 'answer_2'), ('run 1', 'run 2')]
+    """
+    groups = dict[str, list[str]]()
+    for name in names:
+        if match := NUMBERED.match(name.strip()):
+            groups.setdefault(match[1].lower(), []).append(name)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def notes_of_numbered(shape: Shape, kind: Kind) -> Iterator[str]:
+    """Tell of attributes whose names are numbered: they may be samples, or values, of one item."""
+    is_multiple = kind == "multiple"
+    if_so = "all are values of one item" if is_multiple else "they are samples of one answer"
+    for group in numbered_alike(shape.spread) if shape.of_names == "attribute" else ():
+        others = len(group) < len(shape.spread)
+        named = f", with --columns {shlex.quote(f'value={JOINED.join(group)}')}" if others else ""
+        yield (
+            f"{listed(group)} are taken as attributes, of which each has a truth of its own; if "
+            f"{if_so}, say wide='samples' or --wide samples{named}"
+        )
+
+
 def note_unread(table: Seen, shape: Shape, notes: list[str]) -> None:
     """Tell which columns of a wide table hold no values."""
     left = list[str]()
@@ -169,11 +216,14 @@ def note_unread(table: Seen, shape: Shape, notes: list[str]) -> None:
             continue
         if is_stamp(name):
             notes.append(like_note(name, "time"))
-        elif shape.of_names == "source":
-            notes.append(f"column '{in_short(name)}' is not read: it is not taken as a source")
         else:
             left.append(name)
-    if left:
+    if left and shape.of_names == "source":
+        notes.append(
+            f"not read, since not taken as sources: {listed(left)}; if they are, name all that "
+            "are: --columns value=NAME+OTHER"
+        )
+    elif left:
         notes.append(f"not read: {listed(left)}")
 
 
@@ -242,7 +292,8 @@ def like_note(name: str, part: str, taken: str = "is not read") -> str:
 
 def asked_for_keys(table: Seen, how: HowToRead) -> str:
     """That a table can be unpivoted once it is known what a row is about."""
-    of_shape = {"attributes": ("source", "entity"), "entities": ("source",)}
+    both = ("source", "fact" if "fact" in table.wanted else "entity")
+    of_shape = {"attributes": both, "samples": both, "entities": ("source",)}
     parts = of_shape.get(how.wide or "", table.wanted[1:2])
     parts = tuple(part for part in parts if part in table.wanted)
     keys = table.parts(parts, how)
@@ -270,6 +321,8 @@ def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> Mis
         choices.append(
             f"if each further column is an attribute, --wide attributes --columns {keys}"
         )
+        if numbered_alike(spare):
+            choices.append(f"if each is a sample of one answer, --wide samples --columns {keys}")
     if names_source and "source" not in long:  # else the source's column would be taken for one
         choices.append(f"if each is a source, --wide sources --columns {about}")
     if names_source and entity not in long:
@@ -280,12 +333,22 @@ def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> Mis
     choices.append(f"in Python: columns={{'{lacking[0]}': 'NAME'}}, wide='attributes', and so on")
     if table.inside:
         within = "cells hold lists and objects, and what is in them can be named"
-        choices.append(f"{within}: {listed(table.inside)}")
+        choices.append(f"{within}: {listed(table.inside)}{_inner_option(table, lacking)}")
     return MissingColumn(
         f"{table.origin}: no column {listed(lacking)} among {listed(table.found)} (the first row: "
         f"{', '.join(shown)})",
         choices,
     )
+
+
+def _inner_option(table: Seen, lacking: Sequence[str]) -> str:
+    """How to name what is within cells, where all that lacks has a usual name there."""
+    whole = {name.rpartition(".")[2]: name for name in reversed(table.inside)}
+    found = recognised(list(whole), lacking, given={}, origin=table.origin)
+    if lacking_parts(found, lacking):
+        return ""
+    option = ",".join(f"{part}={whole[name]}" for part, name in found.items())
+    return f", as in --columns {shlex.quote(option)}"
 
 
 def _by_place(table: Seen, named: Mapping[str, str]) -> list[str]:

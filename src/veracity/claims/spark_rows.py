@@ -20,7 +20,7 @@ from veracity.claims.normalise import (
     detect,
 )
 from veracity.claims.schema import Kind, parts_of_name, text_together
-from veracity.claims.shapes import SAMPLE, Seen, Shape
+from veracity.claims.shapes import SAMPLE, Seen, Shape, told_shapes
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES, name_of
@@ -170,6 +170,7 @@ def _chosen(
     types = {own.name: own.dataType for own in frame.schema.fields}
     table = Seen(origin, list(types), wanted, lambda: _sample(frame))
     shape = shape_of(table, how, notes)
+    notes[:0] = told_shapes([shape], how.kind)
     for part, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
         if types[name].typeName() in NESTED:
             raise BadValue(

@@ -1,9 +1,11 @@
-"""Which wide table it is: one with a column per attribute, per source or per entity.
+"""Which wide table it is: one with a column per attribute, per source, per entity or per sample.
 
 A table is long if a row is a claim. It is wide *by attributes* if a row is all that a source says
 of an entity, *by sources* if a row is all that is said of an item, and *by entities* if a row is
 all that a source says. What the columns are called tells the first; that columns, or rows, agree
-far more than by chance tells the others. Where nothing is plain, the user is asked.
+far more than by chance tells the others. Where nothing is plain, the user is asked. It is wide
+*by samples* if a row has the answers of a source that was asked several times; only the user can
+tell them from attributes, so columns that are numbered are noted.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import polars as pl
 from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
     CARRYING,
+    JOINED,
     USUAL_NAMES,
     lacking_parts,
     listed,
@@ -36,7 +39,8 @@ from veracity.claims.shapes import (
     note_left,
     note_like,
     note_unread,
-    told,
+    notes_of_numbered,
+    numbered_alike,
     unclear,
 )
 from veracity.errors import MissingColumn, ParameterError
@@ -60,13 +64,14 @@ TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_tr
 
 
 def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
-    """Find out what the columns of a table are; what was found out is noted."""
+    """Find out what the columns of a table are; what else is to be known of them is noted."""
     several = _said_columns(table, how)
     if several:
         others = {part: name for part, name in how.columns.items() if part != "value"}
         how, table = replace(how, columns=others), table._replace(values=several)
         shape = _by(how.wide or "attributes", table, how)._replace(spread=several)
         note_unread(table, shape, notes)
+        notes += notes_of_numbered(shape, how.kind) if how.wide is None else ()
         return shape
     long = recognised(
         table.found, table.wanted, given=how.columns, likely=how.likely, origin=table.origin
@@ -83,15 +88,15 @@ def shape_of(table: Seen, how: HowToRead, notes: list[str]) -> Shape:
     found = _recognised_shape(table, how)
     if found is None:
         raise unclear(table, long, lacking)
-    notes.append(told(found))
     note_unread(table, found, notes)
     note_like(found, notes)
-    return found
+    return found._replace(is_found_out=True)
 
 
 def _by(wide: Wide, table: Seen, how: HowToRead) -> Shape:
     """The shape of a table that is said to be wide by this."""
-    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities}
+    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities,
+          "samples": _by_samples}  # fmt: skip
     how = replace(how, wide=wide)
     shape = by[wide](table, how)
     if shape is None:
@@ -203,6 +208,36 @@ def _are_repeated(rows: pl.DataFrame, table: Seen, shape: Shape, how: HowToRead)
     return bool(rows.select(keys.is_duplicated().mean() > MOST_REPEATED).item())
 
 
+# --- by samples -----------------------------------------------------------------------------------
+
+
+def _by_samples(table: Seen, how: HowToRead) -> Shape | None:
+    """A row is all that a source says of an item; None where these are not known."""
+    parts = [part for part in table.wanted if part not in ("value", "claim")]
+    keys = table.parts(parts, how)
+    entity = "fact" if "fact" in table.wanted else "entity"
+    if entity not in keys:
+        found = _entity_among(table.sample(), table.others(keys), keys)
+        keys = {**keys, entity: found} if found is not None else keys
+    if lacking_parts(keys, parts):
+        return None
+    cells = "claim" if "claim" in table.wanted else "value"
+    spread = table.values or _numbered(table, keys) or _spread(table, keys)
+    return Shape(keys, tuple(spread), "sample", cells) if spread else None
+
+
+def _numbered(table: Seen, keys: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns that are numbered, if there are such: the others are no samples."""
+    groups = numbered_alike(table.others(keys))
+    if len(groups) > 1:
+        raise MissingColumn(
+            f"{table.origin}: not only {listed(groups[0])} are numbered, but also "
+            f"{listed(groups[1])}; name those that hold the samples: --columns "
+            f"value={JOINED.join(groups[0])}"
+        )
+    return groups[0] if groups else ()
+
+
 # --- by sources -----------------------------------------------------------------------------------
 
 
@@ -228,24 +263,29 @@ def _by_sources(table: Seen, how: HowToRead) -> Shape | None:
 def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
     """Columns of text that are no sources, since they have nothing in common with any other.
 
-    Such as the wording of a question, which is another one in each row, or a category or a remark:
-    words that no other column ever has. There are none where hardly any columns agree.
+    Such as the wording of a question, which is another one in each row, a category or a remark
+    (words that no other column ever has), or what is the same in all rows. Capitals make no
+    difference. There are none where hardly any columns agree.
     """
     if len(rows) < FEWEST_ROWS or len(names) < 3:
         return set()
     texts = {
-        name: rows.select(rendered(pl.col(name), rows.schema[name])).to_series() for name in names
+        name: rows.select(rendered(pl.col(name), rows.schema[name]).str.to_lowercase()).to_series()
+        for name in names
     }
-    words = {name: set(own.drop_nulls().str.to_lowercase()) - {""} for name, own in texts.items()}
+    words = {name: set(own.drop_nulls()) - {""} for name, own in texts.items()}
 
     def is_description(name: str) -> bool:
         own, others = texts[name], [other for other in names if other != name]
         if rows.schema[name] != pl.String or any((own == texts[other]).any() for other in others):
             return False
         is_wording = own.drop_nulls().n_unique() == len(rows)
+        is_one = own.null_count() == 0 and own.n_unique() == 1
         are_words = not own.str.contains(r"\d").any()
-        return is_wording or (
-            are_words and words[name].isdisjoint(set().union(*(words[n] for n in others)))
+        return (
+            is_wording
+            or is_one
+            or (are_words and words[name].isdisjoint(set().union(*(words[n] for n in others))))
         )
 
     found = {name for name in names if is_description(name)}

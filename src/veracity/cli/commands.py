@@ -29,7 +29,6 @@ from veracity.cli.options import (
     json_option,
     kind_option,
     known_option,
-    memory_option,
     min_plausibility_option,
     normalise_options,
     number_option,
@@ -37,13 +36,10 @@ from veracity.cli.options import (
     seed_option,
     set_option,
     source_features_option,
-    spill_option,
     split_names,
     table_file_options,
     table_options,
     target_options,
-    threads_option,
-    use_threads,
 )
 from veracity.errors import ParameterError
 
@@ -81,9 +77,6 @@ SYNTHETIC_FILE = "synthetic.json"
 @item_features_option
 @min_plausibility_option
 @seed_option
-@threads_option
-@memory_option
-@spill_option
 @engine_options
 @json_option
 def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
@@ -93,7 +86,6 @@ def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:  # 
     standard input, or the address of a database, with columns source, entity, attribute (optional)
     and value; or source, fact and claim for --kind binary. Wide tables are taken, too.
     """
-    use_threads(options["threads"])
     from veracity.cli.showing import Targets, tell_result
 
     tables = ("known", "prior", "source_features", "item_features")
@@ -154,15 +146,13 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # n
 @known_option
 @normalise_options
 @seed_option
-@memory_option
-@spill_option
 @engine_options
 @table_file_options("the table of the algorithms")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also draw it, as .svg, .png, .pdf or .html; a file of this name is replaced.",
+    help="Also draw it, as .svg, .png, .pdf or .html.",
 )
 @json_option
 def compare(
@@ -187,16 +177,16 @@ def compare(
     from veracity.show.terminal import at_work, print_json, show_comparison
 
     if figure is not None:
-        check_figure(figure)
+        check_figure(figure, force=force)
     if out is not None:
-        check_table_file(out, force=force)
+        check_table_file(out, force=force, inputs=(*paths, truth, options["known"]))
     engine, given = chosen_engine(options), chosen_claims(paths, options)
     how = chosen_reading(options)
     with at_work() as progress:
         claims = opened(given, how, engine)
         found = compare_algorithms(claims, truth, engine=engine, progress=progress, **options)
     if figure is not None:
-        save_figure(plot_comparison(found), figure)
+        save_figure(plot_comparison(found), figure, force=force)
     if out is not None:
         write_table(found.rows, out, force=force)
     if as_json:

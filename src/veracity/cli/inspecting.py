@@ -17,9 +17,7 @@ from veracity.cli.options import (
     json_option,
     kind_option,
     known_option,
-    memory_option,
     normalise_options,
-    spill_option,
     table_options,
 )
 
@@ -33,8 +31,6 @@ __all__ = ["check", "profile"]
 @kind_option
 @table_options
 @normalise_options
-@memory_option
-@spill_option
 @engine_options
 @json_option
 def profile(paths: tuple[str, ...], truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
@@ -68,8 +64,6 @@ def profile(paths: tuple[str, ...], truth: str | None, as_json: bool, **options:
 @table_options
 @known_option
 @normalise_options
-@memory_option
-@spill_option
 @engine_options
 @json_option
 def check(paths: tuple[str, ...], known: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401

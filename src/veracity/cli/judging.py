@@ -17,14 +17,10 @@ from veracity.cli.options import (
     example,
     item_features_option,
     json_option,
-    memory_option,
     min_plausibility_option,
     source_features_option,
-    spill_option,
     table_options,
     target_options,
-    threads_option,
-    use_threads,
 )
 
 __all__ = ["judge", "update"]
@@ -32,7 +28,6 @@ __all__ = ["judge", "update"]
 
 def _again(name: str, run: Path, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Hand new claims to what a run has learned, and show the answer."""
-    use_threads(options["threads"])
     from veracity.cli.showing import Targets, tell_result
     from veracity.errors import UnreadableFile
     from veracity.opening import opened
@@ -62,12 +57,12 @@ def _again(name: str, run: Path, paths: tuple[str, ...], **options: Any) -> None
 
 def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
     for option in (
-        json_option, spill_option, memory_option, threads_option, min_plausibility_option,
+        json_option, engine_options, min_plausibility_option,
         item_features_option, source_features_option, table_options, target_options,
         database_options,
     ):  # fmt: skip
         command = option(command)
-    command = claims_argument(engine_options(command))
+    command = claims_argument(command)
     return click.argument("run", type=click.Path(path_type=Path))(command)
 
 

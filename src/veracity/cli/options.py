@@ -37,7 +37,7 @@ __all__ = [
     "json_option",
     "kind_option",
     "known_option",
-    "memory_option",
+    "local_options",
     "min_plausibility_option",
     "normalise_options",
     "number_option",
@@ -45,12 +45,10 @@ __all__ = [
     "seed_option",
     "set_option",
     "source_features_option",
-    "spill_option",
     "split_names",
     "table_file_options",
     "table_options",
     "target_options",
-    "threads_option",
     "use_threads",
 ]
 
@@ -195,10 +193,10 @@ encoding_option = click.option(
 )
 _wide_option = click.option(
     "--wide",
-    type=click.Choice(["attributes", "sources", "entities"]),
+    type=click.Choice(["attributes", "sources", "entities", "samples"]),
     metavar="BY",
-    help="What each further column of a wide table is: attributes, sources, or entities. Found out "
-    "where it is plain.",
+    help="What each further column of a wide table is: attributes, sources, or entities, which is "
+    "found out where it is plain; or samples, as of a model that was asked several times.",
 )
 _source_from_option = click.option(
     "--source-from",
@@ -283,7 +281,7 @@ def chosen_claims(paths: Sequence[str], options: dict[str, Any]) -> Any:  # noqa
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
-force_file_option = click.option("--force", is_flag=True, help="Replace the file.")
+force_file_option = click.option("--force", is_flag=True, help="Replace a file of this name.")
 _force_all_option = click.option(
     "--force",
     is_flag=True,
@@ -346,28 +344,46 @@ min_plausibility_option = click.option(
     metavar="P",
     help="Leave the value empty where it is less plausible than this.",
 )
-threads_option = click.option(
+
+
+def use_threads(threads: int | None) -> None:
+    """Let Polars know, which looks when it is loaded: so before it is.
+
+    As many row groups of Parquet are read ahead as there are threads. It reads eight at least
+    unless told, which are a quarter of all memory with which ten million claims are read.
+    """
+    if threads is not None:
+        threads = min(threads, MOST_PER_CORE * (os.cpu_count() or 1))
+        os.environ.setdefault("POLARS_MAX_THREADS", str(threads))
+    ahead = threads or os.cpu_count() or 1
+    os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", str(ahead))
+
+
+def _used_threads(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    """The number of threads, which is told before a command loads anything."""
+    use_threads(value)
+    return value
+
+
+_threads_option = click.option(
     "--threads",
     type=click.IntRange(min=1),
+    callback=_used_threads,
     metavar="N",
     help="How many threads work; as many as there are cores by default.",
 )
-
-
-memory_option = click.option(
+_memory_option = click.option(
     "--memory",
     metavar="AMOUNT",
     help="How much memory to use, e.g. 8GB; claims that need more are kept on disk. What is free "
     "by default.",
 )
-spill_option = click.option(
+_spill_option = click.option(
     "--spill",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
     help="The folder for that; the one for temporary files by default. It is emptied afterwards.",
 )
-
-
 _engine_option = click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
@@ -383,9 +399,14 @@ _master_option = click.option(
 )
 
 
+def local_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+    """What this machine may use."""
+    return _threads_option(_memory_option(_spill_option(command)))
+
+
 def engine_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
-    """Where the work is done."""
-    return _engine_option(_master_option(command))
+    """Where the work is done, and what this machine may use."""
+    return local_options(_engine_option(_master_option(command)))
 
 
 def chosen_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when it is needed
@@ -415,16 +436,3 @@ def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded whe
     if "normalise" in options:
         given["normalise"] = _chosen_normalise(options)
     return HowToRead(columns=options.pop("columns") or {}, **given)
-
-
-def use_threads(threads: int | None) -> None:
-    """Let Polars know, which looks when it is loaded: so before it is.
-
-    As many row groups of Parquet are read ahead as there are threads. It reads eight at least
-    unless told, which are a quarter of all memory with which ten million claims are read.
-    """
-    if threads is not None:
-        threads = min(threads, MOST_PER_CORE * (os.cpu_count() or 1))
-        os.environ.setdefault("POLARS_MAX_THREADS", str(threads))
-    ahead = threads or os.cpu_count() or 1
-    os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", str(ahead))

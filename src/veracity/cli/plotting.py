@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from veracity.cli.options import example
+from veracity.cli.options import example, force_file_option
 from veracity.errors import ParameterError
 
 __all__ = ["FIGURE_NAMES", "plot"]
@@ -29,8 +29,7 @@ NEEDS_TRUTH = ("calibration", "accuracy")
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="File to draw it in: .svg, .png, .pdf, or .html, a page that needs no network. One that "
-    "is there is replaced.",
+    help="File to draw it in: .svg, .png, .pdf, or .html, a page that needs no network.",
 )
 @click.option("--truth", metavar="TRUTH", help="Known truths, for calibration and accuracy.")
 @click.option("--entity", metavar="E", help="For decision: of which entity; or which binary fact.")
@@ -43,9 +42,16 @@ NEEDS_TRUTH = ("calibration", "accuracy")
     metavar="THEME",
     help="light or dark.",
 )
+@force_file_option
 def plot(
-    run: Path, what: str, out: Path, truth: str | None, theme: str, **item: str | None
-) -> None:  # fmt: skip
+    run: Path,
+    what: str,
+    out: Path,
+    truth: str | None,
+    theme: str,
+    force: bool,
+    **item: str | None,
+) -> None:
     """Draw a figure of a result.
 
     RUN is the folder of a result, and WHAT one of sources (by tpr and fpr), agreement (who says the
@@ -57,10 +63,10 @@ def plot(
     from veracity.show.plot import save_figure
     from veracity.show.plot.figure import check_figure
 
-    check_figure(out)
+    check_figure(out, force=force)
     arguments = _arguments(what, truth, item)
     figure = load(run).plot.draw(what, theme=theme, **arguments)
-    click.echo(f"drawn in {save_figure(figure, out)}")
+    click.echo(f"drawn in {save_figure(figure, out, force=force)}")
 
 
 def _arguments(what: str, truth: str | None, item: dict[str, str | None]) -> dict[str, Any]:

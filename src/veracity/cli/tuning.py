@@ -16,14 +16,12 @@ from veracity.cli.options import (
     example,
     json_option,
     kind_option,
-    memory_option,
+    local_options,
     normalise_options,
     number_option,
     pairs_of,
     seed_option,
-    spill_option,
     table_options,
-    threads_option,
 )
 
 __all__ = ["tune"]
@@ -51,9 +49,7 @@ __all__ = ["tune"]
 @table_options
 @normalise_options
 @seed_option
-@threads_option
-@memory_option
-@spill_option
+@local_options
 @json_option
 def tune(paths: tuple[str, ...], grid: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Try settings of an algorithm, and find the best.

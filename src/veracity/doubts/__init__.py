@@ -30,20 +30,25 @@ NOTED_OTHERWISE = ("two-readings", "lone-sources")
 """What every answer has a note of its own for."""
 
 ALWAYS_NOTED = ("placeholders", "number-spellings", "close-numbers")
-"""What is noted also where it is no more than a caution, with what helps, which is simple: an
+"""What is noted also where it is no more than a caution: an
 answer may be no value at all, one number may stand against itself, or be nearly right."""
 
 
+TOLD_WITH_HELP = (*ALWAYS_NOTED, "spellings", "entity-spellings")
+"""Notes that say what helps, too, since it is simple."""
+
+
 class Effort(NamedTuple):
-    """How long to look: in about how many claims, or facts.
+    """How long to look: in about how many claims, or facts, and on how many threads.
 
     `claims_compared` is for what sources say, `claims_paired` for who says the same (none: that is
-    not looked for), `facts_spelt` for how it is written.
+    not looked for), `facts_spelt` for how it is written. All cores work unless `threads` is given.
     """
 
     claims_compared: int
     claims_paired: int
     facts_spelt: int
+    threads: int | None = None
 
 
 QUICK = Effort(claims_compared=100_000, claims_paired=20_000, facts_spelt=1_000)
@@ -57,14 +62,17 @@ class Doubts(NamedTuple):
     against_vote: AgainstVote | None
 
 
-def with_doubts(result: Result, held: Held, survey: Survey, answers: Sequence[Any]) -> Result:
+def with_doubts(
+    result: Result, held: Held, survey: Survey, answers: Sequence[Any], threads: int | None = None
+) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
-    assert result.encoded is not None
-    effort = QUICK._replace(claims_paired=0) if _looked_for_copies(result) else QUICK
+    effort = QUICK._replace(threads=threads)
+    if _looked_for_copies(result):
+        effort = effort._replace(claims_paired=0)
     found = find_doubts(result, held, survey, answers, effort).warnings
     noted = [one for one in found if one.severity == "serious" or one.name in ALWAYS_NOTED]
     notes = [
-        f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in ALWAYS_NOTED else "")
+        f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in TOLD_WITH_HELP else "")
         for one in noted
         if one.name not in NOTED_OTHERWISE
     ]
@@ -86,7 +94,6 @@ def find_doubts(
     The survey is of these claims alone, not of those that were kept from before.
     """
     encoded, against = result.encoded, None
-    assert encoded is not None
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
     most = effort.claims_compared
     is_whole = encoded.n_claims <= most
@@ -117,7 +124,7 @@ def _in_values(
     n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
     found = few_conflicts(against.contested, n_shared)
     if not found:
-        with Local().hold(encoded.blocks) as held:
+        with Local(threads=effort.threads).hold(encoded.blocks) as held:
             found = _in_conflict(held, encoded, result, against, effort)
     are_normalised = bool(result.run.normalisation)
     return found + value_warnings(encoded, effort.facts_spelt, are_normalised=are_normalised)
@@ -131,7 +138,7 @@ def _in_conflict(
     if effort.claims_paired:
         blocks = some_items(encoded.blocks, effort.claims_paired)
         named = [as_named_values(block, encoded.kind) for block in blocks]
-        pairs = pairs_table(encoded, named, has_truth=False)
+        pairs = pairs_table(encoded, named, has_truth=False, threads=effort.threads)
         found += near_copies(held, encoded, pairs, against.contested)
     if against.share > 1 / 3:
         serious = against.share > 1 / 2

@@ -33,7 +33,7 @@ def overlap_warnings(held: Held, survey: Survey) -> list[DataWarning]:
     found += _part_warnings(parts) + _too_few_sources(parts, two, shared)
     n_items = survey.counted.items
     if single >= n_items / 2:
-        seen = f"{count(single, n_items, 'items')} have a single source"
+        seen = f"{count(single, n_items, 'items', 'has', 'have')} a single source"
         found.append(data_warning("single-source-items", seen, serious=single >= n_items * 0.8))
     return found + _few_claims(n_shared[~is_lone].astype(np.int64)) + _dominance(survey)
 
@@ -51,7 +51,8 @@ def _few_claims(n_shared: IntArray) -> list[DataWarning]:
         return []
     is_rare = n_shared < FEW_SHARED
     share = n_shared[is_rare].sum() / n_shared.sum()
-    seen = f"{count(int(is_rare.sum()), len(n_shared), 'sources')} share fewer than {FEW_SHARED} "
+    few = count(int(is_rare.sum()), len(n_shared), "sources", "shares", "share")
+    seen = f"{few} fewer than {FEW_SHARED} "
     seen += f"items with others; they make {share:.0%} of the claims that can be compared"
     return [data_warning("few-claims", seen, serious=share >= 0.5)]
 
@@ -132,5 +133,5 @@ def _too_few_sources(parts: pl.DataFrame, n_two: int, n_shared: int) -> list[Dat
         return [data_warning("fewer-than-three", seen, serious=True)]
     if n_two <= n_shared * 2 / 3:
         return []
-    seen = f"{count(n_two, n_shared, 'shared items')} have only two sources"
+    seen = f"{count(n_two, n_shared, 'shared items', 'has', 'have')} only two sources"
     return [data_warning("fewer-than-three", seen)]

@@ -39,14 +39,16 @@ def some_items(blocks: Sequence[Block], most_claims: int) -> list[Block]:
     return [block.select(block.drawn(share)) for block in blocks]
 
 
-def pairs_table(encoded: Encoded, blocks: list[Block], *, has_truth: bool) -> pl.DataFrame:
+def pairs_table(
+    encoded: Encoded, blocks: list[Block], *, has_truth: bool, threads: int | None = None
+) -> pl.DataFrame:
     """Pairs of sources by how much they share of what few others say.
 
     Of a shared value, the share of the item's other sources that do not name it is unusual. The sum
     of it, over itself plus the number of differences (and `USUAL_DIFFERENCES`), is how suspicious a
     pair is.
     """
-    with Local().hold(blocks) as held:
+    with Local(threads=threads).hold(blocks) as held:
         pairs = _pairs_to_look_at(held, encoded.names.n_sources)
         totals = held.sweep(_look_at_pairs, (pairs, encoded.names.n_sources), Turn())
     n_shared, different, unusual, shared_false = totals

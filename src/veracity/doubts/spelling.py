@@ -79,7 +79,8 @@ def name_warnings(encoded: Encoded) -> list[DataWarning]:
     if two.is_empty() or len(two) < ODDLY_NAMED * n_entities:
         return []
     such = " and ".join(f"'{in_short(name)}'" for name in two["names"][0].head(2))
-    seen = f"{count(len(two), n_entities, 'entities')} have two names or more, such as {such}"
+    have = count(len(two), n_entities, "entities", "has", "have")
+    seen = f"{have} two names or more, such as {such}"
     evidence = two.head(10).select(pl.col("names").list.join(" | "))
     serious = len(two) >= 5 * ODDLY_NAMED * n_entities
     return [data_warning("entity-spellings", seen, evidence, serious=serious)]

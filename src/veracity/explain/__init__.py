@@ -13,12 +13,12 @@ from veracity.algorithms.rules import Weights
 from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
-from veracity.errors import ParameterError, UnreadableFile
+from veracity.errors import ParameterError
 from veracity.explain.contributions import Contribution, Item, items_at
 from veracity.explain.sentences import told_in_words
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text, name_text, text_like
-from veracity.printing import counted, html_by, in_short, printable
+from veracity.printing import counted, did_you_mean, html_by, in_short, printable
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -101,10 +101,6 @@ SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
 
 def explain(result: Result, entity: object, attribute: object = None) -> Why:
     """Why the items of this entity, or this one item or binary fact, have their values."""
-    if result.encoded is None:
-        raise UnreadableFile(
-            "this run was saved without its claims, by an older version; discover it again"
-        )
     of_entity = f"'{entity}'" if attribute is None else f"'{attribute}' of '{entity}'"
     named = ItemsNamed(str(entity), None if attribute is None else str(attribute))
     result = result.here(named, f"why: nobody speaks of {of_entity}; see result.truths")
@@ -202,20 +198,13 @@ def _name_in(values: pl.DataFrame, key: str) -> str:
 
 
 def _not_there(key: str, name: str, column: pl.Series) -> str:
-    from rapidfuzz import process  # noqa: PLC0415 - needed only where a name is not found
-
     there_are = column.drop_nulls().unique().sort().to_list()
-    close = [match[0] for match in process.extract(name, there_are, limit=3, score_cutoff=60)]
-    if close:
-        return f"why: no {key} '{in_short(name)}'; did you mean {_either(close)}?"
+    meant = did_you_mean(name, there_are, most=3, least=60)
+    if meant:
+        return f"why: no {key} '{in_short(name)}'; {meant}"
     some = ", ".join(f"'{in_short(other)}'" for other in there_are[:5])
     more = f" and {len(there_are) - 5:,} more" if len(there_are) > 5 else ""
     return f"why: no {key} '{in_short(name)}'; there are {some}{more}"
-
-
-def _either(names: list[str]) -> str:
-    quoted = [f"'{in_short(name)}'" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 
 # --- one item -------------------------------------------------------------------------------------

@@ -234,7 +234,6 @@ class Item:
 def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int]:
     """The first items to which these rows of the facts belong, and of how many they are."""
     encoded, fitted = result.encoded, result.fitted
-    assert encoded is not None  # `explain` has looked
     items: list[Item] = []
     places = _places(encoded, rows)
     for part, item, first in places[:most]:

@@ -98,8 +98,6 @@ def agreement(
     1.0
     """
     if isinstance(claims, Result):
-        if claims.encoded is None:
-            raise ParameterError("agreement: this run was saved without its claims; discover again")
         return _agreement_of(claims.encoded.here()[0], claims.frame_kind)
     prepared = prepare(claims, columns=columns, kind=kind, normalise=normalise)
     return _agreement_of(prepared.encoded.here()[0], prepared.table.frame_kind)

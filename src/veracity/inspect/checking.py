@@ -164,25 +164,26 @@ def check(
             result = _answered(prepared, algorithm, tell)
         else:
             _require_same(prepared.encoded, result)
-    if result.encoded is None:
-        raise ParameterError("check: this run was saved without its claims; discover again")
     tell("checking", 0, 1)
     frame_kind = result.frame_kind if prepared is None else prepared.table.frame_kind
     whole = result.encoded if prepared is None else prepared.encoded
     near, notes = result.within_reach()
-    assert near.encoded is not None
     encoded = whole if near is result else near.encoded
-    health = _checked(near, encoded, frame_kind)
+    threads = getattr(engine, "threads", None)
+    health = _checked(near, encoded, frame_kind, threads)
     return replace(health, claims=whole.n_claims, items=whole.n_items, notes=notes)
 
 
-def _checked(result: Result, encoded: Encoded, frame_kind: FrameKind) -> Health:
+def _checked(
+    result: Result, encoded: Encoded, frame_kind: FrameKind, threads: int | None
+) -> Health:
     """All that is to be said of an answer and its claims, which are within reach."""
     same = Result(result.tables, result.run, fitted=result.fitted, encoded=encoded)
     answers = [] if encoded.kind == "numeric" else result.plausibility_by_block
-    with Local().hold(encoded.blocks) as held:
+    effort = THOROUGH._replace(threads=threads)
+    with Local(threads=threads).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, encoded.names)
-        found, against = find_doubts(same, held, survey, answers, THOROUGH)
+        found, against = find_doubts(same, held, survey, answers, effort)
     asked = questions_of(result, MOST_ASKED)
     return Health(
         warnings=tuple(_handed(warning, frame_kind) for warning in found),

@@ -141,9 +141,7 @@ def compare(
     if truth is not None:
         truths, notes = read_truths_beside(prepared.table, truth)
     if algorithms is None and prepared.encoded.has_shares:
-        others = [name for name, one in chosen.items() if not one.by_sweeps().takes_shares]
-        chosen = {name: one for name, one in chosen.items() if name not in others}
-        notes.append(f"left out, since they count every claim in full: {', '.join(others)}")
+        chosen = _taking_shares(chosen, notes)
     results: dict[str, Result] = {}
     rows: list[dict[str, Any]] = []
     for number, (name, algorithm) in enumerate(chosen.items()):
@@ -183,6 +181,15 @@ def _chosen(
             name += " again"
         chosen[name] = algorithm
     return chosen
+
+
+def _taking_shares(
+    chosen: dict[str, Algorithm[Any]], notes: list[str]
+) -> dict[str, Algorithm[Any]]:
+    """Those that let claims count by their shares."""
+    others = [name for name, one in chosen.items() if not one.by_sweeps().takes_shares]
+    notes.append(f"left out, since they count every claim in full: {', '.join(others)}")
+    return {name: one for name, one in chosen.items() if name not in others}
 
 
 def _answer_or_reason(

@@ -153,14 +153,9 @@ class _Run(NamedTuple):
 
     def claims_on(self, items: pl.DataFrame) -> pl.DataFrame:
         """Who says what of these items; and whether the truth of the item is known."""
-        encoded = self.result.encoded
-        if encoded is None:
-            raise ParameterError("diff: a run was saved without its claims; discover it again")
-        found = [self._of_part(part, items) for part in encoded.parts]
-        return pl.concat(found)
+        return pl.concat([self._of_part(part, items) for part in self.result.encoded.parts])
 
     def _of_part(self, part: Part, items: pl.DataFrame) -> pl.DataFrame:
-        assert self.result.encoded is not None
         names = _in_text(part.items, self.keys)
         meant = items.select(self.keys).with_columns(is_meant=pl.lit(value=True))
         is_meant = names.join(

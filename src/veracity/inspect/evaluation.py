@@ -211,7 +211,7 @@ def _scored(
 
 def _known_notes(result: Result, scored: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     """That some of what is judged was known to the run, which then cannot but be right."""
-    if not result.run.input.known or result.encoded is None:
+    if not result.run.input.known:
         return []
     parts = (part.items.filter(part.block.is_known) for part in result.encoded.parts)
     judged = scored.select(keys).unique()

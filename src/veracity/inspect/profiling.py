@@ -25,7 +25,6 @@ from veracity.claims.schema import Kind
 from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.engines import Engine
-from veracity.errors import ParameterError
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import prepare
@@ -206,7 +205,9 @@ def profile(
     attributes = _attributes_table(items, has_truth=has_truth)
     sources = _sources_table(encoded, named, has_truth=has_truth)
     paired = named if most_paired is None else some_items(named, most_paired)
-    suspicious = pairs_table(encoded, paired, has_truth=has_truth)
+    suspicious = pairs_table(
+        encoded, paired, has_truth=has_truth, threads=getattr(engine, "threads", None)
+    )
     return Profile(
         kind=encoded.kind,
         items=len(items),
@@ -246,8 +247,6 @@ def _given(
     notes: list[str] = []
     if isinstance(claims, Result):
         encoded, frame_kind = claims.encoded, claims.frame_kind
-        if encoded is None:
-            raise ParameterError("profile: this run was saved without its claims; discover again")
         if truth is not None:
             facts, normalisation = claims.tables.facts, claims.run.normalisation
             as_claims = HowToRead(likely=claims.run.input.columns, kind=claims.kind)

@@ -25,15 +25,6 @@ from veracity.io.owned import locked_place, make_owned, remove_leftovers, remove
 
 __all__ = ["check_file", "check_target", "finished_file", "finished_folder", "recover", "writing"]
 
-USUAL_FILES = {
-    "run.json": (
-        *("truths", "facts", "sources", "copies", "changes", "claims", "layout"),
-        *("labels", "attributes", "weights", "grounds", "bearings", "confusions"),
-    ),
-    "synthetic.json": ("claims", "truth", "sources", "copied"),
-}
-"""The tables beside each marker that does not tell its files: earlier versions did not."""
-
 PAGE_MARK = b'<meta name="generator" content="veracity'
 """By this, near its beginning, veracity knows a page of its own."""
 
@@ -153,10 +144,9 @@ def _our_files(marker: Path) -> set[str] | None:
         told = json.loads(marker.read_text(encoding="utf-8"))
         if not isinstance(told, dict) or not isinstance(told.get("veracity"), str):
             return None
-        usual = [f"{name}.parquet" for name in USUAL_FILES.get(marker.name, ())]
-        names = [*told.get("files", usual), *told.get("csv", ())]
+        names = [*told["files"], *told.get("csv", ())]
         return {marker.name, *(name for name in names if isinstance(name, str))}
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
@@ -287,8 +277,6 @@ def _rescued(left: Path) -> bool:
     """Put back what was set aside; whether nothing is left that anybody may miss."""
     if not (left / OLD).exists():
         return True
-    if not (left / NAME).exists():
-        return False  # an earlier version did not tell whose it is
     real = left.parent / os.fsdecode((left / NAME).read_bytes())
     if real.parent == left.parent:
         _restore(real, left)

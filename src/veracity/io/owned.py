@@ -11,7 +11,6 @@ import contextlib
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -37,9 +36,6 @@ def _nobody(folder: Path) -> None:
 
 witness: Callable[[Path], object] = _nobody
 """Told of every folder that is made: the process that removes it if this one is ended, if any."""
-
-YOUNG = 60.0
-"""What has content but no lock is left alone for so many seconds: earlier versions made such."""
 
 MOST_TRIES = 10
 """How often to make another folder where the first was taken for one that somebody left, and to
@@ -137,7 +133,7 @@ def _left(folder: Path) -> Iterator[bool]:
     else:
         with contextlib.suppress(OSError):
             folder.rmdir()  # an owner that lives finds it gone, and makes another
-        yield time.time() - found.st_mtime > YOUNG
+        yield False  # what has content but no lock is not ours
 
 
 def _can_lock(file: IO[bytes]) -> bool:

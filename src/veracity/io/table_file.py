@@ -71,7 +71,7 @@ def check_table_file(target: Path, *, force: bool, inputs: Iterable[object] = ()
 
     With `force`, a file is replaced; a folder never is, nor are the files that are read.
     """
-    if not is_table_file(target):
+    if target.suffix.lower() not in ENDINGS:
         raise OutputError(f"{target}: its ending is none of {', '.join(ENDINGS)}")
     if any(_is_read(target, given) for given in inputs):
         raise OutputError(f"{target} is, or would be, among what is read; choose another place")

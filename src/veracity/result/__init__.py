@@ -80,8 +80,8 @@ class Result:
         run: Run,
         frame_kind: FrameKind = "polars",
         *,
+        encoded: Encoded | Callable[[], Encoded],
         fitted: Fitted | None = None,
-        encoded: Encoded | Callable[[], Encoded | None] | None = None,
         plausibility: Sequence[FloatArray] | None = None,
     ) -> None:
         self.tables = tables
@@ -93,18 +93,17 @@ class Result:
         self._whole: Result | None = None  # of which this is a part, on this machine
 
     @cached_property
-    def encoded(self) -> Encoded | None:
-        """The claims as they were judged; None if they were saved by an older version."""
+    def encoded(self) -> Encoded:
+        """The claims as they were judged."""
         return self._encoded() if callable(self._encoded) else self._encoded
 
     @property
     def plausibility_by_block(self) -> Sequence[FloatArray]:
         """The plausibilities of the facts of each block."""
-        if self.encoded is not None and self.encoded.is_elsewhere:
+        if self.encoded.is_elsewhere:
             return self.here().plausibility_by_block
         if self._plausibility is not None:
             return self._plausibility
-        assert self.encoded is not None  # without claims there are no blocks
         facts = vars(self.tables)["facts"]
         if isinstance(facts, PieceTable):  # no name of theirs need be here
             facts = facts.changed(lambda piece: piece.select("plausibility")).collect()
@@ -154,7 +153,7 @@ class Result:
 
         A claim counts as right by its plausibility. None if there are no attributes.
         """
-        if self.encoded is None or self.rightness is None:
+        if self.rightness is None:
             return None
         table = sources_by_attribute(self.encoded, self.rightness)
         return None if table is None else hand_back(table, self.frame_kind)
@@ -162,7 +161,7 @@ class Result:
     @cached_property
     def rightness(self) -> Rightness | None:
         """How often each source is right on each attribute, as arrays; None for numbers."""
-        if self.encoded is None or self.kind == "numeric":
+        if self.kind == "numeric":
             return None
         if self._whole is not None:
             return self._whole.rightness
@@ -183,6 +182,7 @@ class Result:
     def probabilities(self) -> Any:  # noqa: ANN401
         """One row per item, one column per label: how plausible it is; zero if nobody says it.
 
+        Items are named as in `truths`; a label of such a name gets a number, as in ``entity_2``.
         What is missing to one is how plausible it is that none of the labels claimed is true.
         """
         return hand_back(probabilities_of(self), self.frame_kind)
@@ -257,7 +257,7 @@ class Result:
 
         What does not fit is refused; where no item is chosen, `nothing` says so.
         """
-        if self.encoded is None or not self.encoded.is_elsewhere:
+        if not self.encoded.is_elsewhere:
             return self
         answers = vars(self.tables)["facts"].answers
         encoded, found = self.encoded.here(choose, answers)
@@ -271,7 +271,7 @@ class Result:
         Where there is no room for all that is on disk or on executors, it is about items drawn at
         random, always the same ones; estimates of numbers that are on disk are all there is.
         """
-        if self.encoded is None or isinstance(self.encoded.parts, PartsInMemory):
+        if isinstance(self.encoded.parts, PartsInMemory):
             return self, ()
         is_elsewhere = self.encoded.is_elsewhere
         if self.kind == "numeric" and not is_elsewhere:
@@ -377,6 +377,8 @@ class Result:
             raise ParameterError(f"write: no table {table!r}; there are {known}")
         if table == "records":
             rows: Any = records_of(self, plausibility=plausibility)
+        elif table == "probabilities":
+            rows = probabilities_of(self, self.run.input.columns)
         elif table in OF_CROWDS:
             rows = OF_CROWDS[table](self)
         else:
@@ -449,14 +451,13 @@ class Result:
     def frames(self) -> dict[str, pl.DataFrame | PieceTable | None]:
         """All that a folder has: the tables, and the claims they were made from."""
         frames: dict[str, pl.DataFrame | PieceTable | None] = dict(vars(self.tables))
-        if self.encoded is not None:
-            frames["claims"], frames["layout"] = saved_tables(self.encoded)
-            frames["labels"] = self.encoded.names.labels.to_frame("label")
-            frames["attributes"] = self.encoded.names.attributes.to_frame("attribute")
-            if len(self.encoded.blocks) > 1:
-                frames["blocks"] = blocks_table(self.encoded)
-            if self.encoded.names.n_open:
-                frames["open_values"] = pl.DataFrame({"values": [self.encoded.names.n_open]})
+        frames["claims"], frames["layout"] = saved_tables(self.encoded)
+        frames["labels"] = self.encoded.names.labels.to_frame("label")
+        frames["attributes"] = self.encoded.names.attributes.to_frame("attribute")
+        if len(self.encoded.blocks) > 1:
+            frames["blocks"] = blocks_table(self.encoded)
+        if self.encoded.names.n_open:
+            frames["open_values"] = pl.DataFrame({"values": [self.encoded.names.n_open]})
         return frames
 
     def __repr__(self) -> str:

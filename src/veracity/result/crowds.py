@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +12,6 @@ import polars as pl
 
 from veracity.algorithms.labels import spread_labels
 from veracity.claims.block import SAME, Block, FloatArray
-from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind, keys_of
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
@@ -37,7 +38,7 @@ MOST_CELLS = 20_000_000
 
 def confusions_of(result: Result) -> pl.DataFrame:
     """One row per source, true label and label said: see `Result.confusions`."""
-    encoded = _claims(result, "confusions")
+    encoded = result.encoded
     labels = pl.Series([True, False]) if result.kind == "binary" else encoded.names.labels
     _check_labels(result, len(labels))
     shape = (encoded.names.n_sources, len(labels))
@@ -92,7 +93,6 @@ def _learned(result: Result, shape: tuple[int, ...]) -> FloatArray | None:
 def _check_labels(result: Result, n_labels: int) -> None:
     if result.kind not in ("categorical", "binary"):
         raise ParameterError(f"confusions are of labels, not for {result.kind} claims")
-    assert result.encoded is not None
     names = result.encoded.names
     if names.n_open or n_labels > MOST_LABELS or names.n_sources * n_labels**2 > MOST_CELLS:
         raise ParameterError(
@@ -101,21 +101,19 @@ def _check_labels(result: Result, n_labels: int) -> None:
         )
 
 
-def _claims(result: Result, what: str) -> Encoded:
-    if result.encoded is None:
-        raise ParameterError(f"{what}: this run was saved without its claims; discover again")
-    return result.encoded
-
-
 # --- how likely each label is ---------------------------------------------------------------------
 
 
-def probabilities_of(result: Result) -> pl.DataFrame:
-    """One row per item, one column per label: see `Result.probabilities`."""
+def probabilities_of(
+    result: Result, columns: Mapping[str, str] = MappingProxyType({})
+) -> pl.DataFrame:
+    """One row per item, one column per label: see `Result.probabilities`.
+
+    `columns` says what the user calls those that name the items; no label changes that.
+    """
     if result.kind == "numeric":
         raise ParameterError("probabilities are of labels, not for numeric claims")
     facts = result.tables.facts
-    columns = result.run.input.columns
     if result.kind == "binary":
         table = facts.select("fact", true="plausibility", false=1.0 - pl.col("plausibility"))
         return in_own_names(table, columns, result.kind)
@@ -145,7 +143,7 @@ def difficulty_of(result: Result) -> pl.DataFrame:
     if result.kind == "numeric":
         raise ParameterError("difficulty is of labels, not for numeric claims")
     here = result.here()
-    encoded = _claims(here, "difficulty")
+    encoded = here.encoded
     found = [
         part.items.with_columns(
             entropy=_entropy(part.block, p, here.kind),

@@ -80,7 +80,6 @@ def _described(result: Result, reading: Reading) -> dict[str, Any]:
 def _examples(result: Result, reading: Reading) -> list[str]:
     """Items with the value the answer takes, and the one it has in the other reading."""
     encoded, examples = result.encoded, []
-    assert encoded is not None
     parts = zip(encoded.parts, reading.sample.blocks, reading.sample.chosen, strict=True)
     for (part, block, chosen), own, its in zip(
         parts, reading.sample.answer, reading.other, strict=True

@@ -78,7 +78,8 @@ class Run(_Keyed):
     @classmethod
     def from_json(cls, told: Any) -> Run:  # noqa: ANN401 - whatever a file holds
         """The run that JSON tells of; a `ValueError` if it tells of none."""
-        wanted = {"kind", "algorithm", "input", "trace", "converged", "rounds", "notes"}
+        wanted = {"kind", "algorithm", "parameters", "input", "trace", "converged", "rounds",
+                  "notes", "files"}  # fmt: skip
         missing = wanted - set(told) if isinstance(told, dict) else wanted
         if missing:
             raise ValueError(f"run.json does not tell {', '.join(sorted(missing))}")
@@ -86,7 +87,6 @@ class Run(_Keyed):
             raise ValueError("run.json tells of no claims")
         own = {name: value for name, value in told.items() if name in _names(cls)}
         given = {name: value for name, value in told["input"].items() if name in _names(Input)}
-        own.setdefault("parameters", {})
         for name, value in (*own.items(), *given.items()):
             if name in CHECKS and not CHECKS[name](value):
                 raise ValueError(f"run.json: what it tells of '{name}' cannot be")

@@ -67,6 +67,9 @@ RUN_FILE = "run.json"
 FITTED_FILE = "fitted.npz"
 """What was learned, as arrays."""
 
+ALWAYS_THERE = ("truths", "facts", "sources", "claims", "layout", "labels", "attributes")
+"""The tables that every run has; the others are written where there is something to tell."""
+
 RUN_MARK = "veracity.run"
 """The entry under which every file has the id of its run."""
 
@@ -85,7 +88,7 @@ class Saved:
 
     run: Run
     tables: Tables
-    encoded: Encoded | Callable[[], Encoded] | None
+    encoded: Encoded | Callable[[], Encoded]
     fitted: Fitted | None
 
 
@@ -164,8 +167,8 @@ class _Folder:
         self.path = path
         told = json.loads((path / RUN_FILE).read_text(encoding="utf-8"))
         self.run = Run.from_json(told)
-        self.id, self.digests = told.get("id"), told.get("digests", {})
-        if self.id is not None and told != sealed(told):  # an earlier version gave no ids
+        self.id, self.digests = told["id"], told["digests"]
+        if told != sealed(told):
             raise ValueError(f"{RUN_FILE} is not as it was saved")
 
     def read(self) -> Saved:
@@ -174,7 +177,7 @@ class _Folder:
             if not self.file(name).is_file():
                 raise ValueError(f"{name} is not there")
         read = self._on_disk if self._is_large() else self._in_memory
-        tables, encoded, names = read()
+        tables, names, encoded = read()
         fitted = self._fitted(names, tables)
         if fitted is not None and fitted.algorithm.item_features is not None:
             encoded = _with_kinds(encoded, fitted.algorithm.item_features)
@@ -195,23 +198,21 @@ class _Folder:
             require_room(BYTES_PER_CLAIM * n_claims, f"{self.path}: its {n_claims:,} claims")
         return True
 
-    def _in_memory(self) -> tuple[Tables, Encoded | None, Names | None]:
-        """The tables, the claims as one block, and the names; an older version kept fewer."""
+    def _in_memory(self) -> tuple[Tables, Names, Encoded]:
+        """The tables, the names, and the claims as one block."""
         run = self.run
         tables = Tables(*(self._table(field.name) for field in fields(Tables)))
         check_tables(tables, run.kind)
         claims, layout = (self._table(name) for name in ("claims", "layout"))
         names = self._names(tables.sources, tables.facts.schema)
-        if claims is None or layout is None or names is None:
-            return tables, None, None
         check_claims(tables.facts, claims, layout, names, run.kind)
         check_counts(claims, tables.sources)
         check_values(tables, layout, run.kind, run.min_plausibility)
         self._check_counts(len(tables.facts), len(claims))
         part = part_from(tables.facts, (claims, layout), names, run.kind)
-        return tables, Encoded(run.kind, names, PartsInMemory((part,))), names
+        return tables, names, Encoded(run.kind, names, PartsInMemory((part,)))
 
-    def _on_disk(self) -> tuple[Tables, Callable[[], Encoded], Names]:
+    def _on_disk(self) -> tuple[Tables, Names, Callable[[], Encoded]]:
         """The same of a run that memory does not hold: its tables are read when they are asked for.
 
         So are its claims, block by block, as they were when they were saved.
@@ -223,8 +224,6 @@ class _Folder:
         others = {field.name: self._table(field.name) for field in fields(Tables)[2:]}
         tables = Tables(truths, facts, **others)
         names = self._names(tables.sources, facts.schema)
-        if names is None:
-            raise ValueError("labels.parquet or attributes.parquet is not there")
         n_claims = len(self._scanned("claims"))
         check_blocks(self._table("blocks"), len(facts), n_claims)
         self._check_counts(len(facts), n_claims)
@@ -234,7 +233,7 @@ class _Folder:
             room = Room(Spill(), engine.allowed or LITTLE, os.cpu_count() or 1)
             return Encoded(run.kind, names, spilled_parts(self._parts(names, run.kind), room))
 
-        return tables, encoded, names
+        return tables, names, encoded
 
     def _check_counts(self, n_facts: int, n_claims: int) -> None:
         told = self.run.input
@@ -274,14 +273,14 @@ class _Folder:
 
     def _table(self, name: str) -> Any:  # noqa: ANN401 - a frame, or none if it may lack
         file = self.file(f"{name}.parquet")
-        if name not in ("truths", "facts", "sources") and not file.exists():
+        if name not in ALWAYS_THERE and not file.exists():
             return None
         self._check_digest(file)
         self._check_mark(file.name)
         return open_parquet(file).collect()
 
     def _check_digest(self, file: Path) -> None:
-        if self.id is not None and digest_of(file) != self.digests.get(file.name):
+        if digest_of(file) != self.digests.get(file.name):
             raise ValueError(f"{file.name} is not as it was saved")
 
     def _check_mark(self, name: str) -> None:
@@ -292,11 +291,9 @@ class _Folder:
         if pl.read_parquet_metadata(self.file(name)).get(RUN_MARK) != self.id:
             raise ValueError(f"{name} is of another run")
 
-    def _names(self, sources: pl.DataFrame, facts: Any) -> Names | None:  # noqa: ANN401 - a schema
-        """The names of sources, labels and attributes; None if an older version saved the run."""
+    def _names(self, sources: pl.DataFrame, facts: Any) -> Names:  # noqa: ANN401 - a schema
+        """The names of sources, labels and attributes."""
         labels, attributes = (self._table(name) for name in ("labels", "attributes"))
-        if labels is None or attributes is None:
-            return None
         n_open = self._table("open_values")
         names = Names(
             sources["source"], labels["label"], attributes["attribute"],
@@ -305,10 +302,10 @@ class _Folder:
         check_names(names, facts)
         return names
 
-    def _fitted(self, names: Names | None, tables: Tables) -> Fitted | None:
+    def _fitted(self, names: Names, tables: Tables) -> Fitted | None:
         """What was learned; None where it was not kept, or cannot be made again from a file."""
         file, run = self.path / FITTED_FILE, self.run
-        if names is None or not file.exists():
+        if not file.exists():
             return None
         self._check_digest(file)
         restored = importlib.import_module("veracity.algorithms.catalogue").restored
@@ -326,7 +323,7 @@ class _Folder:
         except MemoryError:
             raise ValueError(f"{FITTED_FILE} asks for more memory than it is large") from None
         mark = kept.pop(RUN_MARK, None)
-        if (None if mark is None else str(mark)) != self.id:
+        if str(mark) != self.id:
             raise ValueError(f"{FITTED_FILE} is of another run")
         return kept
 
@@ -344,11 +341,9 @@ def _describing(algorithm: Algorithm[Any], tables: Tables) -> Algorithm[Any]:
 
 
 def _with_kinds(
-    encoded: Encoded | Callable[[], Encoded] | None, features: ItemFeatures
-) -> Encoded | Callable[[], Encoded] | None:
+    encoded: Encoded | Callable[[], Encoded], features: ItemFeatures
+) -> Encoded | Callable[[], Encoded]:
     """The claims, as they are or when they are asked for, with the kinds of their items."""
-    if encoded is None:
-        return None
     if callable(encoded):
         read = encoded
         return lambda: with_kinds(read(), features)[0]

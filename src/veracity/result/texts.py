@@ -37,7 +37,7 @@ def in_text(result: Result) -> Result:
         item_features=tables.item_features,
     )
     is_text = told.facts is tables.facts and told.sources is tables.sources
-    if encoded is not None and not is_text:
+    if not is_text:
         encoded = _encoded_in_text(encoded, has_values=has_values)
     return Result(told, result.run, fitted=result.fitted, encoded=encoded)
 

@@ -115,7 +115,8 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "entity-spellings": (
         "what is said of one thing under two names is never compared, and it has two answers",
-        "one way to write names in all sources; a spreadsheet takes leading zeros off numbers",
+        "write names in one way in all sources before they are read: in small letters, say, and "
+        "with the leading zeros that a spreadsheet takes off numbers",
     ),
     "placeholders": (
         "what says that there is no value is counted as a value, and may win",
@@ -200,7 +201,8 @@ def lone_sources(survey: Survey) -> list[DataWarning]:
     if is_lone.mean() < MANY_ALONE:
         return []
     names = as_text(survey.names.sources.filter(speaks).filter(is_lone)).to_list()
-    seen = f"{count(len(names), len(is_lone), 'sources')} share no item with another: {some(names)}"
+    share = count(len(names), len(is_lone), "sources", "shares", "share")
+    seen = f"{share} no item with another: {some(names)}"
     return [data_warning("lone-sources", seen, serious=is_lone.mean() >= 0.5)]
 
 
@@ -237,13 +239,14 @@ def data_warning(
     return DataWarning(name, "serious" if serious else "caution", seen, *ADVICE[name], evidence)
 
 
-def count(part: int, whole: int, what: str) -> str:
-    """How many of how many.
+def count(part: int, whole: int, what: str, does: str = "", do: str = "") -> str:
+    """How many of how many, and what one of them does, or several do.
 
-    >>> count(3, 4, "items")
-    '3 of 4 items (75%)'
+    >>> count(3, 4, "items"), count(1, 4, "items", "has", "have")
+    ('3 of 4 items (75%)', '1 of 4 items (25%) has')
     """
-    return f"{part:,} of {whole:,} {what} ({part / max(whole, 1):.0%})"
+    told = f"{part:,} of {whole:,} {what} ({part / max(whole, 1):.0%})"
+    return f"{told} {does if part == 1 else do}".rstrip()
 
 
 def some(names: Sequence[object], most: int = 3) -> str:

@@ -174,7 +174,10 @@ def show_comparison(comparison: Comparison) -> None:
     show_table("algorithms", rows, len(rows))
     if comparison.measure is None:
         pairs = comparison.pairs.sort("agreement", maintain_order=True)
-        show_table("where they agree least", pairs.head(12), len(pairs))
+        if len(pairs) and pairs["agreement"][0] == 1.0:
+            click.echo("all of them settle on the same values")
+        else:
+            show_table("where they agree least", pairs.head(12), len(pairs))
     for note in comparison.notes:
         click.echo(f"note: {note}")
 

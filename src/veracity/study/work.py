@@ -115,7 +115,7 @@ def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) ->
     figures = study.figures(tables)
     for name, figure in figures.items():
         for suffix in (".svg", ".png"):
-            save_figure(figure, target / f"{name}{suffix}")
+            save_figure(figure, target / f"{name}{suffix}", force=True)
     drawn = {name: (target / f"{name}.svg").read_text(encoding="utf-8") for name in figures}
     return write_page(target / "index.html", study, tables, drawn, made)
 

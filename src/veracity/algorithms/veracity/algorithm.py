@@ -32,7 +32,7 @@ from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.regression import Fit, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_item
 from veracity.algorithms.source_features import SourceFeatures
-from veracity.algorithms.veracity.belief import Belief, as_usual, counted_labels
+from veracity.algorithms.veracity.belief import Belief, counted_labels
 from veracity.algorithms.veracity.coincidence import log_likelihoods, n_false_values
 from veracity.algorithms.veracity.confusion import Confusions
 from veracity.algorithms.veracity.copying import (
@@ -53,6 +53,7 @@ from veracity.algorithms.veracity.favourites import Favourites
 from veracity.algorithms.veracity.hard_items import items_are_hard, said_of_items
 from veracity.algorithms.veracity.mixing import moderated, off_by
 from veracity.algorithms.veracity.one_coin import OneCoin
+from veracity.algorithms.veracity.readings import gives_way_to, rivals_of, with_rival
 from veracity.algorithms.veracity.shrinkage import (
     Derived,
     correlation_of,
@@ -456,49 +457,22 @@ class Veracity(Algorithm[Belief]):
             return model.weights(block, found, correlation, told=True)
         return model.weights(block, found, correlation)
 
+    # --- other readings ---------------------------------------------------------------------------
+
     def rivals(self, state: Belief) -> dict[str, Algorithm[Any]]:
         """The same without what decided most: which labels sources confuse, and who copies."""
-        rivals: dict[str, Algorithm[Any]] = {}
-        if isinstance(state.model, Confusions):
-            rivals["if no label is more frequent or more confused than others"] = replace(
-                self, labels=False
-            )
-            if state.model.are_learned:
-                alike = "if no source confuses some labels more than others"
-                rivals[alike] = replace(self, confusions=False)
-            elif self.confusions:
-                rivals["if sources confuse labels, and no item is hard"] = replace(
-                    self, hard_items=False
-                )
-        elif isinstance(state.model, OneCoin) and state.model.falls_back:
-            rivals["if no source falls back on one value"] = replace(self, favourites=False)
-        if state.dependence is not None and state.dependence.is_any:
-            if state.dependence.once:
-                rivals["if no source copies another"] = replace(self, dependence=False)
-            else:
-                rivals["if copies count once"] = replace(self, most_undecided=1.0)
-        return rivals
+        return rivals_of(self, state)
 
     def gives_way(self, state: Belief, rival: Algorithm[Any]) -> bool:
-        """To the same labels without confusions: with them, labels may have changed places.
-
-        Of two labels it is watched while they are learned.
-        """
-        model = state.model
-        is_plain = isinstance(rival, Veracity) and rival.labels and not rival.confusions
-        return is_plain and isinstance(model, Confusions) and model.n_labels > 2
+        """To the same labels without confusions: with them, labels may have changed places."""
+        return isinstance(rival, Veracity) and gives_way_to(rival, state)
 
     def doubted(self, state: Belief, rival: Algorithm[Any], other: Belief) -> Belief:
-        """The belief where a rival reads the claims otherwise: both readings are kept.
-
-        What are confusions of sources in one reading are errors that the voices on an item share in
-        the other; so that errors seem independent shows nothing, if the rival knows no confusions.
-        """
-        if isinstance(rival, Veracity) and not (
+        """The belief where a rival reads the claims otherwise: both readings are kept."""
+        differs = isinstance(rival, Veracity) and not (
             rival.labels and rival.confusions and rival.hard_items == self.hard_items
-        ):
-            state, other = as_usual(state), as_usual(other)
-        return state._replace(rival=other._replace(rival=None))
+        )
+        return with_rival(state, other, confusions_differ=differs)
 
     def in_own_reading(self, state: Belief) -> Belief:
         """The belief without its rival."""
@@ -512,6 +486,8 @@ class Veracity(Algorithm[Belief]):
             copies = state.rival.dependence is not None
             rival = replace(self, labels=not of_sites, dependence=copies)
             rival.check(state.rival, survey, prior)
+
+    # --- what is told of what was learned ---------------------------------------------------------
 
     def trust(self, state: Belief) -> FloatArray:
         """The accuracy."""

@@ -414,21 +414,32 @@ def _notes(values: pl.DataFrame) -> tuple[str, ...]:
         },
     )
     told = told.sort("changed", "attribute", descending=[True, False])
-    notes = [_sentence(of) for of in told.head(MOST_NOTES).iter_rows(named=True)]
+    alike: dict[object, list[dict[str, Any]]] = {}
+    for of in told.head(MOST_NOTES).iter_rows(named=True):
+        own = of["attribute"] if of["changed"] else None  # those that stay as they are: one note
+        alike.setdefault((own, _how(of)), []).append(of)
+    notes = [_sentence(group) for group in alike.values()]
     if len(told) > MOST_NOTES:
         more = counted(len(told) - MOST_NOTES, "more attribute is", "more attributes are")
         notes.append(f"{more} read, each in its own way")
     return tuple(notes)
 
 
-def _sentence(of: dict[str, Any]) -> str:
-    name = f'"{in_short(of["attribute"])}" is' if of["attribute"] else "values are"
+def _sentence(alike: list[dict[str, Any]]) -> str:
+    """How the values of attributes that are alike are read."""
+    names = [f'"{in_short(of["attribute"])}"' if of["attribute"] else "values" for of in alike]
+    is_one = len(names) == 1 and alike[0]["attribute"]
+    return f"{', '.join(names)} {'is' if is_one else 'are'} {_how(alike[0])}"
+
+
+def _how(of: dict[str, Any]) -> str:
+    """How the values of an attribute are read, and what becomes of them."""
     if of["kind"] == "unchanged":
-        return f"{name} left unchanged"
+        return "left unchanged"
     became = f"{counted(of['before'], 'spelling becomes', 'spellings become')} {of['after']:,}"
     if not of["changed"]:
         became = "none changes"
-    parts = [f"{name} read as {IN_WORDS[of['kind']]}{_manner(of)}: {became}"]
+    parts = [f"read as {IN_WORDS[of['kind']]}{_manner(of)}: {became}"]
     for what, done in DONE.items():
         if of[what]:
             example = in_short(" ".join(of[f"{what} as"].split()))

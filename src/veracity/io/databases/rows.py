@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -18,6 +17,7 @@ from veracity.io.databases.address import Address, address_of, database_file, is
 from veracity.io.databases.arrow import Adbc, DuckDb, Postgres
 from veracity.io.databases.base import Database, TableName
 from veracity.io.databases.dbapi import DbApi, SqlAlchemy, Sqlite
+from veracity.printing import did_you_mean
 
 __all__ = ["Selection", "StreamedRows", "column_names", "selection_of"]
 
@@ -142,10 +142,7 @@ def _told(tables: list[TableName] | None) -> str:
 
 def _near(wanted: str, tables: list[TableName]) -> str:
     """The names that may have been meant, or all."""
-    by_lower_name = {table.shown.lower(): table.shown for table in tables}
-    by_lower_name |= {table.name.lower(): table.shown for table in tables}
-    near = difflib.get_close_matches(wanted.lower(), by_lower_name, n=1, cutoff=0.75)
-    return f"did you mean '{by_lower_name[near[0]]}'?" if near else f"there {_told(tables)}"
+    return did_you_mean(wanted, [table.shown for table in tables]) or f"there {_told(tables)}"
 
 
 @dataclass(frozen=True)

@@ -78,11 +78,6 @@ def _most_active(result: Result, most: int) -> IntArray:
 
 def _met(result: Result, chosen: IntArray) -> Met:
     """What each two of the chosen sources say of the same items."""
-    if result.encoded is None:
-        raise ParameterError(
-            "plot: this run was saved without its claims, from which agreement is counted; "
-            "discover it again"
-        )
     facts = result.tables.facts
     p = facts["plausibility"].to_numpy() if "plausibility" in facts.columns else np.ones(len(facts))
     return meetings(result.encoded, p < 0.5, chosen)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.result.crowds import confusions_of
-from veracity.show.plot.figure import altair, chart_of, drawable, finish, look_of
+from veracity.show.plot.figure import Look, altair, chart_of, drawable, finish, look_of
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
@@ -47,6 +47,20 @@ def plot_confusions(result: Result, theme: str = "light") -> TopLevelMixin:
         )
     table = drawable(table)  # so that the order names sources as they are drawn
     order = table["source"].unique(maintain_order=True).to_list()
+    header = alt.Header(labelColor=look.ink, labelLimit=200, title=None)
+    facet = alt.Facet("source:N", sort=order, header=header)
+    facets = _matrix(table, look).facet(facet, columns=4)
+    n_sources = len(result.tables.sources)
+    note = "How likely a source is to say a label, given the true one: right is on the diagonal."
+    if n_sources > len(order):
+        note += f" The {len(order)} most active of {n_sources:,} sources."
+    figure: TopLevelMixin = finish(facets, look, "Who confuses what", note)
+    return figure
+
+
+def _matrix(table: pl.DataFrame, look: Look) -> Any:  # noqa: ANN401 - a layered chart
+    """What is said of which label, as shades; as numbers, too, where there is room."""
+    alt = altair()
     step = max(14, min(34, 240 // table["true"].n_unique()))
     axis = alt.Axis(ticks=False, grid=False, labelOverlap=False, labelLimit=120)
     cells = chart_of(table).encode(
@@ -69,12 +83,4 @@ def plot_confusions(result: Result, theme: str = "light") -> TopLevelMixin:
                 ),
             )
         )
-    matrix = alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step))
-    header = alt.Header(labelColor=look.ink, labelLimit=200, title=None)
-    facets = matrix.facet(alt.Facet("source:N", sort=order, header=header), columns=4)
-    n_sources = len(result.tables.sources)
-    note = "How likely a source is to say a label, given the true one: right is on the diagonal."
-    if n_sources > len(order):
-        note += f" The {len(order)} most active of {n_sources:,} sources."
-    figure: TopLevelMixin = finish(facets, look, "Who confuses what", note)
-    return figure
+    return alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step))

@@ -207,9 +207,12 @@ def _labels(names: pl.Series) -> pl.Series:
 
 
 @checked
-def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str]) -> Path:
-    """Write a figure as SVG, PNG, PDF or a page that needs no network; all of it, or nothing."""
-    target = check_figure(path)
+def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write a figure as SVG, PNG, PDF or a page that needs no network; all of it, or nothing.
+
+    A file that exists is refused unless `force`.
+    """
+    target = check_figure(path, force=force)
     suffix = target.suffix.lower()
     with finished_file(target) as unfinished:
         if suffix == ".html":
@@ -219,12 +222,12 @@ def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def check_figure(path: str | os.PathLike[str]) -> Path:
+def check_figure(path: str | os.PathLike[str], *, force: bool) -> Path:
     """The file that a figure is to be drawn in; refused if that will fail, before any work."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise ParameterError(f"figure: '{target.name}' must end in one of {', '.join(FORMATS)}")
-    check_file(target, force=True)
+    check_file(target, force=force)
     _need("vl_convert")
     return target
 

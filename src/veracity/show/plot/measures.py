@@ -275,7 +275,7 @@ def accuracy_table(result: Result, truth: object, most: int = MOST_ATTRIBUTES) -
 
     For numbers the share of estimates within the tolerance, since it has no unit.
     """
-    plain = Result(result.tables, result.run)
+    plain = Result(result.tables, result.run, encoded=lambda: result.encoded)
     found = evaluate(plain, truth)
     measure = "within" if result.kind == "numeric" else "accuracy"
     whole = {"attribute": ALL, "judged": found.judged, measure: getattr(found, measure)}

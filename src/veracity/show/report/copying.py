@@ -89,8 +89,6 @@ def _seen(found: Findings) -> str:
 
 def _by_claims(found: Findings) -> str:
     """Who shares what few others say, right or wrong."""
-    if found.profile is None:
-        return ""
     pairs = found.profile.pairs.filter(pl.col("suspicion") >= SUSPICIOUS)
     if pairs.is_empty():
         return ""

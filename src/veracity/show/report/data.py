@@ -30,8 +30,6 @@ MOST_ROWS = 100
 def characteristics(found: Findings) -> str:
     """The profile of the claims, as they were judged."""
     drawn = found.drawn.show("plausibility")
-    if found.profile is None:
-        return f"{paragraph('This run was saved without its claims.')}{drawn}"
     parts = [_counts(found.profile), _spreads(found.profile)]
     by_attribute = found.profile.by_attribute
     if by_attribute is not None and len(by_attribute) > 1:

@@ -24,16 +24,12 @@ __all__ = ["Findings", "gather"]
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What a report tells.
-
-    Runs of older versions were saved without their claims; they have no profile, no health, no
-    questions and no explanations. Without known truths there is no evaluation.
-    """
+    """What a report tells. Without known truths there is no evaluation."""
 
     result: Result
-    profile: Profile | None
-    health: Health | None
-    asked: Asked | None
+    profile: Profile
+    health: Health
+    asked: Asked
     drawn: Drawn
     agreement: pl.DataFrame | None
     evaluation: Evaluation | None = None
@@ -58,16 +54,13 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
         tell("evaluating", 0, 1)
         evaluation, scored = evaluate(plain, truth), score_truths(plain, truth)[0]
         vote = None if plain.kind == "numeric" else evaluate(_voted(plain), truth, threshold=0.5)
-    has_claims = plain.encoded is not None
-    agreement = None
-    if has_claims and len(plain.tables.sources) > 1:
-        agreement = agreement_table(plain)
+    agreement = agreement_table(plain) if len(plain.tables.sources) > 1 else None
     tell("checking", 0, 1)
     return Findings(
         result=plain,
-        profile=profile(plain, truth, most_paired=THOROUGH.claims_paired) if has_claims else None,
-        health=check(plain) if has_claims else None,
-        asked=asked_of(plain, tell) if has_claims else None,
+        profile=profile(plain, truth, most_paired=THOROUGH.claims_paired),
+        health=check(plain),
+        asked=asked_of(plain, tell),
         drawn=draw(plain, truth, agreement, tell),
         agreement=agreement,
         evaluation=evaluation,
@@ -84,7 +77,7 @@ def _voted(result: Result) -> Result:
     if result.kind == "categorical":
         all_votes = votes.sum().over(keys_of(facts))
     voted = facts.with_columns(plausibility=votes / all_votes)
-    if result.encoded is not None and result.encoded.has_shares:
+    if result.encoded.has_shares:
         shares = np.concatenate([vote(block) for block in result.encoded.blocks])
         voted = facts.with_columns(plausibility=shares)
-    return Result(replace(result.tables, facts=voted), result.run)
+    return Result(replace(result.tables, facts=voted), result.run, encoded=result.encoded)

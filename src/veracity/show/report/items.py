@@ -25,8 +25,6 @@ SHOWN = ("entity", "attribute", "fact", "settled_on", "plausibility", "values", 
 
 def items_to_check(found: Findings) -> str:
     """The items to look up, and why the first of them have their values."""
-    if found.asked is None:
-        return paragraph("This run was saved without its claims, so there is nothing to ask.")
     items, explained = found.asked
     things = thing(found.result, 2)
     if items.is_empty():

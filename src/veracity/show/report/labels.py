@@ -43,8 +43,6 @@ def labels(found: Findings) -> str:
         "What is off the diagonal is what sources take for something else."
     )
     shares = table(_label_shares(result), look)
-    if result.encoded is None:
-        return shares
     confusions = confusions_of(result)
     return "".join([shares, paragraph(words), _of_all(confusions), _of_sources(result, confusions)])
 

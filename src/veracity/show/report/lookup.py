@@ -110,15 +110,12 @@ def _facts(result: Result) -> pl.DataFrame:
 
 
 def _with_sources(facts: pl.DataFrame, result: Result) -> pl.DataFrame:
-    """The facts with the numbers of some sources that name each; runs without claims have none."""
-    if result.encoded is None:
-        return facts.with_columns(sources=pl.lit(None))
+    """The facts with the numbers of some sources that name each."""
     named = pl.concat(_named(result))
     return facts.join(named, left_on="row", right_on="fact", how="left", maintain_order="left")
 
 
 def _named(result: Result) -> Iterator[pl.DataFrame]:
-    assert result.encoded is not None  # who calls has looked
     first = 0
     for block in result.encoded.blocks:
         claims = claims_of_block(block, first, result.encoded.kind)

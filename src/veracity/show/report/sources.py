@@ -63,8 +63,6 @@ def _sources_table(found: Findings) -> pl.DataFrame:
               *(f"{rate}_{end}" for rate in RATES for end in ("low", "high"))]  # fmt: skip
     ranked = found.result.tables.sources.sort("claims", descending=True, maintain_order=True)
     shown = ranked.select(name for name in wanted if name in ranked.columns).head(MOST_SOURCES)
-    if found.profile is None:
-        return shown
     others = found.profile.by_source.rename({"accuracy": "right"}, strict=False)
     told = "source|known" if found.result.kind == "numeric" else "source|agreement|known|right"
     others = others.select(pl.col(f"^({told})$"))  # that two numbers are equal says nothing

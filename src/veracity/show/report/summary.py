@@ -51,7 +51,7 @@ def _key_numbers(found: Findings) -> list[tuple[str, str]]:
     ]
     if "plausibility" in truths.columns:
         numbers.append(("expected to be wrong", _about(_expected_wrong(found.result))))
-    if found.health is not None and found.health.against_vote is not None:
+    if found.health.against_vote is not None:
         numbers.append(("unlike a vote", f"{found.health.against_vote.changed:,}"))
     if found.evaluation is not None and found.evaluation.accuracy is not None:
         numbers.append(("right, where truth is known", f"{found.evaluation.accuracy:.1%}"))
@@ -64,7 +64,7 @@ def told(found: Findings) -> list[str]:
     """The findings, a sentence or two each."""
     result = found.result
     sentences = [_given(result), *_sureness(result)]
-    if found.health is not None and found.health.against_vote is not None:
+    if found.health.against_vote is not None:
         against = str(found.health.against_vote)
         sentences.append(f"{against[0].upper()}{against[1:]}.")
     sentences += _sources(result.tables.sources)
@@ -190,12 +190,6 @@ def _rightness(found: Findings) -> str:
 
 def _warnings(found: Findings) -> str:
     """What the health check says."""
-    if found.health is None:
-        return paragraph(
-            "This run was saved without its claims, by an older version: the health check, the "
-            "characteristics of the data and the explanations are missing. Discover it again.",
-            "warning",
-        )
     if found.health.is_healthy:
         return paragraph(
             "The health check has no warning: nothing was found that keeps these claims from "
