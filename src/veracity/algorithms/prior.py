@@ -102,9 +102,8 @@ def known_weight(known: FloatArray, usual: FloatArray) -> FloatArray:
 
 def _known_weight(known: FloatArray, usual: FloatArray, total: FloatArray) -> FloatArray:
     start = STRENGTHS[:, None] * np.clip(usual, CERTAIN, None)[:, None, :]
-    log_joint = (
-        (log_gamma(known[:, None, :] + start) - log_gamma(start)).sum(axis=-1)
-        - (log_gamma(total + STRENGTHS) - log_gamma(STRENGTHS))
+    log_joint = (log_gamma(known[:, None, :] + start) - log_gamma(start)).sum(axis=-1) - (
+        log_gamma(total + STRENGTHS) - log_gamma(STRENGTHS)
     )
     probability = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
     return np.asarray((probability / (total + STRENGTHS)).sum(axis=1))

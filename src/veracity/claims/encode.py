@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from veracity.claims.block import UNKNOWN, Block, IntArray
 from veracity.claims.encoded import Encoded, Part, PartsInMemory
 from veracity.claims.numbering import Numbered, Spelt, marks_of
-from veracity.claims.one_word import settled_batches
 from veracity.claims.parting import LocalNames
 from veracity.claims.read import ClaimsStream
+from veracity.claims.repeated import settled_batches
 from veracity.claims.schema import ClaimsTable, Kind
 from veracity.claims.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_shares
 from veracity.errors import NoClaims

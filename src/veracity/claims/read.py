@@ -24,7 +24,7 @@ from veracity.claims.columns import open_parts
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
-from veracity.claims.one_word import settled
+from veracity.claims.repeated import settled
 from veracity.claims.schema import ClaimsTable, Kind, Text
 from veracity.claims.shares import weighed
 from veracity.errors import NoClaims

@@ -23,7 +23,6 @@ from veracity.claims.block import Block, IntArray, Places
 from veracity.claims.encode import CLAIMS_PER_BLOCK, PartOfRows, check_some, encode_part, notes_of
 from veracity.claims.encoded import Encoded, Make, Part
 from veracity.claims.numbering import Spelt
-from veracity.claims.one_word import Settled, has_to_be_settled, settled_batches
 from veracity.claims.parting import (
     MOST_TEXT,
     AllNames,
@@ -35,6 +34,7 @@ from veracity.claims.parting import (
     places_among,
 )
 from veracity.claims.read import ClaimsStream
+from veracity.claims.repeated import Settled, has_to_be_settled, settled_batches
 from veracity.claims.schema import ClaimsTable, Kind, carries_more
 from veracity.claims.shares import NOT_WEIGHED
 from veracity.io.memory import COPIES_OF_TEXT, bytes_per_claim

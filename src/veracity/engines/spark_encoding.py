@@ -22,9 +22,9 @@ from veracity.claims.checking import checked_rows, lacking_notes
 from veracity.claims.encode import check_some, encode_part, notes_of
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import Rewriting
-from veracity.claims.one_word import Settled, settled
 from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream
+from veracity.claims.repeated import Settled, settled
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.claims.shares import NOT_WEIGHED
 from veracity.claims.spark_rows import SparkClaims

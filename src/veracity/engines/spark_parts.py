@@ -15,8 +15,8 @@ import polars as pl
 
 from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
 from veracity.claims.encoded import Draw, Encoded, Make, Part, PartsInMemory
-from veracity.claims.one_word import Settled
 from veracity.claims.parting import LocalNames
+from veracity.claims.repeated import Settled
 from veracity.claims.schema import Kind
 from veracity.claims.shares import Weighed
 from veracity.engines.executors import FOUND, Fetching, Held, Sent, Tabling, Telling
