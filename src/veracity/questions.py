@@ -20,7 +20,6 @@ from veracity.algorithms.prior import UNLEARNED
 from veracity.algorithms.veracity.algorithm import ITEMS_PER_LABEL, MOST_LABELS
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.claims.encoded import Encoded
-from veracity.errors import ParameterError
 from veracity.fit.judging import Judged
 from veracity.fit.readings import Reading, differing, find_readings
 from veracity.kernels.loading import kernels
@@ -59,8 +58,6 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     require_at_least("questions", 1, budget=budget)
     budget = int(budget)
     result = result.here()
-    if result.encoded is None:
-        raise ParameterError("questions: this run was saved without its claims; discover again")
     if result.kind == "numeric":
         return _of_numbers(result, budget)
     encoded = result.encoded
@@ -86,7 +83,7 @@ def _names(encoded: Encoded, item: int, first: IntArray) -> pl.DataFrame:
 def _readings(result: Result) -> list[Reading]:
     """The other readings, with what they answer; nobody looks again where none was found."""
     encoded, fitted = result.encoded, result.fitted
-    if not result.run.readings or encoded is None or fitted is None:
+    if not result.run.readings or fitted is None:
         return []
     judged = Judged(plausibility=result.plausibility_by_block)
     return find_readings(encoded, fitted.algorithm, fitted.state, judged)
@@ -98,7 +95,6 @@ def _in_own_reading(result: Result) -> list[FloatArray]:
     Doubt about which reading is right counts by itself, where an item decides between them.
     """
     encoded, fitted = result.encoded, result.fitted
-    assert encoded is not None
     assert fitted is not None
     algorithm, state = fitted.algorithm, fitted.algorithm.in_own_reading(fitted.state)
     return [clamp_known(algorithm.judge(block, state), block) for block in encoded.blocks]
@@ -260,7 +256,6 @@ def _row(
     helps: FloatArray,
 ) -> dict[str, Any]:
     encoded = result.encoded
-    assert encoded is not None
     part = int(np.searchsorted(first, item, side="right")) - 1
     of_part = encoded.parts[part]
     own, block = item - int(first[part]), of_part.block
@@ -295,7 +290,6 @@ def _of_numbers(result: Result, budget: int) -> pl.DataFrame:
     their attribute.
     """
     encoded, facts = result.encoded, result.tables.facts
-    assert encoded is not None
     keys = encoded.parts[0].items.columns
     n = pl.col("supporters")
     by_support = pl.col("value").cast(pl.String).sort_by(n, descending=True, maintain_order=True)

@@ -75,7 +75,7 @@ CERTAIN = 1e-6
 UNLEARNED = 10.0
 """How many known facts weigh as much as all that was learned without them."""
 
-STRENGTHS = UNLEARNED * 2.0 ** np.arange(-3, 4)
+STRENGTHS: FloatArray = UNLEARNED * 2.0 ** np.arange(-3.0, 4.0)
 """So many, where known facts themselves show how far what was learned can be trusted."""
 
 
