@@ -18,8 +18,6 @@ from veracity.algorithms.veracity import algorithm
 from veracity.algorithms.veracity.mixing import off_by
 from veracity.cli import main
 from veracity.errors import ParameterError
-from veracity.fit.judging import Judged
-from veracity.fit.readings import log_likelier
 
 
 @pytest.fixture(scope="module")
@@ -173,17 +171,6 @@ def test_known_truths_decide_between_two_readings(divided, result):
     vote = veracity.discover(claims, "majority-vote")
     right = [veracity.evaluate(one, rest).accuracy for one in (decided, result, vote)]
     assert right[0] >= max(right) - 0.01
-
-
-def test_known_truths_choose_by_the_items_on_which_readings_differ():
-    # Both answer x to the first item, the other reading more surely; of the second, it is right.
-    rows = [(s, e, v) for e in ("1", "2") for s, v in (("a", "x"), ("b", "y"))]
-    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    known = {"1": "x", "2": "y"}
-    (block,) = veracity.discover(claims, "majority-vote", known=known).encoded.blocks
-    own, other = (Judged(plausibility=[np.array(p)]) for p in
-                  ([0.6, 0.4, 0.7, 0.3], [0.9, 0.1, 0.2, 0.8]))  # fmt: skip
-    assert_allclose(log_likelier([block], own, other), np.log(0.8 / 0.3))
 
 
 def test_questions_are_of_items_on_which_sources_differ_and_each_once(flights):

@@ -23,7 +23,7 @@ from veracity.errors import NotConverged
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import learn, survey_of
 
-__all__ = ["Reading", "decided", "differing", "find_readings", "log_likelier", "mistaken"]
+__all__ = ["Reading", "decided", "differing", "find_readings", "mistaken"]
 
 MUCH = 0.15
 """The share of items from which another answer is another reading: models that agree on what the
@@ -40,10 +40,8 @@ FEWEST_KNOWN = 5
 ENOUGH_KNOWN = 20
 """Known items from which no other reading is worth a warning."""
 
-FOUR_TO_ONE = float(np.log(4.0))
-"""By how much likelier, in logs, known truths must be to who reads the claims otherwise, until that
-one is likelier to be right than not: beforehand the own reading is believed four to one, as in
-plausibilities that mix both."""
+CLEARLY = 3.0
+"""By how much likelier, in logs, known truths must be to who reads the claims otherwise."""
 
 LEAST_PLAUSIBLE = 0.01
 """Known truths that a reading finds less plausible count as this, so that one which is itself wrong
@@ -122,22 +120,21 @@ def mistaken(
 def decided(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[str, Algorithm[Any]] | None:
     """The reading that the known truths choose in the place of the algorithm's own, if they do.
 
-    Each reading learns without them, and then tells how likely it finds them, where it has another
-    answer: elsewhere they tell who is surer of the same, not who is right.
+    Each reading learns without them, and then tells how likely it finds them.
     """
     if encoded.kind != "categorical" or encoded.n_known < FEWEST_KNOWN:
         return None
     known = list(encoded.drawn(MOST_CLAIMS).blocks)
     hidden = _hidden(known)
-    state, own = _answered(encoded, hidden, algorithm)
-    likelier = {
-        name: (log_likelier(known, own, _answered(encoded, hidden, rival)[1]), rival)
+    state, own = _log_known(encoded, algorithm, hidden, known)
+    likely = {
+        name: (_log_known(encoded, rival, hidden, known)[1], rival)
         for name, rival in algorithm.rivals(state).items()
     }
-    if not likelier:
+    if not likely:
         return None
-    best = max(likelier, key=lambda name: likelier[name][0])
-    return (best, likelier[best][1]) if likelier[best][0] > FOUR_TO_ONE else None
+    best = max(likely, key=lambda name: likely[name][0])
+    return (best, likely[best][1]) if likely[best][0] > own + CLEARLY else None
 
 
 def _hidden(known: Sequence[Block]) -> list[Block]:
@@ -146,14 +143,16 @@ def _hidden(known: Sequence[Block]) -> list[Block]:
     return [b._replace(known_of_fact=n) for b, n in zip(known, nothing, strict=True)]
 
 
-def log_likelier(known: list[Block], own: Judged, other: Judged) -> float:
-    """How many times likelier, in logs, another answer makes what is known where the two differ."""
+def _log_known(
+    encoded: Encoded, algorithm: Algorithm[Any], hidden: list[Block], known: list[Block]
+) -> tuple[Any, float]:
+    """What is learned without known truths, and how likely, in logs, these are then."""
+    state, judged = _answered(encoded, hidden, algorithm)
     total = 0.0
-    for block, p, q in zip(known, own.plausibility, other.plausibility, strict=True):
-        tells = (block.known_of_fact == 1) & differing(block, p, q)[block.item_of_fact]
-        log_own, log_other = (np.log(np.maximum(x[tells], LEAST_PLAUSIBLE)) for x in (p, q))
-        total += float((log_other - log_own).sum())
-    return total
+    for block, plausibility in zip(known, judged.plausibility, strict=True):
+        of_known = plausibility[block.known_of_fact == 1]
+        total += float(np.log(np.maximum(of_known, LEAST_PLAUSIBLE)).sum())
+    return state, total
 
 
 def _sampled(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Sample:
