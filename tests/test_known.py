@@ -248,7 +248,9 @@ def against_the_crowd(seed):
         for source in range(10):
             u = rng.random()
             share_true, share_shared = (0.95, 0.0) if source == 0 else (0.3, 0.4)
-            value = "t" if u < share_true else "f" if u < share_true + share_shared else f"o{source}"
+            value = (
+                "t" if u < share_true else "f" if u < share_true + share_shared else f"o{source}"
+            )
             rows.append((f"s{source}", f"e{item}", f"{item}{value}"))
     truth = pl.DataFrame({"entity": [f"e{i}" for i in range(300)],
                           "value": [f"{i}t" for i in range(300)]})  # fmt: skip
