@@ -71,6 +71,21 @@ def test_a_truth_that_cannot_be_read_is_an_error_at_once(two_against_one):
         veracity.compare(two_against_one, "no such file.csv")
 
 
+@pytest.mark.parametrize(
+    "given", [["majority-vote", "mle"], "mle", veracity.MLE(), [veracity.MLE()], [veracity.MLE]]
+)
+def test_algorithms_in_the_place_of_the_truth_are_told_so(two_against_one, given):
+    with pytest.raises(veracity.errors.ParameterError, match=r"algorithms=.*names"):
+        veracity.compare(two_against_one, given)
+
+
+def test_a_class_in_the_place_of_an_algorithm_is_told_to_be_called(two_against_one):
+    with pytest.raises(veracity.errors.ParameterError, match=r"MLE is a class; call it: MLE\(\)"):
+        veracity.compare(two_against_one, algorithms=[veracity.MLE])
+    with pytest.raises(veracity.errors.ParameterError, match=r"MLE is a class; call it: MLE\(\)"):
+        veracity.discover(two_against_one, veracity.MLE)
+
+
 def test_an_unknown_name_is_an_error_not_a_failed_row(two_against_one):
     with pytest.raises(veracity.errors.ParameterError, match="no algorithm 'best'"):
         veracity.compare(two_against_one, algorithms=["best"])

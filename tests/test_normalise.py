@@ -251,6 +251,11 @@ def test_different_numbers_never_merge(several):
         ("1,234.50 USD", "1234.5"),
         ("$1,234", "1234"),
         ("-$5", "-5"),
+        ("€ 1.234,50", "1234.5"),  # as the Dutch write prices
+        ("- £ 5", "- £ 5"),
+        ("$ -5", "-5"),
+        ("US$ 12.50", "12.5"),
+        ("US$12.50", "12.5"),
         ("1.234.567,8", "1234567.8"),
         ("12,5", "12.5"),
         ("1 234 567", "1234567"),
@@ -294,6 +299,11 @@ def test_units_are_converted_only_where_they_are_named_and_differ():
     assert normalised(["5 km", "5"]) == ["5", "5"]
     assert normalised(["5 USD", "5 EUR"]) == ["5 USD", "5 EUR"]
     assert normalised(["32 °F", "0 °C", "0.0 °C"]) == ["0 °C"] * 3
+
+
+def test_a_currency_before_or_behind_with_or_without_a_space_is_one_unit():
+    prices = ["€ 10,99", "€10.99", "10,99 €", "EUR 10.99", "€\u00a010,99"]
+    assert normalised(prices) == ["10.99"] * len(prices)
 
 
 def test_numbers_are_not_rounded():

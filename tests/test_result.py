@@ -177,8 +177,10 @@ def test_an_existing_run_is_replaced_only_by_force(tmp_path, two_against_one):
 
 
 def test_loading_what_is_no_run_is_a_clear_error(tmp_path):
-    with pytest.raises(veracity.errors.UnreadableFile, match=r"no run\.json"):
+    with pytest.raises(veracity.errors.UnreadableFile, match=r"no run\.json.*result\.save"):
         veracity.load(tmp_path)
+    with pytest.raises(veracity.errors.UnreadableFile, match="there is no such folder"):
+        veracity.load(tmp_path / "nowhere")
 
 
 def test_a_result_sums_itself_up(two_against_one):

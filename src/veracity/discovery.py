@@ -451,7 +451,12 @@ def chosen_algorithm(
     if isinstance(chosen, str):
         chosen = algorithm_named(chosen)
         chosen = chosen.by_sweeps() if isinstance(engine, Spark) else chosen
-    if not hasattr(chosen, "kinds") or isinstance(chosen, type):
+    if isinstance(chosen, type) and hasattr(chosen, "kinds"):
+        name = chosen.__name__
+        raise ParameterError(
+            f"algorithm must be an algorithm; {name} is a class; call it: {name}()"
+        )
+    if not hasattr(chosen, "kinds"):
         raise ParameterError(
             "algorithm must be an algorithm, such as Veracity(strength=4.0), or the name of one, "
             f"got {short(chosen)}"

@@ -141,12 +141,16 @@ def text_like(names: pl.Series, dtype: pl.DataType) -> pl.Series:
     ['2024-01-31 10:00:00+00:00']
     >>> text_like(pl.Series(["1.0", "x"]), pl.Int64()).to_list()
     ['1', 'x']
+    >>> text_like(pl.Series([1, 0, 2]), pl.Boolean()).to_list()
+    ['true', 'false', '2']
     """
     if _has_zone(names.dtype) and _has_zone(dtype):
         names = names.dt.convert_time_zone(dtype.time_zone)  # type: ignore[attr-defined]
+    if names.dtype == pl.Boolean and dtype.is_numeric():
+        names = names.cast(pl.Int8)
     spelt, text = as_text(names).to_frame("name"), pl.col("name")
     if dtype == pl.Boolean:
-        text = text.str.to_lowercase()
+        text = text.str.to_lowercase().replace({"1": "true", "0": "false"})
     elif dtype == pl.Date:
         text = text.str.replace(r"[T ]00:00:00(\.0+)?$", "")
     elif dtype == pl.Datetime:

@@ -131,7 +131,8 @@ class ClaimsStream:
         if not self.rows_kept:
             reason = "; ".join(self.notes) if self.rows_read else "it has no rows"
             raise NoClaims(
-                f"{self.origin}: no {self._what} in it ({reason}); check the data and --columns"
+                f"{self.origin}: no {self._what} in it ({reason}); check the data, and "
+                "columns= or --columns"
             )
 
     def collect(self) -> pl.DataFrame:

@@ -251,6 +251,8 @@ def missing_column(
     found: Sequence[str], parts: Mapping[str, str], lacking: Sequence[str], origin: str
 ) -> str:
     """What is missing, and how to say which column it is; one is named only if it must be it."""
+    if not found:
+        return f"{origin}: it has no columns; give a table with columns for {listed(lacking)}"
     spare = [name for name in found if name not in parts.values()]
     other_part = next((part for part, name in parts.items() if name == lacking[0]), None)
     is_sure = len(spare) == len(lacking) == 1 and spare[0] and spare[0] == in_short(spare[0])
@@ -336,7 +338,20 @@ def comparable(
         return claimed, true
     if claimed.dtype.is_float():
         return claimed, _as_numbers(true, claimed.dtype)
+    if claimed.dtype == pl.String and true.dtype == pl.Boolean:
+        return claimed, _as_spelt(true, claimed)
     return as_text(claimed), text_like(true, claimed.dtype)
+
+
+def _as_spelt(true: pl.Series, claimed: pl.Series) -> pl.Series:
+    """True and false as the claims spell them, such as True or FALSE, if they do so in one way."""
+    text = as_text(true)
+    spelt: dict[str, str] = {}
+    for truth in ("true", "false"):
+        ways = claimed.filter(claimed.str.to_lowercase() == truth).unique()
+        if len(ways) == 1:
+            spelt[truth] = ways[0]
+    return text.replace(spelt)
 
 
 def _as_numbers(values: pl.Series, dtype: pl.DataType) -> pl.Series:

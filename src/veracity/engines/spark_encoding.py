@@ -78,7 +78,10 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
     claims.rows_read = sum(one.n_rows for one in told)
     if not made.parts and not n_self_contradicting:
         reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
-        raise NoClaims(f"{claims.origin}: no claims in it ({reason}); check the data and --columns")
+        raise NoClaims(
+            f"{claims.origin}: no claims in it ({reason}); check the data, and "
+            "columns= or --columns"
+        )
     check_some(made.parts, n_self_contradicting, claims.origin)
     step = made.send(Numbering(together, is_open))
     counts = tuple(one.counts for one in told if one.counts.claims)

@@ -125,6 +125,11 @@ def compare(
     >>> found.table.select("algorithm", pl.col("accuracy").round(2)).rows()
     [('majority-vote', 0.91), ('ltd-rbm', 0.97)]
     """
+    if _are_algorithms(truth):
+        raise ParameterError(
+            "compare: truth must be known truths, got algorithms; say algorithms=[...], a list of "
+            "algorithms or of their names"
+        )
     tell = progress or say_nothing
     prepared = prepare(
         claims,
@@ -154,6 +159,16 @@ def compare(
         rows.append({"algorithm": name, **_measured(found, truths, notes)})
     table = pl.DataFrame(rows, infer_schema_length=None)
     return Comparison(results, table, prepared.table.frame_kind, list(dict.fromkeys(notes)))
+
+
+def _are_algorithms(truth: object) -> bool:
+    """Whether what was given as the truth are algorithms, or names of them."""
+    several = truth if isinstance(truth, list | tuple) else [truth]
+    names = all_algorithms()
+    return bool(several) and all(
+        one in names if isinstance(one, str) else hasattr(one, "kinds") and hasattr(one, "judge")
+        for one in several
+    )
 
 
 def _chosen(

@@ -1,18 +1,52 @@
-"""Numbers of Python's own that no column of Polars can hold: it loses them, or panics."""
+"""Cells of Python's own that no column of Polars can hold: it loses them, or panics."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date, time, timedelta
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
-__all__ = ["MOST_DIGITS", "cells_that_fit", "finite_cells", "too_many_digits"]
+import numpy as np
+
+__all__ = ["MOST_DIGITS", "cells_that_fit", "finite_cells", "plain_cell", "too_many_digits"]
 
 MOST_DIGITS = 38
 """Of a decimal of Polars."""
 
 BELOW = 2**127
 """Whole numbers of Polars are below."""
+
+NAMES_OF_MISSING = frozenset({"NAType", "NaTType"})
+"""Types of what pandas has in place of a missing cell."""
+
+TAKEN_AS_THEY_ARE = (
+    str, bytes, bool, int, float, Decimal, date, time, timedelta, Enum, Mapping, np.ndarray,
+)  # fmt: skip
+
+
+def plain_cell(cell: Any) -> Any:  # noqa: ANN401 - whatever a user has in a row
+    """A cell as Polars can hold it: missing ones are None, and what knows its own text is text.
+
+    >>> [plain_cell(cell) for cell in (float("nan"), np.bool_(True), np.datetime64("2024-01-31"))]
+    [None, True, datetime.date(2024, 1, 31)]
+    """
+    if cell is None or type(cell).__name__ in NAMES_OF_MISSING:
+        return None
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        is_finer = np.datetime_data(cell.dtype)[0] in ("ns", "ps", "fs", "as")  # than Python knows
+        cell = (cell.astype(cell.dtype.str[:2] + "8[us]") if is_finer else cell).item()
+    elif isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, float) and np.isnan(cell):
+        return None
+    if isinstance(cell, set | frozenset):
+        cell = sorted(cell, key=str)
+    if isinstance(cell, list | tuple):
+        return [plain_cell(own) for own in cell]
+    has_text = any("__str__" in vars(kind) for kind in type(cell).__mro__[:-1])
+    return str(cell) if has_text and not isinstance(cell, TAKEN_AS_THEY_ARE) else cell
 
 
 def cells_that_fit(cells: Sequence[Any]) -> Sequence[Any]:

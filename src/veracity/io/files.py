@@ -29,7 +29,7 @@ from veracity.extras import how_to_get
 from veracity.io.arrow_schema import check_schema
 from veracity.io.batched import BatchedRows, whole_batches
 from veracity.io.cell_units import Sheet, with_units
-from veracity.io.cells import MOST_DIGITS, cells_that_fit
+from veracity.io.cells import MOST_DIGITS, cells_that_fit, plain_cell
 from veracity.io.csv_file import is_longer, plain_text, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
 from veracity.io.flat_tables import NotAsWritten
@@ -291,8 +291,8 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
         return _from_dicts(data).lazy(), "polars"
     if not hasattr(data, "__arrow_c_stream__"):
         raise InputError(
-            f"{name_of(data)} holds no claims that can be read; give a path, a frame, or an object "
-            "with an Arrow stream"
+            f"{name_of(data)} holds no claims that can be read; give a path, a frame, a list of "
+            "dictionaries, or an object with an Arrow stream"
         )
     library = type(data).__module__.split(".")[0]
     if library == "pandas":
@@ -320,8 +320,12 @@ def _with_decimals_that_fit(rows: pl.DataFrame) -> pl.DataFrame:
 def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mapping
     """A list with a dictionary for each row, or a dictionary with a list for each column.
 
-    Or a dictionary with a value for each item, as truths may be.
+    Or a dictionary with a value for each item, or a list of them, as truths may be.
     """
+    if not data:
+        kind = "dictionary" if isinstance(data, Mapping) else "list"
+        raise NoClaims(f"an empty {kind}: no rows in it")
+    _refuse_tables_in(data)
     if isinstance(data, Mapping):
         if _has_items(data):
             return _from_dicts([_truth(item, value) for item, value in data.items()])
@@ -333,9 +337,7 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
             f"{name_of(data)}: the row at {other} is of type {type(data[other]).__name__}; give a "
             "list of dictionaries, such as {'source': 'a', 'entity': 'x', 'value': 1}"
         )
-    if not data:
-        raise NoClaims("an empty list: no claims in it")
-    rows = even_rows(data)
+    rows = even_rows([{name: plain_cell(cell) for name, cell in row.items()} for row in data])
     for name in dict.fromkeys(name for row in rows for name in row):
         cells = [row.get(name) for row in rows]
         fit = cells_that_fit(cells)
@@ -344,12 +346,34 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
     return pl.from_dicts(rows, infer_schema_length=None, strict=False)
 
 
+def _refuse_tables_in(data: Any) -> None:  # noqa: ANN401 - a list or a mapping
+    """Refuse several frames, and dictionaries by name: nobody says whether sources or entities."""
+    inside = list(data.values()) if isinstance(data, Mapping) else list(data)
+    if any(hasattr(one, "columns") and hasattr(one, "shape") for one in inside):
+        raise InputError(
+            f"{name_of(data)} holds several tables; put the frames together first, with a column "
+            "that names the source, e.g. pandas.concat(frames, names=['source']).reset_index(0) "
+            "where frames is a dictionary by source"
+        )
+    if isinstance(data, Mapping) and all(isinstance(one, Mapping) for one in inside):
+        raise InputError(
+            f"{name_of(data)} has dictionaries in a dictionary; give a list of one dictionary per "
+            "claim, such as {'source': 'a', 'entity': 'x', 'value': 1}"
+        )
+
+
 def _has_items(data: Mapping[Any, Any]) -> bool:
-    """Whether the keys are items, and not the names of columns, one of which is called a value."""
-    is_column = any(
-        hasattr(cell, "__len__") and not isinstance(cell, str) for cell in data.values()
-    )
-    return bool(data) and not is_column and not {"value", "claim"} & set(data)
+    """Whether the keys are items, and not the names of columns, one of which is called a value.
+
+    Columns have names, and are all of one length.
+    """
+    if {"value", "claim"} & set(data):
+        return False
+    lengths = {
+        len(cell) if hasattr(cell, "__len__") and not isinstance(cell, str) else None
+        for cell in data.values()
+    }
+    return len(lengths) > 1 or None in lengths or not all(isinstance(key, str) for key in data)
 
 
 def _truth(item: object, value: object) -> dict[str, object]:
@@ -364,7 +388,9 @@ def _truth(item: object, value: object) -> dict[str, object]:
 
 
 def _list_that_fits(column: Any) -> Any:  # noqa: ANN401 - whatever is given as a column
-    return cells_that_fit(column) if isinstance(column, list | tuple) else column
+    if not isinstance(column, list | tuple):
+        return column
+    return cells_that_fit([plain_cell(cell) for cell in column])
 
 
 def index_of(data: Any) -> tuple[str, ...]:  # noqa: ANN401
@@ -380,9 +406,7 @@ def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
     An index that has a name is a column like others, as after ``set_index`` or ``pivot``.
     """
     if not hasattr(data, "columns"):
-        if not index_of(data):
-            raise InputError(f"{name_of(data)} is a single column; give a frame")
-        data = data.to_frame("value" if data.name is None else data.name)
+        data = _frame_of_series(data)
     if getattr(data.columns, "nlevels", 1) > 1:
         raise InputError(
             f"{name_of(data)} has {data.columns.nlevels} levels of columns; make it long first, "
@@ -400,6 +424,20 @@ def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
     except ImportError as error:
         raise InputError(f"reading a pandas frame needs pyarrow: {how_to_get('pandas')}") from error
     return pl.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def _frame_of_series(data: Any) -> Any:  # noqa: ANN401
+    """A pandas series as a frame: its index names the items, unless it only counts the rows."""
+    if index_of(data):
+        return data.to_frame("value" if data.name is None else data.name)
+    index = data.index
+    is_range = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
+    if index.nlevels > 1 or (is_range and index.name is None):
+        raise InputError(
+            f"{name_of(data)} is a single column; give a frame, or, of known truths, a series with "
+            "the entities as its index, which needs a name: series.rename_axis('entity')"
+        )
+    return data.rename_axis("entity").to_frame("value")
 
 
 TOO_LARGE = Decimal(10) ** MOST_DIGITS

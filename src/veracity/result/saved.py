@@ -122,8 +122,11 @@ def _require_run(path: Path) -> None:
     if not (path / RUN_FILE).is_file():
         time.sleep(PAUSE)  # or somebody is replacing it this moment
     if not (path / RUN_FILE).is_file():
+        what = (
+            "not the folder of a run (no run.json)" if path.exists() else "there is no such folder"
+        )
         raise UnreadableFile(
-            f"{path}: not the folder of a run (no run.json); 'veracity discover --out' makes one"
+            f"{path}: {what}; result.save(folder) and 'veracity discover --out' make one"
         )
 
 

@@ -19,8 +19,11 @@ PLAIN = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$"
 OPEN = r"^-?[1-9][0-9]{0,2}\.[0-9]{3}$"
 """A decimal here, a thousand and more where the comma is the decimal sign."""
 
+BEFORE = r"(?:US)?[$€£¥] ?|[A-Z]{3} ?"
+"""A currency before its amount: $5, € 5, US$ 5, CHF 5."""
+
 QUANTITY = re.compile(
-    r"(?P<sign>[+-]?)(?P<before>[$€£¥]|[A-Z]{3} ?)?(?P<minus>-?)"
+    rf"(?P<sign>[+-]?)(?P<before>{BEFORE})?(?P<minus>-?)"
     r"(?P<digits>[.,]?[0-9](?:[0-9.,' /]*[0-9])?)"
     r"(?P<power>[eE][+-]?[0-9]{1,2})?(?P<after> ?[^0-9 ].*)?"
 )
@@ -105,7 +108,7 @@ def read_numbers(texts: pl.Series) -> pl.DataFrame:
     rows = pl.DataFrame({"text": texts, "number": shortest, "is_plain": is_plain})
     told = pl.when(pl.col("text").str.contains(".", literal=True)).then(pl.lit("."))
     easy = pl.struct(point="number", comma="number", sign=told, unit=pl.lit(None, pl.String))
-    is_likely = texts.str.contains(r"^[+-]?(?:[$€£¥]|[A-Z]{3} ?)?-?[.,]?[0-9][^:]*$")
+    is_likely = texts.str.contains(rf"^[+-]?(?:{BEFORE})?-?[.,]?[0-9][^:]*$")
     others = texts.filter(is_likely & ~is_plain).unique()
     hard = pl.DataFrame([_read(text) for text in others], schema=SCHEMA, orient="row")
     read = rows.join(

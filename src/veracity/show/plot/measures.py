@@ -352,6 +352,7 @@ def comparison_table(comparison: Comparison) -> pl.DataFrame:
     return _with_interval(ranked, "accuracy", "judged")
 
 
+@checked
 def plot_comparison(comparison: Comparison, theme: str = "light") -> TopLevelMixin:
     """How algorithms fare (where truths are known), or how far they agree (where none is)."""
     look = look_of(theme)
