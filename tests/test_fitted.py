@@ -84,6 +84,16 @@ def test_a_judgement_is_no_run_of_rounds(flights):
     assert (judged.run.rounds, judged.converged, len(judged.trace)) == (0, True, 0)
 
 
+def test_a_few_rows_of_a_wide_table_are_judged_if_it_is_said_what_is_wide(flights):
+    wide = flights.claims.pivot("source", index=["entity", "attribute"], values="value")
+    fitted, few = veracity.discover(wide).fitted, wide.head(3)
+    with pytest.raises(VeracityError, match="wide="):  # three rows do not show what columns are
+        fitted.judge(few)
+    for again in (fitted.judge, fitted.update):
+        found = again(few, wide="sources").truths
+        assert found["entity"].to_list() == few["entity"].to_list()
+
+
 def test_blocks_and_threads_change_no_judgement(flights):
     fitted = discover(flights.claims).fitted
     one = fitted.judge(flights.claims, engine=Local(threads=1))

@@ -293,7 +293,7 @@ def _require_sound(judged: Judged, state: object) -> None:
 def judge(
     fitted: Fitted,
     claims: object,
-    columns: Mapping[str, str] | None,
+    how: HowToRead,
     min_plausibility: float | None,
     *,
     engine: Engine | None = None,
@@ -303,7 +303,7 @@ def judge(
     _check_min_plausibility("judge", min_plausibility, fitted.kind)
     tell, engine = progress or say_nothing, engine_for(claims, engine)
     algorithm = fitted.algorithm
-    prepared = _with_kinds(_prepare_for(fitted, claims, columns, engine, tell), algorithm)
+    prepared = _with_kinds(_prepare_for(fitted, claims, how, engine, tell), algorithm)
     clock, encoded = Clock(), prepared.encoded
     grown = fitted.grown(encoded.names)
     state, names = grown.state, grown.names
@@ -322,7 +322,7 @@ def judge(
 def update(
     fitted: Fitted,
     claims: object,
-    columns: Mapping[str, str] | None,
+    how: HowToRead,
     min_plausibility: float | None,
     *,
     engine: Engine | None = None,
@@ -331,7 +331,7 @@ def update(
     """`Fitted.update`: go on learning from new claims."""
     _check_min_plausibility("update", min_plausibility, fitted.kind)
     tell, engine = progress or say_nothing, engine_for(claims, engine)
-    prepared = _prepare_for(fitted, claims, columns, engine, tell)
+    prepared = _prepare_for(fitted, claims, how, engine, tell)
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
 
@@ -353,14 +353,14 @@ def knowing_more(fitted: Fitted, **described: object | None) -> Fitted:
 def _prepare_for(
     fitted: Fitted,
     claims: object,
-    columns: Mapping[str, str] | None,
+    how: HowToRead,
     engine: Engine,
     tell: Progress,
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
     if isinstance(claims, Claims) and claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
-    claims = opened(claims, HowToRead(columns=columns or {}), engine, like=fitted)
+    claims = opened(claims, how, engine, like=fitted)
     prepared = prepare(claims, tell=tell, engine=engine)
     if prepared.encoded.names.n_open and not fitted.names.n_open:
         raise TooLarge(

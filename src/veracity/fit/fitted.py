@@ -15,6 +15,7 @@ from veracity.algorithms.base import Algorithm
 from veracity.algorithms.state import from_arrays, to_arrays
 from veracity.arguments import checked
 from veracity.claims.block import Names
+from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Largest, Survey
 from veracity.engines.merging import padded
@@ -63,6 +64,7 @@ class Fitted:
         claims: object,
         *,
         columns: Mapping[str, str | list[str]] | None = None,
+        wide: Wide | None = None,
         min_plausibility: float | None = None,
         source_features: object | None = None,
         item_features: object | None = None,
@@ -75,18 +77,19 @@ class Fitted:
 
         Parameters
         ----------
-        claims, columns, min_plausibility, engine, progress
+        claims, columns, wide, min_plausibility, engine, progress
             As for `discover`; the kind is that of the claims that were learned from, and values
             are normalised as those were.
         source_features, item_features
             Features of further sources and items, in the columns of those that were learned from.
         """
+        how = HowToRead(columns=columns or {}, wide=wide)
         discovery = importlib.import_module("veracity.discovery")
         fitted = discovery.knowing_more(
             self, source_features=source_features, item_features=item_features
         )
         result: Result = discovery.judge(
-            fitted, claims, columns, min_plausibility, engine=engine, progress=progress
+            fitted, claims, how, min_plausibility, engine=engine, progress=progress
         )
         return result
 
@@ -96,6 +99,7 @@ class Fitted:
         claims: object,
         *,
         columns: Mapping[str, str | list[str]] | None = None,
+        wide: Wide | None = None,
         min_plausibility: float | None = None,
         source_features: object | None = None,
         item_features: object | None = None,
@@ -108,15 +112,16 @@ class Fitted:
 
         Parameters
         ----------
-        claims, columns, min_plausibility, source_features, item_features, engine, progress
+        claims, columns, wide, min_plausibility, source_features, item_features, engine, progress
             As for `judge`.
         """
+        how = HowToRead(columns=columns or {}, wide=wide)
         discovery = importlib.import_module("veracity.discovery")
         fitted = discovery.knowing_more(
             self, source_features=source_features, item_features=item_features
         )
         result: Result = discovery.update(
-            fitted, claims, columns, min_plausibility, engine=engine, progress=progress
+            fitted, claims, how, min_plausibility, engine=engine, progress=progress
         )
         return result
 
