@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
@@ -317,6 +318,10 @@ def _with_decimals_that_fit(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.col(sorted(large)).cast(pl.String)) if large else rows
 
 
+NEVER_ODD = {str, int, NoneType}
+"""Types of cells that need no second look, however they are mixed."""
+
+
 def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mapping
     """A list with a dictionary for each row, or a dictionary with a list for each column.
 
@@ -337,7 +342,9 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
             f"{name_of(data)}: the row at {other} is of type {type(data[other]).__name__}; give a "
             "list of dictionaries, such as {'source': 'a', 'entity': 'x', 'value': 1}"
         )
-    rows = even_rows([{name: plain_cell(cell) for name, cell in row.items()} for row in data])
+    rows = [dict(row) for row in data]
+    if not {type(cell) for row in rows for cell in row.values()} <= NEVER_ODD:
+        rows = even_rows([{name: plain_cell(cell) for name, cell in row.items()} for row in rows])
     for name in dict.fromkeys(name for row in rows for name in row):
         cells = [row.get(name) for row in rows]
         fit = cells_that_fit(cells)
