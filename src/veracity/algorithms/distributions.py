@@ -13,7 +13,7 @@ import polars as pl
 
 from veracity.claims.block import FloatArray
 
-__all__ = ["beta_quantile", "log_gamma"]
+__all__ = ["beta_quantile", "log_gamma", "log_likely_counts"]
 
 FEW = 50_000
 """Quantiles up to which loading SciPy would take longer than they do."""
@@ -53,6 +53,21 @@ def log_gamma(x: FloatArray) -> FloatArray:
         total += coefficient / (x + place)
     base = x + 7.5
     return np.asarray(0.5 * np.log(2.0 * np.pi) + (x + 0.5) * np.log(base) - base + np.log(total))
+
+
+def log_likely_counts(counts: FloatArray, shares: FloatArray, strengths: FloatArray) -> FloatArray:
+    """How likely, in logs, counts are around shares that are worth so many counts: [row, strength].
+
+    Rows of counts, one for each outcome, are taken for Dirichlet-multinomial draws; in which order
+    the outcomes came is given.
+
+    >>> one_each = np.array([[1.0, 1.0]]), np.array([[0.5, 0.5]])
+    >>> np.exp(log_likely_counts(*one_each, np.array([2.0]))).round(9).tolist()
+    [[0.166666667]]
+    """
+    total, start = counts.sum(axis=1)[:, None], strengths[:, None] * shares[:, None, :]
+    of_outcomes = (log_gamma(counts[:, None, :] + start) - log_gamma(start)).sum(axis=2)
+    return np.asarray(of_outcomes - (log_gamma(total + strengths) - log_gamma(strengths)))
 
 
 def beta_quantile(a: FloatArray, b: FloatArray, probability: float) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from veracity.algorithms.checks import require_positive, require_probability, require_share
-from veracity.algorithms.distributions import log_gamma
+from veracity.algorithms.distributions import log_likely_counts
 from veracity.claims.block import FloatArray
 from veracity.claims.checking import TRUE_WORDS
 from veracity.claims.columns import read_table
@@ -96,17 +96,13 @@ def known_weight(known: FloatArray, usual: FloatArray) -> FloatArray:
     weight = np.zeros(total.shape)
     is_told = total > 0.0
     if is_told.any():  # mostly few rows, and the work takes room
-        weight[is_told] = _known_weight(known[is_told], usual[is_told], total[is_told, None])
+        log_likely = log_likely_counts(
+            known[is_told], np.clip(usual[is_told], CERTAIN, None), STRENGTHS
+        )
+        likely = np.exp(log_likely - log_likely.max(axis=1, keepdims=True))
+        weights = 1.0 / (total[is_told, None] + STRENGTHS)
+        weight[is_told] = (likely * weights).sum(axis=1) / likely.sum(axis=1)
     return weight
-
-
-def _known_weight(known: FloatArray, usual: FloatArray, total: FloatArray) -> FloatArray:
-    start = STRENGTHS[:, None] * np.clip(usual, CERTAIN, None)[:, None, :]
-    log_joint = (log_gamma(known[:, None, :] + start) - log_gamma(start)).sum(axis=-1) - (
-        log_gamma(total + STRENGTHS) - log_gamma(STRENGTHS)
-    )
-    probability = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
-    return np.asarray((probability / (total + STRENGTHS)).sum(axis=1))
 
 
 class PriorRates(NamedTuple):

@@ -30,7 +30,7 @@ from veracity.kernels.loading import kernels
 
 __all__ = ["OneCoin"]
 
-ATTRIBUTE_STRENGTHS = tuple(2.0**n for n in range(14))
+ATTRIBUTE_STRENGTHS: FloatArray = 2.0 ** np.arange(14.0)
 """How many pseudo-claims a source's accuracy may be worth against that on one attribute."""
 
 USUAL_CORRELATION = 0.2

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
-from veracity.algorithms.distributions import log_gamma
+from veracity.algorithms.distributions import log_likely_counts
 from veracity.algorithms.prior import PriorRates, known_weight
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, sigmoid
@@ -100,21 +100,10 @@ def says_most(n_claims: FloatArray, n_cells: int) -> BoolArray:
     return np.asarray(n_claims >= np.partition(n_claims, -n_most, axis=None)[-n_most])
 
 
-def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: Iterable[float]) -> float:
-    """The number of pseudo-claims under which what is counted is most likely.
-
-    Rows of counts, one for each outcome, are taken for Dirichlet-multinomial draws around `plain`.
-    """
-    of_row = counts.sum(axis=1)
-
-    def log_likelihood(strength: float) -> float:
-        start = strength * plain
-        of_cells = (log_gamma(counts + start) - log_gamma(start)).sum()
-        return float(
-            of_cells - (log_gamma(of_row + strength) - log_gamma(np.array(strength))).sum()
-        )
-
-    return float(max(strengths, key=log_likelihood))
+def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: FloatArray) -> float:
+    """The number of pseudo-claims under which what is counted is most likely."""
+    log_likelihood = log_likely_counts(counts, plain, strengths).sum(axis=0)
+    return float(strengths[np.argmax(log_likelihood)])
 
 
 def counted(block: Block, found: Derived) -> FloatArray:
