@@ -42,13 +42,9 @@ from veracity.io.databases import (
     tables_of,
 )
 from veracity.io.files import (
-    OF_OTHERS,
     Part,
-    as_polars,
     batches_of,
     has_null,
-    index_of,
-    name_of,
     open_files,
     reading_frame,
     reading_part,
@@ -56,6 +52,7 @@ from veracity.io.files import (
 from veracity.io.formats import STANDARD_INPUT
 from veracity.io.frames import FrameKind
 from veracity.io.noting import Notes, told_once
+from veracity.io.python_data import OF_OTHERS, as_polars, index_of, name_of
 from veracity.naming import rendered, types_read_again
 from veracity.printing import in_short
 

@@ -23,9 +23,10 @@ from veracity.claims.schema import Kind, parts_of_name, text_together
 from veracity.claims.shapes import SAMPLE, Seen, Shape, told_shapes
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, ParameterError, UnreadableFile
-from veracity.io.files import TEXT_SUFFIXES, name_of
+from veracity.io.files import TEXT_SUFFIXES
 from veracity.io.frames import FrameKind, is_spark_frame
 from veracity.io.memory import require_room
+from veracity.io.python_data import name_of
 from veracity.naming import types_read_again
 
 __all__ = ["SparkClaims", "open_on_spark"]
