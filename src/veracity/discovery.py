@@ -21,7 +21,7 @@ from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Survey
 from veracity.doubts import with_doubts
-from veracity.engines import Engine
+from veracity.engines import Engine, threads_of
 from veracity.engines.spark import Spark
 from veracity.errors import ParameterError, TooLarge, UnreadableFile
 from veracity.fit.answering import answered
@@ -255,8 +255,7 @@ def answer(
         result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
         result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
         own = survey if kept is None else survey_of(held, encoded.kind, names)
-        threads = getattr(engine, "threads", None)
-        result = with_doubts(result, held, own, judged.plausibility, threads)
+        result = with_doubts(result, held, own, judged.plausibility, threads_of(engine))
     if encoded.n_claims > FEW:
         give_back()  # what learning took: the tables that are written next need room
     return result

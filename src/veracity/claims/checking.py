@@ -9,7 +9,7 @@ import polars as pl
 
 from veracity.claims.schema import Kind
 from veracity.claims.shares import weighed
-from veracity.errors import BadValue
+from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar, rendered
 from veracity.printing import counted, in_short
 
@@ -20,6 +20,7 @@ __all__ = [
     "checked_rows",
     "complete",
     "lacking_notes",
+    "nothing_in",
     "plain",
     "with_numbers",
 ]
@@ -85,6 +86,13 @@ def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFr
     if len(kept) < len(rows):
         n_lacking["weight"] += len(rows) - len(kept)
     return (with_numbers(kept, origin) if kind == "numeric" else kept), n_lacking
+
+
+def nothing_in(origin: str, what: str, reason: str) -> NoClaims:
+    """That no row of a table is left, why, and what to do."""
+    return NoClaims(
+        f"{origin}: no {what} in it ({reason}); check the data, and columns= or --columns"
+    )
 
 
 def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:

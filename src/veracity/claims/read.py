@@ -18,6 +18,7 @@ from veracity.claims.checking import (
     check_calendar,
     complete,
     lacking_notes,
+    nothing_in,
     with_numbers,
 )
 from veracity.claims.columns import open_parts
@@ -130,10 +131,7 @@ class ClaimsStream:
         ]
         if not self.rows_kept:
             reason = "; ".join(self.notes) if self.rows_read else "it has no rows"
-            raise NoClaims(
-                f"{self.origin}: no {self._what} in it ({reason}); check the data, and "
-                "columns= or --columns"
-            )
+            raise nothing_in(self.origin, self._what, reason)
 
     def collect(self) -> pl.DataFrame:
         """All rows."""

@@ -24,7 +24,7 @@ from veracity.kernels.loading import load_ahead
 from veracity.progress import Progress
 from veracity.workers import in_order
 
-__all__ = ["Engine", "Held", "Local"]
+__all__ = ["Engine", "Held", "Local", "threads_of"]
 
 SHARE_BESIDE = 0.2
 """What share of the memory is for what is kept beside blocks that are on disk."""
@@ -235,3 +235,8 @@ class HeldLocally:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         self._beside.clear()
+
+
+def threads_of(engine: Engine | None) -> int | None:
+    """How many threads this machine may use, by what was said of the engine; None for all cores."""
+    return engine.threads if isinstance(engine, Local) else None

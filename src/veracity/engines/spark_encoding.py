@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from veracity.claims.block import Block, IntArray
-from veracity.claims.checking import checked_rows, lacking_notes
+from veracity.claims.checking import checked_rows, lacking_notes, nothing_in
 from veracity.claims.encode import check_some, encode_part, notes_of
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import Rewriting
@@ -31,7 +31,6 @@ from veracity.claims.spark_rows import SparkClaims
 from veracity.engines.executors import Made
 from veracity.engines.spark import MadeParts, Spark
 from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartsOnSpark, Rest, Told
-from veracity.errors import NoClaims
 from veracity.io.frames import spark_table
 from veracity.io.memory import require_room
 from veracity.progress import Progress
@@ -78,10 +77,7 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # no
     claims.rows_read = sum(one.n_rows for one in told)
     if not made.parts and not n_self_contradicting:
         reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
-        raise NoClaims(
-            f"{claims.origin}: no claims in it ({reason}); check the data, and "
-            "columns= or --columns"
-        )
+        raise nothing_in(claims.origin, "claims", reason)
     check_some(made.parts, n_self_contradicting, claims.origin)
     step = made.send(Numbering(together, is_open))
     counts = tuple(one.counts for one in told if one.counts.claims)

@@ -16,7 +16,7 @@ from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, answer, chosen_algorithm
 from veracity.doubts import AgainstVote, Effort, find_doubts
-from veracity.engines import Engine, Local
+from veracity.engines import Engine, Local, threads_of
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
 from veracity.inspect.agreement import alpha_of
@@ -169,8 +169,7 @@ def check(
     whole = result.encoded if prepared is None else prepared.encoded
     near, notes = result.within_reach()
     encoded = whole if near is result else near.encoded
-    threads = getattr(engine, "threads", None)
-    health = _checked(near, encoded, frame_kind, threads)
+    health = _checked(near, encoded, frame_kind, threads_of(engine))
     return replace(health, claims=whole.n_claims, items=whole.n_items, notes=notes)
 
 

@@ -24,7 +24,7 @@ from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.doubts.pairing import as_named_values, pairs_table, some_items
-from veracity.engines import Engine
+from veracity.engines import Engine, threads_of
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import prepare
@@ -205,9 +205,7 @@ def profile(
     attributes = _attributes_table(items, has_truth=has_truth)
     sources = _sources_table(encoded, named, has_truth=has_truth)
     paired = named if most_paired is None else some_items(named, most_paired)
-    suspicious = pairs_table(
-        encoded, paired, has_truth=has_truth, threads=getattr(engine, "threads", None)
-    )
+    suspicious = pairs_table(encoded, paired, has_truth=has_truth, threads=threads_of(engine))
     return Profile(
         kind=encoded.kind,
         items=len(items),
