@@ -17,6 +17,7 @@ from veracity.algorithms.base import Turn
 from veracity.algorithms.flow import LIMIT
 from veracity.algorithms.ltd_rbm import Training, rates_of, source_bias, weights_of
 from veracity.algorithms.rules import logit, sigmoid
+from veracity.errors import NotConverged
 from veracity.kernels import Machine, Pace, compiled, reference
 from veracity.preparing import prepare
 
@@ -392,6 +393,22 @@ def test_after_rounds_on_some_of_the_items_rates_are_counted_and_right(many, has
     )
     assert one.mean() < 0.02
     assert one.mean() < other.mean()
+
+
+def test_rounds_on_some_of_the_items_stop_when_their_changes_may_be_chance(many, hasty):
+    """A rate that is counted from 750 claims has a standard error of up to 0.5 / sqrt(750)."""
+    changes = [one["change"] for one in hasty.run["trace"]]
+    assert changes[-1] < 0.0183 < min(changes[:-1])
+    assert hasty.run["converged"]
+    stricter, laxer = (
+        veracity.discover(many.claims, LTDRBM(tolerance=tolerance)) for tolerance in (1e-6, 0.2)
+    )
+    assert stricter.run["rounds"] == hasty.run["rounds"] > laxer.run["rounds"]
+
+
+def test_who_does_not_get_there_is_told_what_would_have_been_enough(many, hasty):
+    with pytest.warns(NotConverged, match=r"the last change was 0\.[0-9]+, the tolerance is 0\.018"):
+        veracity.discover(many.claims, LTDRBM(max_rounds=2))
 
 
 def test_rounds_on_some_of_the_items_are_told_of(hasty, patient):

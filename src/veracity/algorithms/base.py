@@ -133,11 +133,16 @@ class Walk(Generic[State]):
 
 @dataclass(frozen=True)
 class Phase(Generic[State]):
-    """Steps that are taken once, or again and again until `change` says that little changes."""
+    """Steps that are taken once, or again and again until `change` says that little changes.
+
+    What is little is for the algorithm's `tolerance` to say, unless the phase cannot tell as much:
+    `tolerance` is below what its changes mean nothing.
+    """
 
     name: str
     steps: tuple[Step[State] | Walk[State], ...]
     change: Callable[[State, State], float] | None = None
+    tolerance: float = 0.0
 
 
 class Algorithm(ABC, Generic[State]):

@@ -45,6 +45,10 @@ __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 PLENTY, PLENTY_OF_SOURCE = 500_000, 750
 """Claims, in all and of the median source, of which a round can learn enough."""
 
+BLUR = 0.5 / math.sqrt(PLENTY_OF_SOURCE)
+"""The standard error of a rate near one half that is counted from so many claims: what a round on
+some of the items cannot tell from chance."""
+
 NegativePhase = Literal["exact", "sampled"]
 
 Learning = Literal["batches", "flow"]
@@ -145,7 +149,8 @@ class LTDRBM(Algorithm[Training]):
     seed
         Where the randomness of batches and samples starts.
     max_rounds, min_rounds, tolerance
-        Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`.
+        Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`; by 0.018
+        where a round looks at some of the items, and a smaller move may be chance.
     """
 
     state_type = Training
@@ -224,9 +229,9 @@ class LTDRBM(Algorithm[Training]):
             return (Phase("flow", (Step(self.tally, self.learn),), self.left),)
         prepare = partial(self.prepare, share=state.share)
         walk = Walk(lambda state: (state,), self.climb, lambda state, lanes: lanes[0], prepare)
-        rounds = Phase("rounds", (walk,), self.change)
         if not self._is_shortened(state):
-            return (rounds,)
+            return (Phase("rounds", (walk,), self.change),)
+        rounds = Phase("rounds", (walk,), self.change, BLUR)
         return rounds, Phase("closing count", (Step(self.count, self.close),))
 
     def _is_shortened(self, state: Training) -> bool:

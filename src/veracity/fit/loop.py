@@ -53,6 +53,8 @@ class Learned:
     totals: Totals = field(default_factory=dict)
     trace: list[dict[str, float | None]] = field(default_factory=list)
     converged: bool = True
+    tolerance: float = 0.0
+    """The change below which its last rounds would have been enough."""
     kept_rounds: int = 0
 
 
@@ -82,17 +84,19 @@ def learn(
     run = _Run(held, algorithm, tell, kept)
     for phase in algorithm.phases(state):
         state = run.through(phase, state)
-    if not run.converged:
-        warnings.warn(not_converged(algorithm, run.trace), NotConverged, stacklevel=4)
-    return Learned(
+    learned = Learned(
         survey=survey,
         prior=prior,
         state=algorithm.calibrate(state, prior),
         totals=run.totals,
         trace=run.trace,
         converged=run.converged,
+        tolerance=run.tolerance,
         kept_rounds=run.kept_rounds,
     )
+    if not learned.converged:
+        warnings.warn(not_converged(algorithm, learned), NotConverged, stacklevel=4)
+    return learned
 
 
 def prior_rates(algorithm: Algorithm[Any], survey: Survey) -> PriorRates:
@@ -113,7 +117,7 @@ class _Run:
         self.kept_rounds = 0 if kept is None else kept.rounds
         self.totals: Totals = {}
         self.trace: list[dict[str, float | None]] = []
-        self.converged = True
+        self.converged, self.tolerance = True, algorithm.tolerance
 
     def through(self, phase: Phase[Any], state: Any) -> Any:  # noqa: ANN401 - the algorithm's own
         """Take the steps of a phase: once, or until little changes."""
@@ -122,7 +126,7 @@ class _Run:
         if self.algorithm.is_settled(state) or not self.converged:
             return state
         algorithm, first = self.algorithm, len(self.trace)
-        self.converged = False
+        self.converged, self.tolerance = False, max(algorithm.tolerance, phase.tolerance)
         while not self.converged and len(self.trace) < algorithm.max_rounds:
             self.tell("learning", len(self.trace), algorithm.max_rounds)
             began, before = time.perf_counter(), state
@@ -131,7 +135,7 @@ class _Run:
             state = self._steps(phase, state, Turn(number + before_them, algorithm.seed))
             change = phase.change(before, state)
             self._note(change, time.perf_counter() - began)
-            self.converged = number >= algorithm.min_rounds and change < algorithm.tolerance
+            self.converged = number >= algorithm.min_rounds and change < self.tolerance
         return state
 
     def _steps(self, phase: Phase[Any], state: Any, turn: Turn) -> Any:  # noqa: ANN401
@@ -166,12 +170,12 @@ def _together(total: Any, kept: Any) -> Any:  # noqa: ANN401 - tallies
     )
 
 
-def not_converged(algorithm: Algorithm[Any], trace: list[dict[str, float | None]]) -> str:
+def not_converged(algorithm: Algorithm[Any], learned: Learned) -> str:
     """That the round limit came first, and how far off the last round was."""
-    change = trace[-1]["change"]
+    change = learned.trace[-1]["change"]
     last = "not finite" if change is None else f"{change:.2g}"
-    rounds = printing.counted(len(trace), "round")
+    rounds = printing.counted(len(learned.trace), "round")
     return (
         f"{algorithm.name} did not converge in {rounds}: the last change was {last}, "
-        f"the tolerance is {algorithm.tolerance:.2g}"
+        f"the tolerance is {learned.tolerance:.2g}"
     )

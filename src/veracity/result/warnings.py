@@ -174,7 +174,7 @@ def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
     if learned.trace:
         notes += fitted.algorithm.notes(fitted.state)
     if not learned.converged:
-        notes.append(not_converged(fitted.algorithm, learned.trace))
+        notes.append(not_converged(fitted.algorithm, learned))
     return notes
 
 
