@@ -407,7 +407,9 @@ def test_rounds_on_some_of_the_items_stop_when_their_changes_may_be_chance(many,
 
 
 def test_who_does_not_get_there_is_told_what_would_have_been_enough(many, hasty):
-    with pytest.warns(NotConverged, match=r"the last change was 0\.[0-9]+, the tolerance is 0\.018"):
+    with pytest.warns(
+        NotConverged, match=r"the last change was 0\.[0-9]+, the tolerance is 0\.018"
+    ):
         veracity.discover(many.claims, LTDRBM(max_rounds=2))
 
 

@@ -43,6 +43,9 @@ def main() -> None:
 def _run() -> None:
     """Load the command and run it; Ctrl-C is no error to explain while it is loading or ending."""
     gc.set_threshold(FRESH)
+    # Else NumPy's linear algebra starts a thread for each core, which waits in a busy loop for
+    # large matrices to multiply, and here there are none.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         heed_the_end()
         lose_no_request()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.kernels.reference.layout import begins_of, in_groups
+from veracity.kernels.reference.layout import begins_of, in_groups, joined_begins
 from veracity.naming import as_text
 
 __all__ = [
@@ -236,6 +237,20 @@ class Block(NamedTuple):
             self.kind_of_item[item] if len(self.kind_of_item) else NO_KINDS,
             self.number,
         )
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Block]) -> Block:
+        """The items of all blocks, one block after the other."""
+        if len(blocks) == 1:
+            return blocks[0]
+        columns: list[Any] = [
+            (joined_begins if name.startswith("first_") else np.concatenate)(
+                [getattr(block, name) for block in blocks]
+            )
+            for name in cls._fields
+            if name != "number"
+        ]
+        return cls(*columns)
 
     def in_full(self) -> Block:
         """The same, with every claim counting in full."""

@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, IntArray
-from veracity.claims.encoded import Encoded, Part, PartsInMemory
+from veracity.claims.encoded import CLAIMS_PER_BLOCK, Encoded, Part, PartsInMemory
 from veracity.claims.numbering import Numbered, Spelt, marks_of
 from veracity.claims.parting import LocalNames
 from veracity.claims.read import ClaimsStream
@@ -32,6 +32,7 @@ from veracity.errors import NoClaims
 from veracity.io.memory import give_back
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels
+from veracity.kernels.reference.layout import joined_begins
 from veracity.printing import counted
 from veracity.workers import in_order
 
@@ -43,10 +44,6 @@ __all__ = [
     "encode_part",
     "notes_of",
 ]
-
-CLAIMS_PER_BLOCK = 1 << 19
-"""Where to cut: large enough to keep a thread busy, small enough that a million claims keep two;
-and the same whatever the number of threads."""
 
 CLAIMS_PARTED = 1 << 19
 """So many claims, or a batch with more, are brought to the parts in which they are laid out."""
@@ -256,7 +253,7 @@ def _block(
 ) -> tuple[Block, IntArray]:
     """The block of numbered claims; also give the usual spelling of each fact."""
     laid, voices = _laid_out(claims, place, n_items, value_of_spelling, pool)
-    join = _joined, _joined, np.concatenate, np.concatenate
+    join = joined_begins, joined_begins, np.concatenate, np.concatenate
     first_fact_of_item, first_support_of_fact, source_of_support, spelling_of_fact = pool.map(
         operator.call, join, zip(*laid, strict=True)
     )
@@ -265,7 +262,7 @@ def _block(
         first_voice_of_item = first_support_of_fact[first_fact_of_item]
         source_of_voice = source_of_support
     else:
-        first_voice_of_item = _joined([first for first, _ in voices])
+        first_voice_of_item = joined_begins([first for first, _ in voices])
         source_of_voice = np.concatenate([own for _, own in voices])
     block = Block(
         first_fact_of_item,
@@ -311,16 +308,6 @@ def _laid_out(
     n_parts = -(-n_items // items_per_part)
     laid, voices = zip(*pool.map(lay_out, range(n_parts)), strict=True)
     return laid, voices
-
-
-def _joined(firsts: Iterable[IntArray]) -> IntArray:
-    """Where groups begin, of parts that stand one behind the other; the length at the end."""
-    joined: list[IntArray] = [np.zeros(1, dtype=np.int64)]
-    length = 0
-    for first in firsts:
-        joined.append(first[1:] + length)
-        length += int(first[-1])
-    return np.concatenate(joined)
 
 
 def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:

@@ -20,8 +20,13 @@ from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
 from veracity.claims.schema import Kind, numbers_in
 from veracity.io.memory import claims_within_reach
 from veracity.io.pieces import PieceTable
+from veracity.kernels.reference.layout import in_groups
 
-__all__ = ["Draw", "Encoded", "Make", "Part", "Parts", "PartsInMemory"]
+__all__ = ["CLAIMS_PER_BLOCK", "Draw", "Encoded", "Make", "Part", "Parts", "PartsInMemory"]
+
+CLAIMS_PER_BLOCK = 1 << 19
+"""Where to cut: large enough to keep a thread busy, small enough that a million claims keep two;
+and the same whatever the number of threads."""
 
 Counted = TypeVar("Counted")
 
@@ -44,20 +49,29 @@ class Part:
         facts = self.items[self.block.item_of_fact]
         return facts if self.values is None else facts.with_columns(value=self.values)
 
+    @staticmethod
+    def joined(parts: Sequence[Part]) -> Part:
+        """The items of all parts, one part after the other."""
+        values = [part.values for part in parts if part.values is not None]
+        return Part(
+            Block.joined([part.block for part in parts]),
+            _together([part.items for part in parts]),
+            pl.concat(values) if values else None,
+        )
+
     def select(self, is_meant: BoolArray) -> Part:
         """The items that are meant, numbered from zero."""
-        of_fact = np.repeat(is_meant, self.block.n_facts_of_item)
-        values = None if self.values is None else self.values.filter(of_fact)
-        return Part(self.block.select(is_meant), self.items.filter(is_meant), values)
+        return self.select_with(None, is_meant)[0]
 
     def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Part, Any]:  # noqa: ANN401
         """The items that are meant, and the answer to them: of facts, or numbers of items."""
-        some = self.select(is_meant)
+        item = np.flatnonzero(is_meant)  # mostly a few: no mask of all facts is made
+        fact, _ = in_groups(self.block.first_fact_of_item, item)
+        values = None if self.values is None else self.values.gather(fact)
+        some = Part(self.block.select(is_meant), self.items[item], values)
         if isinstance(answer, tuple):
-            return some, tuple(of_item[is_meant] for of_item in answer)
-        if answer is None:
-            return some, None
-        return some, answer[np.repeat(is_meant, self.block.n_facts_of_item)]
+            return some, tuple(of_item[item] for of_item in answer)
+        return some, None if answer is None else answer[fact]
 
 
 @dataclass(frozen=True)
@@ -298,8 +312,10 @@ class Encoded:
             for part, answer in zip(self.parts, answers or [None] * len(self.parts), strict=True)
             if (is_drawn := draw(part)).any()
         ]
-        parts = PartsInMemory(part for part, _ in found)
-        return replace(self, parts=parts), [answer for _, answer in found]
+        parts, found_answers = zip(*found, strict=True)
+        if sum(len(part.block.source_of_voice) for part in parts) <= CLAIMS_PER_BLOCK:
+            parts, found_answers = (Part.joined(parts),), (_joined_answers(found_answers),)
+        return replace(self, parts=PartsInMemory(parts)), list(found_answers)
 
     @property
     def example(self) -> Part:
@@ -342,6 +358,15 @@ class Encoded:
         """The same, numbered as elsewhere; names that are new there come behind."""
         grown, places = names.grown(self.names)
         return replace(self, names=grown, parts=self.parts.renumbered(places))
+
+
+def _joined_answers(answers: Sequence[Any]) -> Any:  # noqa: ANN401 - as those of a part
+    """The answers to several parts as those to one."""
+    if answers[0] is None:
+        return None
+    if isinstance(answers[0], tuple):
+        return tuple(np.concatenate(own) for own in zip(*answers, strict=True))
+    return np.concatenate(answers)
 
 
 def _together(frames: list[pl.DataFrame]) -> pl.DataFrame:

@@ -50,9 +50,9 @@ def counted(block: Block, n_sources: int) -> Counted:
     """What a block has; it adds up over blocks."""
     n_voices, n_facts = block.n_voices_of_item, block.n_facts_of_item
     votes = kernels.count_votes(block, np.zeros(block.n_facts), n_sources)
-    is_shared = np.repeat(n_voices > 1, n_voices)
     items = np.bincount(block.source_of_voice, minlength=n_sources).astype(np.float64)
-    shared = np.bincount(block.source_of_voice[is_shared], minlength=n_sources)
+    only_voice = block.first_voice_of_item[:-1][n_voices == 1]
+    alone = np.bincount(block.source_of_voice[only_voice], minlength=n_sources)
     return Counted(
         items=block.n_items,
         facts=block.n_facts,
@@ -61,7 +61,7 @@ def counted(block: Block, n_sources: int) -> Counted:
         supports_of_source=votes[:, 1],
         items_of_source=items,
         facts_of_source=votes[:, 3],
-        shared_of_source=shared.astype(np.float64),
+        shared_of_source=items - alone,
         known_of_source=_known(block, n_sources),
         largest_item=Largest((n_facts * n_voices).max()),
         divided=_divided(block),

@@ -50,8 +50,9 @@ PAIR_RULE = PairRule(min_shared=10, most_supporters=100, most_partners=50)
 """The usual one."""
 
 
-CELLS_PER_CLAIM = 4
-"""Up to so many pairs of sources for each claim of a block, there is a matrix of them all."""
+CELLS_PER_CLAIM, FEW_CELLS = 4, 1 << 20
+"""Up to so many pairs of sources for each claim of a block, or so many in all, which take less time
+than sorting what is shared by few claims, there is a matrix of them all."""
 
 
 KEYS_AT_ONCE = 4_000_000
@@ -229,9 +230,9 @@ def _slots(is_meant: BoolArray) -> IntArray:
 
 
 def _is_matrix(block: Block, slots: IntArray) -> bool:
-    """Whether a matrix of all pairs of slots is no more than what is claimed."""
+    """Whether a matrix of all pairs of slots is no more than what is claimed, or small."""
     n_slots = int(slots.max(initial=-1)) + 1
-    return 0 < n_slots**2 <= CELLS_PER_CLAIM * len(block.source_of_support)
+    return 0 < n_slots**2 <= max(CELLS_PER_CLAIM * len(block.source_of_support), FEW_CELLS)
 
 
 def _links_by_slots(block: Block, pairs: Pairs, slots: IntArray) -> Links:

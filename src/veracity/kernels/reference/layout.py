@@ -9,12 +9,15 @@ import numpy as np
 from veracity.kernels import Numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from veracity.claims.block import IntArray
 
 __all__ = [
     "begins_of",
     "find_voices",
     "in_groups",
+    "joined_begins",
     "lay_out",
     "number_names",
     "pairs_of",
@@ -137,6 +140,20 @@ def begins_of(lengths: IntArray) -> IntArray:
     first = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=first[1:])
     return first
+
+
+def joined_begins(firsts: Iterable[IntArray]) -> IntArray:
+    """Where groups begin, of arrays of groups that stand one behind the other; the length at last.
+
+    >>> joined_begins([np.array([0, 2, 3]), np.array([0, 4])])
+    array([0, 2, 3, 7])
+    """
+    joined: list[IntArray] = [np.zeros(1, dtype=np.int64)]
+    length = 0
+    for first in firsts:
+        joined.append(first[1:] + length)
+        length += int(first[-1])
+    return np.concatenate(joined)
 
 
 def in_groups(first: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
