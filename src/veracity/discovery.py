@@ -20,7 +20,7 @@ from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Survey
-from veracity.doubts import with_doubts
+from veracity.doubts import looking_at_values, with_doubts
 from veracity.engines import Engine, threads_of
 from veracity.engines.spark import Spark
 from veracity.errors import ParameterError, TooLarge, UnreadableFile
@@ -240,22 +240,29 @@ def answer(
         prepared = prepared.noting(f"of two readings, known truths chose this one: {name}")
     clock, names = Clock(), encoded.names
     engine = engine or prepared.engine
+    threads = threads_of(engine)
     with engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
-        found = answered(held, encoded, survey, algorithm, tell, kept)
-        algorithm, learned, judged, readings, some, instead = found
-        if instead is not None:
-            prepared = prepared.noting(
-                f"of two readings, that in which more claims are true is told: {instead}"
-            )
-        if kept is not None:
-            _require_sound(judged, learned.state)
-        clock.lap("learn")
-        fitted = _fitted(prepared, algorithm, learned, survey)
-        result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
-        result.run = with_readings(Result(result.tables, result.run, encoded=some), readings).run
         own = survey if kept is None else survey_of(held, encoded.kind, names)
-        result = with_doubts(result, held, own, judged.plausibility, threads_of(engine))
+        looking = looking_at_values(
+            encoded, own, are_normalised=bool(prepared.table.normalisation), threads=threads
+        )
+        with looking as spelt:
+            found = answered(held, encoded, survey, algorithm, tell, kept)
+            algorithm, learned, judged, readings, some, instead = found
+            if instead is not None:
+                prepared = prepared.noting(
+                    f"of two readings, that in which more claims are true is told: {instead}"
+                )
+            if kept is not None:
+                _require_sound(judged, learned.state)
+            clock.lap("learn")
+            fitted = _fitted(prepared, algorithm, learned, survey)
+            result = _told(prepared, fitted, judged, learned, min_plausibility, clock)
+            result.run = with_readings(
+                Result(result.tables, result.run, encoded=some), readings
+            ).run
+            result = with_doubts(result, held, own, judged.plausibility, threads, spelt)
     if encoded.n_claims > FEW:
         give_back()  # what learning took: the tables that are written next need room
     return result

@@ -172,7 +172,7 @@ def encode_part(
         if not numbered.n_claims:
             return PartOfRows(LocalNames.nothing())
         if kind == "binary":
-            return _encode_binary(numbered, claims_per_block)
+            return _encode_binary(numbered, pool, claims_per_block)
         return _encode_values(numbered, kind, pool, claims_per_block, are_numbers)
 
 
@@ -185,19 +185,21 @@ def _encode_values(
 ) -> PartOfRows:
     spelt = pool.submit(numbered.values.spelt, are_numbers)
     sources, source_place = numbered.sources.sorted()
-    items = numbered.items_sorted()
+    items = numbered.items_sorted(pool)
     spellings, value_of_spelling, spelling_place = spelt.result()
     claims = items.number, numbered.values.numbers, numbered.sources.numbers
     place = items.place, spelling_place, source_place
     placed = zip(place, claims, strict=True) if numbered.weights else ()
     rows = [own[np.concatenate(numbers)] for own, numbers in placed]  # claims are not kept
+    marks = pool.submit(marks_of, items.items)
     block, spelling_of_fact = _block(claims, place, len(items.items), value_of_spelling, pool)
-    values = spellings.gather(spelling_of_fact)
+    spelt_of_fact = pool.submit(spellings.gather, spelling_of_fact)
     block = block._replace(
         label_of_fact=value_of_spelling[spelling_of_fact].astype(np.int32),
         attribute_of_item=items.attribute_of_item,
-        mark_of_item=marks_of(items.items),
+        mark_of_item=marks.result(),
     )
+    values = spelt_of_fact.result()
     weighed = NOT_WEIGHED
     if numbered.weights:
         item, spelling, source = rows
@@ -310,9 +312,11 @@ def _laid_out(
     return laid, voices
 
 
-def _encode_binary(numbered: Numbered, claims_per_block: int) -> PartOfRows:
+def _encode_binary(
+    numbered: Numbered, pool: ThreadPoolExecutor, claims_per_block: int
+) -> PartOfRows:
     sources, source_place = numbered.sources.sorted()
-    facts = numbered.items_sorted()
+    facts = numbered.items_sorted(pool)
     rows = pl.DataFrame(
         {
             "fact": facts.place[np.concatenate(facts.number)],

@@ -251,6 +251,11 @@ class Encoded:
         """Whether the parts are where this machine cannot reach them one by one."""
         return False
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all parts are in the memory of this process."""
+        return isinstance(self.parts, PartsInMemory)
+
     def here(
         self,
         choose: Callable[[Part], BoolArray] | None = None,
@@ -281,7 +286,7 @@ class Encoded:
         random, always the same ones.
         """
         most = claims_within_reach()
-        if isinstance(self.parts, PartsInMemory) or self.n_claims <= most:
+        if self.is_in_memory or self.n_claims <= most:
             return *self.here(None, answers), ()
         if answers is None:
             some, found = self.drawn(most // 2), None

@@ -193,7 +193,7 @@ class Numbered:
             done.result()
         self._at_work = []
 
-    def items_sorted(self) -> Items:
+    def items_sorted(self, pool: ThreadPoolExecutor) -> Items:
         """The items by entity, then attribute; their numbers are not kept here."""
         first, *others = self._keys
         names, place = self._keys[first].sorted()
@@ -204,7 +204,7 @@ class Numbered:
             return Items(names.to_frame(first), number, place, nothing, no_attribute)
         attributes, place_of_attribute = self._keys[others[0]].sorted()
         of_attribute = self._keys.pop(others[0]).numbers
-        pairs = _pairs(number, place, of_attribute, place_of_attribute)
+        pairs = _pairs(number, place, of_attribute, place_of_attribute, pool)
         entity, attribute = np.divmod(pairs.key, len(attributes))
         items = pl.DataFrame([names.gather(entity), attributes.gather(attribute)])
         return Items(items, pairs.number, pairs.place, attributes, attribute.astype(np.int32))
@@ -219,33 +219,45 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(
-    number: list[IntArray], place: IntArray, other: list[IntArray], place_of_other: IntArray
+    number: list[IntArray],
+    place: IntArray,
+    other: list[IntArray],
+    place_of_other: IntArray,
+    pool: ThreadPoolExecutor,
 ) -> _Pairs:
     """Number the pairs of names that stand in the same row; the old numbers are not kept."""
     n_pairs = len(place) * len(place_of_other)
     most = min(PAIRS_PER_CLAIM * sum(map(len, number)), np.iinfo(np.int32).max)
-    find = _pairs_by_place if n_pairs <= most else _pairs_by_hash
-    return find(number, place, other, place_of_other)
+    if n_pairs <= most:
+        return _pairs_by_place(number, place, other, place_of_other, pool)
+    return _pairs_by_hash(number, place, other, place_of_other)
 
 
 def _pairs_by_place(
-    number: list[IntArray], place: IntArray, other: list[IntArray], place_of_other: IntArray
+    number: list[IntArray],
+    place: IntArray,
+    other: list[IntArray],
+    place_of_other: IntArray,
+    pool: ThreadPoolExecutor,
 ) -> _Pairs:
     """With a number for every pair that there could be: nothing has to be looked up."""
     n_others = len(place_of_other)
     key_of_pair = (place[:, None].astype(np.int64) * n_others + place_of_other).reshape(-1)
     is_there = np.zeros(len(key_of_pair), dtype=np.bool_)
-    pairs: list[IntArray] = []
-    while number:
-        pair = number.pop(0) * np.int32(n_others)
-        pair += other.pop(0)
-        is_there[pair] = True
-        pairs.append(pair)
+
+    def put(batch: int) -> None:
+        """Put the numbers of pairs in the place of those of names."""
+        number[batch] = number[batch] * np.int32(n_others)
+        number[batch] += other[batch]
+        is_there[number[batch]] = True
+
+    list(pool.map(put, range(len(number))))
+    other.clear()
     in_order = np.empty_like(is_there)
     in_order[key_of_pair] = is_there
     place_of_key = np.cumsum(in_order, dtype=np.int32)
     place_of_key -= 1
-    return _Pairs(pairs, place_of_key[key_of_pair], np.flatnonzero(in_order))
+    return _Pairs(number, place_of_key[key_of_pair], np.flatnonzero(in_order))
 
 
 def _pairs_by_hash(

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,11 +22,12 @@ from veracity.doubts.pairing import as_named_values, pairs_table, some_items
 from veracity.doubts.spelling import name_warnings, value_warnings
 from veracity.doubts.voting import AgainstVote, against_vote
 from veracity.engines import Held, Local
+from veracity.kernels.loading import FEW
 from veracity.result import Result
 from veracity.result.tables import TablesOfPart
 from veracity.result.warnings import DataWarning, data_warning, few_conflicts, two_readings
 
-__all__ = ["AgainstVote", "Doubts", "Effort", "find_doubts", "with_doubts"]
+__all__ = ["AgainstVote", "Doubts", "Effort", "find_doubts", "looking_at_values", "with_doubts"]
 
 NOTED_OTHERWISE = ("two-readings", "lone-sources")
 """What every answer has a note of its own for."""
@@ -62,14 +65,44 @@ class Doubts(NamedTuple):
     against_vote: AgainstVote | None
 
 
+Spelt = Callable[[], list[DataWarning]]
+"""What is to be said of values by how they are written, when it is asked for."""
+
+
+@contextlib.contextmanager
+def looking_at_values(
+    encoded: Encoded, survey: Survey, *, are_normalised: bool, threads: int | None
+) -> Iterator[Spelt | None]:
+    """Look at how values are written while something else is done, since that asks for no answer.
+
+    None where it would not save time, or where the claims are not in memory.
+    """
+    is_worth_it = threads != 1 and encoded.n_claims > FEW
+    if not (is_worth_it and encoded.is_in_memory and _is_compared(encoded, survey)):
+        yield None
+        return
+
+    def look() -> list[DataWarning]:
+        some, _ = encoded.drawn_with(None, QUICK.claims_compared)
+        return value_warnings(some, QUICK.facts_spelt, are_normalised=are_normalised)
+
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(look).result
+
+
 def with_doubts(
-    result: Result, held: Held, survey: Survey, answers: Sequence[Any], threads: int | None = None
+    result: Result,
+    held: Held,
+    survey: Survey,
+    answers: Sequence[Any],
+    threads: int | None = None,
+    spelt: Spelt | None = None,
 ) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
     effort = QUICK._replace(threads=threads)
     if _looked_for_copies(result):
         effort = effort._replace(claims_paired=0)
-    found = find_doubts(result, held, survey, answers, effort).warnings
+    found = find_doubts(result, held, survey, answers, effort, spelt).warnings
     noted = [one for one in found if one.severity == "serious" or one.name in ALWAYS_NOTED]
     notes = [
         f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in TOLD_WITH_HELP else "")
@@ -86,18 +119,29 @@ def _looked_for_copies(result: Result) -> bool:
     return fitted is not None and fitted.algorithm.copies(fitted.state) is not None
 
 
+def _is_compared(encoded: Encoded, survey: Survey) -> bool:
+    """Whether there is anything that sources could say differently."""
+    return encoded.kind != "numeric" and bool(survey.counted.shared_of_source.any())
+
+
 def find_doubts(
-    result: Result, held: Held, survey: Survey, answers: Sequence[Any], effort: Effort
+    result: Result,
+    held: Held,
+    survey: Survey,
+    answers: Sequence[Any],
+    effort: Effort,
+    spelt: Spelt | None = None,
 ) -> Doubts:
     """What is to be said against an answer and its claims, which an engine holds.
 
-    The survey is of these claims alone, not of those that were kept from before.
+    The survey is of these claims alone, not of those that were kept from before. `spelt` is what
+    was found of how values are written, where somebody has looked already.
     """
     encoded, against = result.encoded, None
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
     most = effort.claims_compared
     is_whole = encoded.n_claims <= most
-    is_compared = encoded.kind != "numeric" and survey.counted.shared_of_source.any()
+    is_compared = _is_compared(encoded, survey)
     if is_compared:
         some, plausibility = encoded.drawn_with(answers, most)
     elif is_whole:
@@ -109,7 +153,8 @@ def find_doubts(
         pairs = zip(some.parts, plausibility, strict=True)
         facts = pl.concat([make(part, own, "facts") for part, own in pairs])
         against = against_vote(some, facts)
-        told = _in_values(some, result, against, effort)
+        told = _in_conflict(some, result, against, effort)
+        told += _spelt(some, result, effort) if spelt is None else spelt()
         if some.n_items < encoded.n_items:
             seen_in = f" (as {some.n_items:,} of {encoded.n_items:,} items show)"
             told = [replace(one, seen=one.seen + seen_in) for one in told]
@@ -117,20 +162,25 @@ def find_doubts(
     return Doubts(sorted(found, key=lambda warning: warning.severity != "serious"), against)
 
 
-def _in_values(
-    encoded: Encoded, result: Result, against: AgainstVote, effort: Effort
-) -> list[DataWarning]:
-    """What is told by how sources differ, and by how values are written."""
-    n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
-    found = few_conflicts(against.contested, n_shared)
-    if not found:
-        with Local(threads=effort.threads).hold(encoded.blocks) as held:
-            found = _in_conflict(held, encoded, result, against, effort)
+def _spelt(encoded: Encoded, result: Result, effort: Effort) -> list[DataWarning]:
+    """What is told by how values are written."""
     are_normalised = bool(result.run.normalisation)
-    return found + value_warnings(encoded, effort.facts_spelt, are_normalised=are_normalised)
+    return value_warnings(encoded, effort.facts_spelt, are_normalised=are_normalised)
 
 
 def _in_conflict(
+    encoded: Encoded, result: Result, against: AgainstVote, effort: Effort
+) -> list[DataWarning]:
+    """What is told by how sources differ, or that they hardly do."""
+    n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
+    found = few_conflicts(against.contested, n_shared)
+    if found:
+        return found
+    with Local(threads=effort.threads).hold(encoded.blocks) as held:
+        return _by_differing(held, encoded, result, against, effort)
+
+
+def _by_differing(
     held: Held, encoded: Encoded, result: Result, against: AgainstVote, effort: Effort
 ) -> list[DataWarning]:
     """What is told by how sources differ."""

@@ -20,7 +20,7 @@ import polars as pl
 from veracity._version import __version__
 from veracity.arguments import checked
 from veracity.claims.block import BoolArray, FloatArray
-from veracity.claims.encoded import Encoded, Part, PartsInMemory
+from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind
 from veracity.errors import NoClaims, ParameterError
 from veracity.explain import Why, explain
@@ -36,7 +36,7 @@ from veracity.result.crowds import confusions_of, difficulty_of, probabilities_o
 from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.records import in_own_names, records_for_databases, records_of
 from veracity.result.run import Run, notes_table
-from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digests_of, read_saved, sealed
+from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digest_of, read_saved, sealed
 from veracity.result.tables import (
     Rightness,
     Short,
@@ -271,7 +271,7 @@ class Result:
         Where there is no room for all that is on disk or on executors, it is about items drawn at
         random, always the same ones; estimates of numbers that are on disk are all there is.
         """
-        if isinstance(self.encoded.parts, PartsInMemory):
+        if self.encoded.is_in_memory:
             return self, ()
         is_elsewhere = self.encoded.is_elsewhere
         if self.kind == "numeric" and not is_elsewhere:
@@ -328,17 +328,19 @@ class Result:
         run_id = uuid.uuid4().hex
         mark = {RUN_MARK: run_id}
         with finished_folder(target, force=force, marker=RUN_FILE) as unfinished:
-            _write_tables(self.frames(), unfinished, mark, progress or say_nothing)
+            digests = _write_tables(self.frames(), unfinished, mark, progress or say_nothing)
             if self.fitted is not None:
                 with (unfinished / FITTED_FILE).open("wb") as file:
                     np.savez(file, **self.fitted.to_arrays(), **mark)  # type: ignore[arg-type]
+                digests[FITTED_FILE] = digest_of(unfinished / FITTED_FILE)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            files = sorted(path.name for path in unfinished.iterdir())
+            digests = dict(sorted(digests.items()))
             shown = [f"{name}.csv" for name in FILE_TABLES if csv]
             for name in shown:
                 self.write(unfinished / name, name.removesuffix(".csv"))
-            saved = replace(self.run, veracity=__version__, saved=now, files=files, csv=shown)
-            digests = digests_of(unfinished / name for name in files)
+            saved = replace(
+                self.run, veracity=__version__, saved=now, files=list(digests), csv=shown
+            )
             told = sealed({**saved.to_json(), "id": run_id, "digests": digests})
             (unfinished / RUN_FILE).write_text(
                 json.dumps(told, indent=2, ensure_ascii=False), encoding="utf-8"
@@ -502,13 +504,15 @@ def _write_tables(
     folder: Path,
     mark: dict[str, str],
     tell: Progress,
-) -> None:
-    """Write tables as Parquet files, two at a time: one is made while the other is packed.
+) -> dict[str, str]:
+    """Write tables as Parquet files, two at a time; their digests, by the names of the files.
 
-    Those on disk or on executors are written one after the other: there is room for one piece.
+    One is made while the other is packed. Those on disk or on executors are written one after the
+    other: there is room for one piece.
     """
     tables = {name: table for name, table in frames.items() if table is not None}
     n_written, n_rows = 0, sum(map(len, tables.values()))
+    digests: dict[str, str] = {}
     is_elsewhere = any(isinstance(one, PieceTable) and not one.is_kept for one in tables.values())
 
     def write(name: str) -> int:
@@ -520,6 +524,7 @@ def _write_tables(
             )  # fmt: skip
         else:
             table.write_parquet(file, compression_level=1, metadata=mark)
+        digests[file.name] = digest_of(file)
         return len(table)
 
     pool = ThreadPoolExecutor(1 if is_elsewhere else 2)
@@ -530,6 +535,7 @@ def _write_tables(
             tell("writing", n_written, n_rows)
     finally:
         pool.shutdown(cancel_futures=True)  # who is stopped writes nothing more
+    return digests
 
 
 def _tell_piece(table: PieceTable, tell: Progress, number: int) -> None:

@@ -13,8 +13,7 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,6 @@ __all__ = [
     "RUN_MARK",
     "Saved",
     "digest_of",
-    "digests_of",
     "read_saved",
     "sealed",
 ]
@@ -153,14 +151,6 @@ def digest_of(file: Path) -> str:
     """The digest by which a file is known to be as it was saved."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def digests_of(files: Iterable[Path]) -> dict[str, str]:
-    """The digests of files, by their names."""
-    files = list(files)
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        digests = pool.map(digest_of, files)
-        return {file.name: digest for file, digest in zip(files, digests, strict=True)}
 
 
 class _Folder:
