@@ -22,7 +22,6 @@ from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Survey
 from veracity.doubts import looking_at_values, with_doubts
 from veracity.engines import Engine, threads_of
-from veracity.engines.spark import Spark
 from veracity.errors import ParameterError, TooLarge, UnreadableFile
 from veracity.fit.answering import answered
 from veracity.fit.fitted import Fitted
@@ -31,7 +30,7 @@ from veracity.fit.loop import Kept, Learned, prior_rates, survey_of
 from veracity.fit.readings import decided
 from veracity.io.memory import give_back
 from veracity.kernels.loading import FEW
-from veracity.opening import Claims, engine_for, opened
+from veracity.opening import Claims, engine_for, is_spark, opened
 from veracity.preparing import Clock, Prepared, form_for, prepare
 from veracity.printing import counted
 from veracity.progress import Progress, say_nothing, shows_progress
@@ -456,7 +455,7 @@ def chosen_algorithm(
     chosen = algorithm
     if isinstance(chosen, str):
         chosen = algorithm_named(chosen)
-        chosen = chosen.by_sweeps() if isinstance(engine, Spark) else chosen
+        chosen = chosen.by_sweeps() if is_spark(engine) else chosen
     if isinstance(chosen, type) and hasattr(chosen, "kinds"):
         name = chosen.__name__
         raise ParameterError(

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 from dataclasses import replace
 from reprlib import repr as short
+from typing import TYPE_CHECKING, TypeGuard
 
 from veracity.claims.how import HowToRead
 from veracity.claims.read import ClaimsStream, open_claims, open_claims_like
 from veracity.claims.schema import ClaimsTable
 from veracity.claims.spark_rows import SparkClaims, open_on_spark
 from veracity.engines import Engine, Local
-from veracity.engines.spark import Spark
 from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
 from veracity.io.databases import is_database
 from veracity.io.formats import JSON_SUFFIXES, OTHER_SUFFIXES, STANDARD_INPUT
 from veracity.io.frames import is_spark_frame
 
-__all__ = ["Claims", "engine_for", "opened"]
+if TYPE_CHECKING:
+    from veracity.engines.spark import Spark
+
+__all__ = ["Claims", "engine_for", "is_spark", "opened"]
+
+SPARK = "veracity.engines.spark"
+"""What nobody needs to load who does not use it."""
 
 Claims = ClaimsTable | ClaimsStream | SparkClaims
 """Claims that were found, to be read when they are encoded."""
@@ -46,7 +54,7 @@ def opened(claims: object, how: HowToRead, engine: Engine, like: Fitted | None =
 
 def _on_spark(claims: object, how: HowToRead, engine: Engine, like: Fitted | None) -> SparkClaims:
     """Claims that Spark is to read; to normalise, their different values come here."""
-    assert isinstance(engine, Spark)
+    assert is_spark(engine)
     session = None if is_spark_frame(claims) else engine.started()
     found = open_on_spark(claims, session, how)
     if like is not None and like.normalisation is not None:
@@ -56,12 +64,18 @@ def _on_spark(claims: object, how: HowToRead, engine: Engine, like: Fitted | Non
 
 def _is_for_spark(claims: object, engine: Engine) -> bool:
     """Whether Spark reads it; databases and other files are read here, and handed over."""
-    if not isinstance(engine, Spark) or not isinstance(claims, str | os.PathLike):
+    if not is_spark(engine) or not isinstance(claims, str | os.PathLike):
         return is_spark_frame(claims)
     path = os.fspath(claims)
     name = path.partition("#")[0].lower()
     is_other = name == STANDARD_INPUT or name.endswith((*JSON_SUFFIXES, *OTHER_SUFFIXES))
     return not is_database(path) and (not is_other or "://" in path)
+
+
+def is_spark(engine: Engine | None) -> TypeGuard[Spark]:
+    """Whether the engine is Spark; if it is, somebody has loaded it."""
+    loaded = sys.modules.get(SPARK)
+    return loaded is not None and isinstance(engine, loaded.Spark)
 
 
 def engine_for(claims: object, engine: Engine | None) -> Engine:
@@ -73,10 +87,11 @@ def engine_for(claims: object, engine: Engine | None) -> Engine:
         )
     if not is_spark_frame(claims):
         return engine or Local()
-    if engine is None or (isinstance(engine, Spark) and engine.session is None):
-        own = claims.sparkSession  # type: ignore[attr-defined]
-        return replace(engine or Spark(), session=own)
-    if not isinstance(engine, Spark):
+    if engine is None:
+        engine = importlib.import_module(SPARK).Spark()
+    if is_spark(engine) and engine.session is None:
+        return replace(engine, session=claims.sparkSession)  # type: ignore[attr-defined]
+    if not is_spark(engine):
         raise ParameterError(
             "the work on a Spark frame is done where it lives: leave out engine, or give "
             "veracity.Spark(...); to work here, give frame.toPandas() or frame.toArrow()"

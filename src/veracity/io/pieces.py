@@ -94,6 +94,7 @@ class PieceTable:
         path: Path,
         *,
         compression_level: int | None = None,
+        statistics: bool = True,
         tell: Callable[[int], None] | None = None,
         metadata: dict[str, str] | None = None,
     ) -> None:
@@ -108,6 +109,6 @@ class PieceTable:
         table = PieceTable(self.name, make, self.n_pieces, self._n_rows)
         table._first = ahead[0].head(1), 0
         table.scan().sink_parquet(
-            path, compression_level=compression_level, maintain_order=True, engine="streaming",
-            metadata=metadata,
+            path, compression_level=compression_level, statistics=statistics, maintain_order=True,
+            engine="streaming", metadata=metadata,
         )  # fmt: skip

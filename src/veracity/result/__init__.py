@@ -60,6 +60,9 @@ RECORDS_TABLE = "records"
 FILE_TABLES = ["truths", "facts", "sources", "records"]
 """The tables that `Result.write` writes, and that a folder has as CSV files on request."""
 
+ONLY_LOADED = ("claims", "layout")
+"""The tables of a folder that nobody asks for single rows: they need no statistics of columns."""
+
 OF_CROWDS = {
     "confusions": confusions_of, "probabilities": probabilities_of, "difficulty": difficulty_of,
 }  # fmt: skip
@@ -517,13 +520,11 @@ def _write_tables(
 
     def write(name: str) -> int:
         table, file = tables[name], folder / f"{name}.parquet"
-        if isinstance(table, PieceTable):
-            table.write_parquet(
-                file, compression_level=1, metadata=mark,
-                tell=None if table.is_kept else partial(_tell_piece, table, tell),
-            )  # fmt: skip
-        else:
-            table.write_parquet(file, compression_level=1, metadata=mark)
+        how: dict[str, Any] = {"compression_level": 1, "metadata": mark}
+        how["statistics"] = name not in ONLY_LOADED
+        if isinstance(table, PieceTable) and not table.is_kept:
+            how["tell"] = partial(_tell_piece, table, tell)
+        table.write_parquet(file, **how)
         digests[file.name] = digest_of(file)
         return len(table)
 
