@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +13,7 @@ from numpy.testing import assert_array_equal
 import veracity
 from claims import as_block, as_encoded, value_rows
 from veracity.claims.encode import _in_portions, encode
+from veracity.claims.encoded import Part
 from veracity.claims.how import HowToRead
 from veracity.claims.numbering import Hashes, _pairs_by_hash, _pairs_by_place, marks_of
 from veracity.claims.read import open_claims, read_claims
@@ -310,9 +314,31 @@ def test_the_same_items_are_drawn_however_claims_are_cut_and_one_at_least(rows, 
 def test_items_are_the_same_whether_all_pairs_have_a_place_or_are_looked_up(pairs):
     of_entity, of_attribute = np.array([3, 1, 4, 0, 2], np.int32), np.array([2, 0, 3, 1], np.int32)
     expected = [4 * of_entity[entity] + of_attribute[attribute] for entity, attribute in pairs]
-    for find in (_pairs_by_place, _pairs_by_hash):
-        batches = np.array_split(np.array(pairs, np.int32), 3)
-        entity, attribute = ([batch[:, i] for batch in batches] for i in range(2))
-        found = find(entity, of_entity, attribute, of_attribute)
-        assert found.key[found.place[np.concatenate(found.number)]].tolist() == expected
-        assert found.key.tolist() == sorted(set(expected))
+    with ThreadPoolExecutor(2) as pool:
+        for find in (partial(_pairs_by_place, pool=pool), _pairs_by_hash):
+            batches = np.array_split(np.array(pairs, np.int32), 3)
+            entity, attribute = ([batch[:, i] for batch in batches] for i in range(2))
+            found = find(entity, of_entity, attribute, of_attribute)
+            assert found.key[found.place[np.concatenate(found.number)]].tolist() == expected
+            assert found.key.tolist() == sorted(set(expected))
+
+
+@given(rows=value_rows(), size=st.integers(1, 20))
+def test_blocks_that_are_joined_are_the_block_they_were_cut_from(rows, size):
+    whole, cut = as_encoded(rows), as_encoded(rows, claims_per_block=size)
+    (part,) = whole.parts
+    joined = Part.joined(cut.parts)
+    assert joined.items.equals(part.items)
+    assert joined.values.equals(part.values)
+    for own, other in zip(joined.block, part.block, strict=True):
+        assert np.array_equal(own, other)
+
+
+@given(rows=value_rows(), size=st.integers(1, 20), most=st.integers(0, 8))
+def test_a_few_items_are_drawn_into_one_part_with_their_answers(rows, size, most):
+    cut = as_encoded(rows, claims_per_block=size)
+    number = np.arange(cut.n_facts)
+    some, answers = cut.drawn_with(cut.by_block(number), most)
+    assert len(some.parts) == 1 or some is cut
+    assert some.facts.equals(cut.facts[np.concatenate(answers)])
+    assert cut.drawn_with(None, most)[0].facts.equals(some.facts)

@@ -199,6 +199,22 @@ def test_notes_on_spelling_say_what_helps(name):
     assert note.endswith(f"; {ADVICE[name][1]}")
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_how_values_are_written_is_noted_also_where_it_is_looked_at_on_another_thread(threads):
+    """So it is where there are more than 50,000 claims, and not where only one thread may work."""
+    n_items = 17_000
+    rows = pl.DataFrame({"entity": np.repeat(np.arange(n_items), 3)}).with_columns(
+        source=pl.Series(["a", "b", "c"] * n_items),
+        value=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("N/A")).otherwise(pl.lit("x")),
+    )
+    engine = veracity.Local(threads=threads)
+    for algorithm in ("veracity", "majority-vote"):
+        notes = veracity.discover(rows, algorithm, engine=engine).notes
+        assert [note[:40] for note in notes if note.startswith("placeholders")] == [
+            "placeholders: 20% of the claims name no "
+        ]
+
+
 def test_what_is_healthy_has_no_note():
     assert veracity.discover(clean()).notes == []
 
