@@ -406,6 +406,20 @@ def test_rounds_on_some_of_the_items_stop_when_their_changes_may_be_chance(many,
     assert stricter.run["rounds"] == hasty.run["rounds"] > laxer.run["rounds"]
 
 
+def test_rounds_stop_there_also_where_sources_say_so_little_that_all_items_are_looked_at(
+    monkeypatch,
+):
+    claims = veracity.synthetic.Synthetic(items=300, sources=100).draw(seed=1).claims
+    fully = veracity.discover(claims, "ltd-rbm")
+    monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 5_000)
+    hastily = veracity.discover(claims, "ltd-rbm")
+    assert hastily.fitted.state.share == fully.fitted.state.share == 1.0
+    assert hastily.run["rounds"] < fully.run["rounds"]
+    assert hastily.run["trace"][-1]["change"] < 0.0183
+    assert not [note for note in hastily.notes if "each round" in note]  # it looked at all
+    assert (hastily.truths["value"] == fully.truths["value"]).mean() > 0.99
+
+
 def test_who_does_not_get_there_is_told_what_would_have_been_enough(many, hasty):
     with pytest.warns(
         NotConverged, match=r"the last change was 0\.[0-9]+, the tolerance is 0\.018"

@@ -46,8 +46,8 @@ PLENTY, PLENTY_OF_SOURCE = 500_000, 750
 """Claims, in all and of the median source, of which a round can learn enough."""
 
 BLUR = 0.5 / math.sqrt(PLENTY_OF_SOURCE)
-"""The standard error of a rate near one half that is counted from so many claims: what a round on
-some of the items cannot tell from chance."""
+"""The standard error of a rate near one half that is counted from so many claims. Where there are
+many, a round sees no more of the median source, and cannot tell less from chance."""
 
 NegativePhase = Literal["exact", "sampled"]
 
@@ -89,6 +89,8 @@ class Training(NamedTuple):
     share: float
     """Of the items, in each round."""
     single_truth: bool
+    blur: float = 0.0
+    """The change that may be chance: a round that moves no rate by more is the last."""
     flow: Flow | None = None
     """How far the flow was followed; None if there is none to follow, any more or at all."""
 
@@ -150,7 +152,7 @@ class LTDRBM(Algorithm[Training]):
         Where the randomness of batches and samples starts.
     max_rounds, min_rounds, tolerance
         Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`; by 0.018
-        where a round looks at some of the items, and a smaller move may be chance.
+        from 500,000 claims on (see `shorten`), where a smaller move may be chance.
     """
 
     state_type = Training
@@ -203,9 +205,11 @@ class LTDRBM(Algorithm[Training]):
         prevalence = prior.prevalence or survey.usual_prevalence
         visible_bias, weight = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
         hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
-        share = min(_enough(survey) * self._facts_in_one, 1.0) if self.shorten else 1.0
+        share, blur = 1.0, 0.0
+        if self.shorten and survey.counted.items_of_source.sum() >= PLENTY:
+            share, blur = min(_enough(survey) * self._facts_in_one, 1.0), BLUR
         return Training(
-            visible_bias, weight, prior.is_fixed, hidden_bias, share, survey.single_truth
+            visible_bias, weight, prior.is_fixed, hidden_bias, share, survey.single_truth, blur
         )
 
     @property
@@ -229,9 +233,9 @@ class LTDRBM(Algorithm[Training]):
             return (Phase("flow", (Step(self.tally, self.learn),), self.left),)
         prepare = partial(self.prepare, share=state.share)
         walk = Walk(lambda state: (state,), self.climb, lambda state, lanes: lanes[0], prepare)
+        rounds = Phase("rounds", (walk,), self.change, state.blur)
         if not self._is_shortened(state):
-            return (Phase("rounds", (walk,), self.change),)
-        rounds = Phase("rounds", (walk,), self.change, BLUR)
+            return (rounds,)
         return rounds, Phase("closing count", (Step(self.count, self.close),))
 
     def _is_shortened(self, state: Training) -> bool:
