@@ -37,8 +37,12 @@ LANCZOS = (
 HALLEYS = 50
 """Steps that no quantile needs: the start is so near that three or four do."""
 
-NEAR = 1e-6
-"""A step below which the next one would change nothing, since errors are cubed."""
+NEAR = 1e-3
+"""A step, relative to what is left of either side, after which another would change nothing that
+is told, since errors are cubed."""
+
+EXACT = 1e-10
+"""The relative error that a continued fraction may have."""
 
 
 def log_gamma(x: FloatArray) -> FloatArray:
@@ -110,7 +114,8 @@ def _quantile(a: FloatArray, b: FloatArray, probability: float) -> FloatArray:
         bend = off * ((a - 1.0) / x - (b - 1.0) / (1.0 - x))
         new = x - off / (1.0 - 0.5 * np.minimum(1.0, bend))
         new = np.where(new <= 0.0, 0.5 * x, np.where(new >= 1.0, 0.5 * (1.0 + x), new))
-        x, moved = new, np.abs(new - x).max(initial=0.0)
+        moved = (np.abs(new - x) / np.minimum(new, 1.0 - new)).max(initial=0.0)
+        x = new
         if moved < NEAR:
             break
     return np.asarray(x)
@@ -145,7 +150,7 @@ def _fraction(a: FloatArray, b: FloatArray, x: FloatArray) -> FloatArray:
     """The continued fraction of the incomplete beta function, from the front (Lentz)."""
     below = 1.0 / (1.0 - (a + b) * x / (a + 1.0))
     above, fraction, n, step = np.ones_like(x), below, 0, below
-    while np.abs(step - 1.0).max(initial=0.0) > 1e-14:
+    while np.abs(step - 1.0).max(initial=0.0) > EXACT:
         n += 1
         place, step = a + 2.0 * n, np.ones_like(x)
         for part in (

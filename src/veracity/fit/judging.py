@@ -78,7 +78,7 @@ def judge_all(
         answers, total = held.keep(_Estimating(algorithm, n_sources), state, Turn())
         return Judged(estimate=answers, distances=total)
     answers, total = held.keep(_Judging(algorithm, n_sources, kind), state, Turn())
-    return Judged(plausibility=answers, met=total)
+    return Judged(plausibility=answers, met=_met(_Sums(*total), kind))
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class _Judging:
         plausibility = clamp_known(judged, block)
         features = self.algorithm.item_features
         n_kinds = 0 if features is None else features.n_kinds
-        met = _met(block, (plausibility, doubt), self.n_sources, self.kind, n_kinds)
-        return (plausibility, met), turn.memory
+        sums = _sums(block, (plausibility, doubt), self.n_sources, self.kind, n_kinds)
+        return (plausibility, sums), turn.memory
 
 
 @dataclass(frozen=True)
@@ -108,27 +108,53 @@ class _Estimating:
         return (estimate, found), turn.memory
 
 
-def _met(
+class _Sums(NamedTuple):
+    """What `Met` is made of, in one table for all blocks to add to: sources may be many."""
+
+    of_source: FloatArray
+    """[source, what]: see `_sums`, and `_met`, which takes them apart."""
+    made: FloatArray
+    """How many claims each source makes; empty where each counts in full."""
+    of_kind: FloatArray
+
+
+N_SPOKEN = 5
+"""Numbers that are summed over all facts that a source speaks on, beside those it supports."""
+
+
+def _sums(
     block: Block,
     judged: tuple[FloatArray, FloatArray | None],
     n_sources: int,
     kind: str,
     n_kinds: int,
-) -> Met:
+) -> _Sums:
     plausibility, doubt = judged
     tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
     unsure = plausibility * (1.0 - plausibility) * tells
-    spoken = (plausibility, np.ones(block.n_facts), plausibility * tells, unsure, tells)
-    numbers = [*spoken, unsure * logit(plausibility)]
+    numbers = [plausibility, np.ones(block.n_facts), plausibility * tells, unsure, tells]
+    numbers.append(unsure * logit(plausibility))
     if doubt is not None:
         numbers.append(doubt * tells * (block.known_of_fact == UNKNOWN))
-    found = kernels.sum_met(block, np.column_stack(numbers), len(spoken), n_sources).T
-    supported, spoken_on = found[: len(numbers)], found[len(numbers) :]
-    counts = np.stack([*supported[:2], *spoken_on[:2]], axis=1)
-    sums = [of_source for k in (2, 3, 4) for of_source in (supported[k], spoken_on[k])]
-    swing, off = supported[5], np.zeros(n_sources) if doubt is None else supported[6]
+    of_source = kernels.sum_met(block, np.column_stack(numbers), N_SPOKEN, n_sources)
+    made = np.zeros(0)
+    if block.has_shares:
+        sources = block.source_of_voice if kind == "binary" else block.source_of_support
+        made = np.bincount(sources, minlength=n_sources).astype(np.float64)
     of_kind = _right_of_kind(block, plausibility, n_kinds) if n_kinds else np.zeros((0, 2))
-    return Met(counts, _claims(block, counts, kind), *sums, swing, off, of_kind)  # type: ignore[call-arg]
+    return _Sums(of_source, made, of_kind)
+
+
+def _met(total: _Sums, kind: str) -> Met:
+    """How each source's word met the facts, from the sums of all blocks."""
+    found = np.ascontiguousarray(total.of_source.T)
+    supported, spoken_on = found[:-N_SPOKEN], found[-N_SPOKEN:]
+    counts = np.stack([*supported[:2], *spoken_on[:2]], axis=1)
+    claims = counts[:, 3 if kind == "binary" else 1]
+    sums = [of_source for k in (2, 3, 4) for of_source in (supported[k], spoken_on[k])]
+    swing, off = supported[5], supported[6] if len(supported) > 6 else np.zeros(len(counts))
+    made = total.made if len(total.made) else claims
+    return Met(counts, made, *sums, swing, off, total.of_kind)  # type: ignore[call-arg]
 
 
 def _right_of_kind(block: Block, plausibility: FloatArray, n_kinds: int) -> FloatArray:
@@ -145,11 +171,3 @@ def _right_of_kind(block: Block, plausibility: FloatArray, n_kinds: int) -> Floa
     variance = np.where(block.n_voices_of_item > 1, square - right**2, 0.0)
     sums = (np.bincount(block.kind_of_item, own, n_kinds) for own in (variance, claims))
     return np.column_stack(list(sums))
-
-
-def _claims(block: Block, counts: FloatArray, kind: str) -> FloatArray:
-    """How many claims each source makes; `count_votes` tells, where each counts in full."""
-    if not block.has_shares:
-        return counts[:, 3 if kind == "binary" else 1]
-    sources = block.source_of_voice if kind == "binary" else block.source_of_support
-    return np.bincount(sources, minlength=len(counts)).astype(np.float64)
