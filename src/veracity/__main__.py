@@ -52,10 +52,13 @@ def _settle() -> None:
 
     NumPy's linear algebra would start a thread for each core, which waits in a busy loop for
     large matrices; here there are none. The C library would give every freed array of some
-    hundred kilobytes back to the system, to be handed out anew page by page.
+    hundred kilobytes back to the system, to be handed out anew page by page. The frame library,
+    which reads and frees all rows in passing, would hold on to what it freed in the last half
+    second, and to all that the system may take back: a fifth of the memory of a run.
     """
     gc.set_threshold(FRESH)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:200,muzzy_decay_ms:0")
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_THRESHOLD, MOST_KEPT)
