@@ -396,9 +396,9 @@ def test_after_rounds_on_some_of_the_items_rates_are_counted_and_right(many, has
 
 
 def test_rounds_on_some_of_the_items_stop_when_their_changes_may_be_chance(many, hasty):
-    """A rate that is counted from 750 claims has a standard error of up to 0.5 / sqrt(750)."""
+    """A rate that is counted from 500 claims has a standard error of up to 0.5 / sqrt(500)."""
     changes = [one["change"] for one in hasty.run["trace"]]
-    assert changes[-1] < 0.0183 < min(changes[:-1])
+    assert changes[-1] < 0.0224 < min(changes[:-1])
     assert hasty.run["converged"]
     stricter, laxer = (
         veracity.discover(many.claims, LTDRBM(tolerance=tolerance)) for tolerance in (1e-6, 0.2)
@@ -415,14 +415,14 @@ def test_rounds_stop_there_also_where_sources_say_so_little_that_all_items_are_l
     hastily = veracity.discover(claims, "ltd-rbm")
     assert hastily.fitted.state.share == fully.fitted.state.share == 1.0
     assert hastily.run["rounds"] < fully.run["rounds"]
-    assert hastily.run["trace"][-1]["change"] < 0.0183
+    assert hastily.run["trace"][-1]["change"] < 0.0224
     assert not [note for note in hastily.notes if "each round" in note]  # it looked at all
     assert (hastily.truths["value"] == fully.truths["value"]).mean() > 0.99
 
 
 def test_who_does_not_get_there_is_told_what_would_have_been_enough(many, hasty):
     with pytest.warns(
-        NotConverged, match=r"the last change was 0\.[0-9]+, the tolerance is 0\.018"
+        NotConverged, match=r"the last change was 0\.[0-9]+, the tolerance is 0\.022"
     ):
         veracity.discover(many.claims, LTDRBM(max_rounds=2))
 

@@ -42,7 +42,7 @@ from veracity.kernels.loading import kernels
 
 __all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
 
-PLENTY, PLENTY_OF_SOURCE = 500_000, 750
+PLENTY, PLENTY_OF_SOURCE = 500_000, 500
 """Claims, in all and of the median source, of which a round can learn enough."""
 
 BLUR = 0.5 / math.sqrt(PLENTY_OF_SOURCE)
@@ -126,7 +126,7 @@ class LTDRBM(Algorithm[Training]):
         is summed, not averaged, over the batch.
     shorten
         Where there are many claims, each round looks at some of the items, drawn anew: enough for
-        500,000 claims, and for 750 of the median source; for more where steps are cut short (see
+        500,000 claims, and for 500 of the median source; for more where steps are cut short (see
         `facts_per_step`). Rates and prevalence are counted over all judged facts at the end then,
         and a note says so. False looks at all items in every round, as in the paper.
     learning
@@ -151,7 +151,7 @@ class LTDRBM(Algorithm[Training]):
     seed
         Where the randomness of batches and samples starts.
     max_rounds, min_rounds, tolerance
-        Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`; by 0.018
+        Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`; by 0.022
         from 500,000 claims on (see `shorten`), where a smaller move may be chance.
     """
 
