@@ -33,6 +33,9 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 MOST_KEPT = 32 << 20
 """Bytes of an array that stay with the process when it is freed: the most that can be said."""
 
+OF_FRAMES, AS_IT_IS = "_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:1000"
+"""Where the frame library tells its memory how to behave, and what it tells unless told."""
+
 
 def main() -> None:
     """Run the command, under watch where the system limits what it may use."""
@@ -58,7 +61,8 @@ def _settle() -> None:
     """
     gc.set_threshold(FRESH)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:200,muzzy_decay_ms:0")
+    if os.environ.get(OF_FRAMES, AS_IT_IS) == AS_IT_IS:  # who calls may have loaded it, too
+        os.environ[OF_FRAMES] = "dirty_decay_ms:200,muzzy_decay_ms:0"
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_THRESHOLD, MOST_KEPT)

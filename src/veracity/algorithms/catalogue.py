@@ -142,10 +142,10 @@ def _can_be_restored(parameters: Mapping[str, Any]) -> bool:
 
 
 def _entry(name: str) -> Entry:
-    known = algorithms()
-    if name not in known:
+    entry = CATALOGUE.get(name) or algorithms().get(name)
+    if entry is None:
         raise ParameterError(no_algorithm(name))
-    return known[name]
+    return entry
 
 
 def no_algorithm(name: str) -> str:

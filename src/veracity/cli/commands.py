@@ -11,8 +11,8 @@ import click
 from veracity._version import __version__
 from veracity.cli.options import (
     ABOVE_0,
-    ALGORITHM_NAMES,
     SHARE,
+    AlgorithmOption,
     algorithm_name,
     chosen_claims,
     chosen_engine,
@@ -58,10 +58,10 @@ SYNTHETIC_FILE = "synthetic.json"
 @target_options
 @click.option(
     "--algorithm",
+    cls=AlgorithmOption,
     callback=algorithm_name,
     metavar="NAME",
-    help="How truths are found; veracity, or gtm for numbers, by default. There are "
-    f"{', '.join(ALGORITHM_NAMES)}.",
+    help="How truths are found; veracity, or gtm for numbers, by default.",
 )
 @set_option
 @kind_option

@@ -12,13 +12,14 @@ from typing import Any
 
 import click
 
-from veracity.algorithms.catalogue import algorithms, no_algorithm
+from veracity.algorithms.catalogue import CATALOGUE, algorithms, no_algorithm
 
 __all__ = [
     "ABOVE_0",
     "ALGORITHM_NAMES",
     "KIND_NAMES",
     "SHARE",
+    "AlgorithmOption",
     "Decorator",
     "algorithm_name",
     "chosen_claims",
@@ -52,7 +53,9 @@ __all__ = [
     "use_threads",
 ]
 
-ALGORITHM_NAMES = tuple(algorithms())
+ALGORITHM_NAMES = tuple(CATALOGUE)
+"""Ours; to look for those of other packages takes its time, so that is done for who needs it."""
+
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""
 
@@ -95,9 +98,18 @@ def _split_columns(
 
 def algorithm_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """The name of an algorithm; of one that there is not, the nearest is told."""
-    if value is not None and value not in ALGORITHM_NAMES:
+    if value is not None and value not in ALGORITHM_NAMES and value not in algorithms():
         raise click.BadParameter(no_algorithm(value), ctx, param)
     return value
+
+
+class AlgorithmOption(click.Option):
+    """An option that takes the name of an algorithm; its help lists all of them."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """As that of any option, with the algorithms of other packages, too."""
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} There are {', '.join(algorithms())}.")
 
 
 def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:

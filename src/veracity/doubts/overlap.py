@@ -105,7 +105,7 @@ class _Links(NamedTuple):
 
 def _links(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
     """Who is joined with whom by the items of a block: mostly a few join all."""
-    for n_items in (min(A_FEW_ITEMS, block.n_items), block.n_items):
+    for n_items in sorted({min(A_FEW_ITEMS, block.n_items), block.n_items}):
         voices = block.first_voice_of_item[: n_items + 1]
         speaks_with = np.repeat(block.source_of_voice[voices[:-1]], np.diff(voices))
         first = first_of_joined(speaks_with, block.source_of_voice[: voices[-1]], n_sources)
