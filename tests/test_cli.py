@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import polars as pl
@@ -328,9 +329,29 @@ def test_a_terminal_that_knows_no_emoji_gets_them_spelt_out(folder):
     assert "\\U0001f600" in done.stdout
 
 
+@pytest.fixture
+def theirs(monkeypatch):
+    """The algorithm of another package."""
+    entry = SimpleNamespace(
+        name="their-own", value="veracity.algorithms.majority_vote:MajorityVote"
+    )
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    algorithms.cache_clear()
+    yield entry.name
+    algorithms.cache_clear()
+
+
+def test_an_algorithm_of_another_package_is_listed_and_taken(theirs):
+    assert "their-own" in " ".join(run("discover", "--help").split()).replace("- ", "-")
+    assert json.loads(run("discover", "claims.csv", "--algorithm", theirs, "--json"))
+    assert "did you mean 'their-own'?" in run(
+        "discover", "claims.csv", "--algorithm", "theirown", code=2
+    )
+
+
 def test_a_run_that_did_not_converge_says_so_in_its_notes_and_nowhere_else(monkeypatch):
     hasty = Entry(CATALOGUE["ltd-rbm"].place, {"max_rounds": 2, "tolerance": 1e-15})
-    monkeypatch.setitem(algorithms(), "ltd-rbm", hasty)
+    monkeypatch.setitem(CATALOGUE, "ltd-rbm", hasty)
     assert "note: ltd-rbm did not converge in 2 rounds" in run(
         "discover", "claims.csv", "--algorithm", "ltd-rbm"
     )

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from veracity import study as studies
-from veracity.algorithms import algorithms
+from veracity.algorithms import CATALOGUE
 from veracity.errors import StudyError
 from veracity.study import SyntheticStudy, carry_out, fingerprint
 from veracity.study.fingerprint import answers_of, changed
@@ -68,8 +68,8 @@ def test_a_few_tasks_of_every_study_give_what_they_gave(folder, request, monkeyp
 @pytest.fixture
 def other_mle(monkeypatch):
     """An MLE that stops after a round."""
-    entry = replace(algorithms()["mle"], preset={"max_rounds": 1})
-    monkeypatch.setitem(algorithms(), "mle", entry)
+    entry = replace(CATALOGUE["mle"], preset={"max_rounds": 1})
+    monkeypatch.setitem(CATALOGUE, "mle", entry)
     fingerprint._answers.cache_clear()
     yield
     fingerprint._answers.cache_clear()
