@@ -47,7 +47,9 @@ def folder(tmp_path, monkeypatch):
 
 def run(*arguments, code=0):
     """What a command prints, on stdout and stderr together."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    # Numba, loaded and told within one process that it is not to compile, does so by halves.
+    here = CliRunner(env={"NUMBA_DISABLE_JIT": None})
+    result = here.invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == code, result.output
     return result.output
 
