@@ -135,8 +135,8 @@ class Walk(Generic[State]):
 class Phase(Generic[State]):
     """Steps that are taken once, or again and again until `change` says that little changes.
 
-    What is little is for the algorithm's `tolerance` to say, unless the phase cannot tell as much:
-    `tolerance` is below what its changes mean nothing.
+    What is little is for the algorithm's `tolerance` to say; or for that of the phase, if it is
+    larger: a phase that looks at some of the items cannot tell small changes from chance.
     """
 
     name: str
