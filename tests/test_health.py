@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import veracity
 from claims import binary_rows, value_rows
+from veracity.algorithms import CATALOGUE, Algorithm
 from veracity.errors import ParameterError
 from veracity.inspect.checking import check
 from veracity.result.warnings import ADVICE
@@ -213,6 +214,32 @@ def test_how_values_are_written_is_noted_also_where_it_is_looked_at_on_another_t
         assert [note[:40] for note in notes if note.startswith("placeholders")] == [
             "placeholders: 20% of the claims name no "
         ]
+
+
+def test_near_copies_are_noted_whether_or_not_they_are_looked_for_on_another_thread():
+    rng = np.random.default_rng(3)
+    n_items, sources = 9_000, ["a", "b", "c", "x", "y", "z"]
+    said = np.where(rng.random((n_items, 6)) < 0.5, 0, rng.integers(1, 30, (n_items, 6)))
+    said[:, 4:] = said[:, 3:4]  # three that say the same
+    rows = pl.DataFrame(
+        {
+            "source": sources * n_items,
+            "entity": np.repeat(np.arange(n_items), 6),
+            "value": [f"v{one}" for one in said.ravel()],
+        }
+    )
+    one, two = (
+        veracity.discover(rows, "majority-vote", engine=veracity.Local(threads=n)).notes
+        for n in (1, 2)
+    )
+    assert one == two
+    assert [note for note in one if note.startswith("near-copies: x, y, z say")]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_who_tells_of_copies_says_that_it_looks_for_them(name):
+    algorithm = CATALOGUE[name].make()
+    assert algorithm.looks_for_copies == (type(algorithm).copies is not Algorithm.copies)
 
 
 def test_what_is_healthy_has_no_note():

@@ -20,7 +20,7 @@ from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Counted, Survey
-from veracity.doubts import looking_at_values, with_doubts
+from veracity.doubts import looking_ahead, with_doubts
 from veracity.engines import Engine, threads_of
 from veracity.errors import ParameterError, TooLarge, UnreadableFile
 from veracity.fit.answering import answered
@@ -243,10 +243,11 @@ def answer(
     with engine.hold(encoded.blocks) as held:
         survey = survey_of(held, encoded.kind, names, kept)
         own = survey if kept is None else survey_of(held, encoded.kind, names)
-        looking = looking_at_values(
-            encoded, own, are_normalised=bool(prepared.table.normalisation), threads=threads
+        is_normalised = bool(prepared.table.normalisation)
+        looking = looking_ahead(
+            encoded, own, algorithm, are_normalised=is_normalised, threads=threads
         )
-        with looking as spelt:
+        with looking as ahead:
             found = answered(held, encoded, survey, algorithm, tell, kept)
             algorithm, learned, judged, readings, some, instead = found
             if instead is not None:
@@ -261,7 +262,7 @@ def answer(
             result.run = with_readings(
                 Result(result.tables, result.run, encoded=some), readings
             ).run
-            result = with_doubts(result, held, own, judged.plausibility, threads, spelt)
+            result = with_doubts(result, held, own, judged.plausibility, threads, ahead)
     if encoded.n_claims > FEW:
         give_back()  # what learning took: the tables that are written next need room
     return result

@@ -119,6 +119,7 @@ class AccuCopy(Algorithm[Copying]):
     name = "accu-copy"
     kinds = ("categorical",)
     state_type = Copying
+    looks_for_copies = True
 
     prior: Prior = NO_PRIOR
     n_false_values: float = 100.0

@@ -160,6 +160,9 @@ class Algorithm(ABC, Generic[State]):
     """Whether claims may count by their shares: so they do for who learns and judges from blocks by
     kernels alone, and asks for `votes_of_fact` where others count supports."""
 
+    looks_for_copies: ClassVar[bool] = False
+    """Whether it may count what copies say once: see `copies`."""
+
     rounds_go_on: ClassVar[bool] = False
     """Whether rounds are counted on where learning goes on with new claims."""
 

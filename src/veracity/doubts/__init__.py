@@ -10,10 +10,12 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from veracity.algorithms.base import Algorithm
 from veracity.claims.encoded import Encoded
 from veracity.claims.survey import Survey
 from veracity.doubts.conflicts import flip_risk, near_copies
@@ -27,7 +29,15 @@ from veracity.result import Result
 from veracity.result.tables import TablesOfPart
 from veracity.result.warnings import DataWarning, data_warning, few_conflicts, two_readings
 
-__all__ = ["AgainstVote", "Doubts", "Effort", "find_doubts", "looking_at_values", "with_doubts"]
+__all__ = [
+    "AgainstVote",
+    "Ahead",
+    "Doubts",
+    "Effort",
+    "find_doubts",
+    "looking_ahead",
+    "with_doubts",
+]
 
 NOTED_OTHERWISE = ("two-readings", "lone-sources")
 """What every answer has a note of its own for."""
@@ -65,15 +75,25 @@ class Doubts(NamedTuple):
     against_vote: AgainstVote | None
 
 
-Spelt = Callable[[], list[DataWarning]]
-"""What is to be said of values by how they are written, when it is asked for."""
+class Ahead(NamedTuple):
+    """What is looked at on another thread: what was found, when it is asked for."""
+
+    spelt: Callable[[], list[DataWarning]]
+    """What is to be said of values by how they are written."""
+    paired: Callable[[], pl.DataFrame] | None
+    """Pairs of sources; None if the algorithm looks for copies itself."""
 
 
 @contextlib.contextmanager
-def looking_at_values(
-    encoded: Encoded, survey: Survey, *, are_normalised: bool, threads: int | None
-) -> Iterator[Spelt | None]:
-    """Look at how values are written while something else is done, since that asks for no answer.
+def looking_ahead(
+    encoded: Encoded,
+    survey: Survey,
+    algorithm: Algorithm[Any],
+    *,
+    are_normalised: bool,
+    threads: int | None,
+) -> Iterator[Ahead | None]:
+    """Look at the claims while something else is done, as far as that asks for no answer.
 
     None where it would not save time, or where the claims are not in memory.
     """
@@ -81,13 +101,14 @@ def looking_at_values(
     if not (is_worth_it and encoded.is_in_memory and _is_compared(encoded, survey)):
         yield None
         return
-
-    def look() -> list[DataWarning]:
-        some, _ = encoded.drawn_with(None, QUICK.claims_compared)
-        return value_warnings(some, QUICK.facts_spelt, are_normalised=are_normalised)
-
+    effort = QUICK._replace(threads=threads)
     with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(look).result
+        drawn = pool.submit(encoded.drawn_with, None, effort.claims_compared)
+        spelt = pool.submit(lambda: _spelt(drawn.result()[0], effort, are_normalised))
+        paired = None
+        if not algorithm.looks_for_copies:
+            paired = pool.submit(lambda: _paired(drawn.result()[0], effort)).result
+        yield Ahead(spelt.result, paired)
 
 
 def with_doubts(
@@ -96,13 +117,13 @@ def with_doubts(
     survey: Survey,
     answers: Sequence[Any],
     threads: int | None = None,
-    spelt: Spelt | None = None,
+    ahead: Ahead | None = None,
 ) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
     effort = QUICK._replace(threads=threads)
     if _looked_for_copies(result):
         effort = effort._replace(claims_paired=0)
-    found = find_doubts(result, held, survey, answers, effort, spelt).warnings
+    found = find_doubts(result, held, survey, answers, effort, ahead).warnings
     noted = [one for one in found if one.severity == "serious" or one.name in ALWAYS_NOTED]
     notes = [
         f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in TOLD_WITH_HELP else "")
@@ -130,12 +151,12 @@ def find_doubts(
     survey: Survey,
     answers: Sequence[Any],
     effort: Effort,
-    spelt: Spelt | None = None,
+    ahead: Ahead | None = None,
 ) -> Doubts:
     """What is to be said against an answer and its claims, which an engine holds.
 
-    The survey is of these claims alone, not of those that were kept from before. `spelt` is what
-    was found of how values are written, where somebody has looked already.
+    The survey is of these claims alone, not of those that were kept from before. `ahead` is what
+    somebody has looked at already.
     """
     encoded, against = result.encoded, None
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
@@ -153,8 +174,9 @@ def find_doubts(
         pairs = zip(some.parts, plausibility, strict=True)
         facts = pl.concat([make(part, own, "facts") for part, own in pairs])
         against = against_vote(some, facts)
-        told = _in_conflict(some, result, against, effort)
-        told += _spelt(some, result, effort) if spelt is None else spelt()
+        told = _in_conflict(some, result, against, effort, ahead)
+        is_normalised = bool(result.run.normalisation)
+        told += _spelt(some, effort, is_normalised) if ahead is None else ahead.spelt()
         if some.n_items < encoded.n_items:
             seen_in = f" (as {some.n_items:,} of {encoded.n_items:,} items show)"
             told = [replace(one, seen=one.seen + seen_in) for one in told]
@@ -162,14 +184,20 @@ def find_doubts(
     return Doubts(sorted(found, key=lambda warning: warning.severity != "serious"), against)
 
 
-def _spelt(encoded: Encoded, result: Result, effort: Effort) -> list[DataWarning]:
+def _spelt(encoded: Encoded, effort: Effort, are_normalised: bool) -> list[DataWarning]:
     """What is told by how values are written."""
-    are_normalised = bool(result.run.normalisation)
     return value_warnings(encoded, effort.facts_spelt, are_normalised=are_normalised)
 
 
+def _paired(encoded: Encoded, effort: Effort) -> pl.DataFrame:
+    """The pairs of sources that share what few others say, in some of the items."""
+    blocks = some_items(encoded.blocks, effort.claims_paired)
+    named = [as_named_values(block, encoded.kind) for block in blocks]
+    return pairs_table(encoded, named, has_truth=False, threads=effort.threads)
+
+
 def _in_conflict(
-    encoded: Encoded, result: Result, against: AgainstVote, effort: Effort
+    encoded: Encoded, result: Result, against: AgainstVote, effort: Effort, ahead: Ahead | None
 ) -> list[DataWarning]:
     """What is told by how sources differ, or that they hardly do."""
     n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
@@ -177,19 +205,11 @@ def _in_conflict(
     if found:
         return found
     with Local(threads=effort.threads).hold(encoded.blocks) as held:
-        return _by_differing(held, encoded, result, against, effort)
-
-
-def _by_differing(
-    held: Held, encoded: Encoded, result: Result, against: AgainstVote, effort: Effort
-) -> list[DataWarning]:
-    """What is told by how sources differ."""
-    found = flip_risk(held, encoded, result.tables.sources)
-    if effort.claims_paired:
-        blocks = some_items(encoded.blocks, effort.claims_paired)
-        named = [as_named_values(block, encoded.kind) for block in blocks]
-        pairs = pairs_table(encoded, named, has_truth=False, threads=effort.threads)
-        found += near_copies(held, encoded, pairs, against.contested)
+        found = flip_risk(held, encoded, result.tables.sources)
+        if effort.claims_paired:
+            find = partial(_paired, encoded, effort)
+            pairs = (find if ahead is None else ahead.paired or find)()
+            found += near_copies(held, encoded, pairs, against.contested)
     if against.share > 1 / 3:
         serious = against.share > 1 / 2
         found.append(data_warning("far-from-vote", str(against), against.examples, serious=serious))

@@ -123,6 +123,7 @@ class Veracity(Algorithm[Belief]):
 
     name = "veracity"
     state_type = Belief
+    looks_for_copies = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR
