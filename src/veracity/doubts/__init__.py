@@ -31,9 +31,9 @@ from veracity.result.warnings import DataWarning, data_warning, few_conflicts, t
 
 __all__ = [
     "AgainstVote",
-    "Ahead",
     "Doubts",
     "Effort",
+    "InClaims",
     "find_doubts",
     "looking_ahead",
     "with_doubts",
@@ -75,13 +75,19 @@ class Doubts(NamedTuple):
     against_vote: AgainstVote | None
 
 
-class Ahead(NamedTuple):
-    """What is looked at on another thread: what was found, when it is asked for."""
+class InClaims(NamedTuple):
+    """What claims show, whatever the answer: found, or waited for, when it is asked for."""
 
     spelt: Callable[[], list[DataWarning]]
     """What is to be said of values by how they are written."""
-    paired: Callable[[], pl.DataFrame] | None
-    """Pairs of sources; None if the algorithm looks for copies itself."""
+    paired: Callable[[], pl.DataFrame]
+    """Pairs of sources that share what few others say."""
+
+    @classmethod
+    def of(cls, encoded: Encoded, effort: Effort, *, are_normalised: bool) -> InClaims:
+        """What these show; nothing is looked at before it is asked for."""
+        spelt = partial(value_warnings, encoded, effort.facts_spelt, are_normalised=are_normalised)
+        return cls(spelt, partial(_paired, encoded, effort))
 
 
 @contextlib.contextmanager
@@ -92,7 +98,7 @@ def looking_ahead(
     *,
     are_normalised: bool,
     threads: int | None,
-) -> Iterator[Ahead | None]:
+) -> Iterator[InClaims | None]:
     """Look at the claims while something else is done, as far as that asks for no answer.
 
     None where it would not save time, or where the claims are not in memory.
@@ -104,11 +110,15 @@ def looking_ahead(
     effort = QUICK._replace(threads=threads)
     with ThreadPoolExecutor(1) as pool:
         drawn = pool.submit(encoded.drawn_with, None, effort.claims_compared)
-        spelt = pool.submit(lambda: _spelt(drawn.result()[0], effort, are_normalised))
-        paired = None
-        if not algorithm.looks_for_copies:
-            paired = pool.submit(lambda: _paired(drawn.result()[0], effort)).result
-        yield Ahead(spelt.result, paired)
+
+        def shown() -> InClaims:
+            return InClaims.of(drawn.result()[0], effort, are_normalised=are_normalised)
+
+        def paired() -> pl.DataFrame:
+            return shown().paired()
+
+        spelt = pool.submit(lambda: shown().spelt()).result
+        yield InClaims(spelt, paired if algorithm.looks_for_copies else pool.submit(paired).result)
 
 
 def with_doubts(
@@ -117,7 +127,7 @@ def with_doubts(
     survey: Survey,
     answers: Sequence[Any],
     threads: int | None = None,
-    ahead: Ahead | None = None,
+    ahead: InClaims | None = None,
 ) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
     effort = QUICK._replace(threads=threads)
@@ -151,12 +161,12 @@ def find_doubts(
     survey: Survey,
     answers: Sequence[Any],
     effort: Effort,
-    ahead: Ahead | None = None,
+    ahead: InClaims | None = None,
 ) -> Doubts:
     """What is to be said against an answer and its claims, which an engine holds.
 
     The survey is of these claims alone, not of those that were kept from before. `ahead` is what
-    somebody has looked at already.
+    is being looked at already.
     """
     encoded, against = result.encoded, None
     found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
@@ -174,19 +184,14 @@ def find_doubts(
         pairs = zip(some.parts, plausibility, strict=True)
         facts = pl.concat([make(part, own, "facts") for part, own in pairs])
         against = against_vote(some, facts)
-        told = _in_conflict(some, result, against, effort, ahead)
-        is_normalised = bool(result.run.normalisation)
-        told += _spelt(some, effort, is_normalised) if ahead is None else ahead.spelt()
+        are_normalised = bool(result.run.normalisation)
+        shown = ahead or InClaims.of(some, effort, are_normalised=are_normalised)
+        told = _in_conflict(some, result, against, effort, shown) + shown.spelt()
         if some.n_items < encoded.n_items:
             seen_in = f" (as {some.n_items:,} of {encoded.n_items:,} items show)"
             told = [replace(one, seen=one.seen + seen_in) for one in told]
         found += told
     return Doubts(sorted(found, key=lambda warning: warning.severity != "serious"), against)
-
-
-def _spelt(encoded: Encoded, effort: Effort, are_normalised: bool) -> list[DataWarning]:
-    """What is told by how values are written."""
-    return value_warnings(encoded, effort.facts_spelt, are_normalised=are_normalised)
 
 
 def _paired(encoded: Encoded, effort: Effort) -> pl.DataFrame:
@@ -197,7 +202,7 @@ def _paired(encoded: Encoded, effort: Effort) -> pl.DataFrame:
 
 
 def _in_conflict(
-    encoded: Encoded, result: Result, against: AgainstVote, effort: Effort, ahead: Ahead | None
+    encoded: Encoded, result: Result, against: AgainstVote, effort: Effort, shown: InClaims
 ) -> list[DataWarning]:
     """What is told by how sources differ, or that they hardly do."""
     n_shared = sum(int((block.n_voices_of_item > 1).sum()) for block in encoded.blocks)
@@ -207,9 +212,7 @@ def _in_conflict(
     with Local(threads=effort.threads).hold(encoded.blocks) as held:
         found = flip_risk(held, encoded, result.tables.sources)
         if effort.claims_paired:
-            find = partial(_paired, encoded, effort)
-            pairs = (find if ahead is None else ahead.paired or find)()
-            found += near_copies(held, encoded, pairs, against.contested)
+            found += near_copies(held, encoded, shown.paired(), against.contested)
     if against.share > 1 / 3:
         serious = against.share > 1 / 2
         found.append(data_warning("far-from-vote", str(against), against.examples, serious=serious))
