@@ -16,13 +16,14 @@ from polars.testing.parametric import series
 from attack.case import Case
 from attack.names import numbers, odd_texts, texts
 from attack.tampering import tampered
+from veracity.algorithms import CATALOGUE
 from veracity.cli import main
-from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES
+from veracity.cli.options import KIND_NAMES
 
 Draw = Callable[[st.SearchStrategy], object]
 
 FIGURES = ("sources", "agreement", "plausibility", "trace", "calibration", "accuracy", "decision")
-QUICK = tuple(name for name in ALGORITHM_NAMES if name not in ("veracity", "ltm"))
+QUICK = tuple(name for name in CATALOGUE if name not in ("veracity", "ltm"))
 Command = tuple[str, ...]
 
 
@@ -171,7 +172,7 @@ def _cases_with(draw: Draw, name: str, content: bytes, kind: str) -> Case:
 
 
 def _algorithm(kind: str) -> st.SearchStrategy[Command]:
-    fit = ("gtm", "crh", "catd") if kind == "numeric" else ALGORITHM_NAMES
+    fit = ("gtm", "crh", "catd") if kind == "numeric" else tuple(CATALOGUE)
     named = st.sampled_from(fit).map(lambda name: ("--algorithm", name))
     return st.one_of(st.just(()), named)
 

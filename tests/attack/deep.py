@@ -13,9 +13,9 @@ from typing import Any, Literal, get_args, get_origin
 from attack import odd_files
 from attack.case import Case
 from attack.names import ODD
-from veracity.algorithms.catalogue import algorithm_named
+from veracity.algorithms.catalogue import CATALOGUE, algorithm_named
 from veracity.algorithms.settings import settable
-from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES
+from veracity.cli.options import KIND_NAMES
 
 Command = tuple[str, ...]
 Row = dict[str, Any]
@@ -102,7 +102,7 @@ def _with_parts(rng: random.Random, rows: list[Row]) -> None:
 
 
 def _algorithm(rng: random.Random, kind: str) -> Command:
-    names = FOR_NUMBERS if kind == "numeric" else ALGORITHM_NAMES
+    names = FOR_NUMBERS if kind == "numeric" else tuple(CATALOGUE)
     return () if rng.random() < 0.4 else ("--algorithm", rng.choice(names))
 
 
@@ -286,7 +286,7 @@ ODD_PATHS = (
 )  # fmt: skip
 """Names of files as somebody may have given them."""
 
-QUICK = tuple(name for name in ALGORITHM_NAMES if name not in ("veracity", "ltm", *FOR_NUMBERS))
+QUICK = tuple(name for name in CATALOGUE if name not in ("veracity", "ltm", *FOR_NUMBERS))
 ANSWERING = ("--min-plausibility", "--seed", "--threads", "--memory")
 
 
@@ -330,7 +330,7 @@ def settings(rng: random.Random) -> Case:
     """Every parameter of every algorithm at its extremes, on claims that are sound."""
     claims = _some_claims(rng)
     kind = claims.kind
-    algorithm = rng.choice(FOR_NUMBERS if kind == "numeric" else ALGORITHM_NAMES)
+    algorithm = rng.choice(FOR_NUMBERS if kind == "numeric" else tuple(CATALOGUE))
     known = settable(algorithm_named(algorithm))
     names = sorted(known)
     given: list[str] = []

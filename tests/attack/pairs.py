@@ -16,8 +16,9 @@ import polars as pl
 
 from attack.case import Case
 from attack.forging import Runs
+from veracity.algorithms import CATALOGUE
 from veracity.cli import main
-from veracity.cli.options import ALGORITHM_NAMES, KIND_NAMES
+from veracity.cli.options import KIND_NAMES
 
 CLAIMS = b"""source,entity,attribute,value,when,sure
 a,x,p,1,2024-01-01,1
@@ -97,7 +98,7 @@ SENSIBLE: dict[str, tuple[str, ...]] = {
     "--to": ("sqlite:///claims.db", "sqlite:///made.db", "duckdb:///made.duckdb", "made.db",
              "duckdb:///claims.duckdb", "duckdb:///made.duckdb#s"),
     "--records": tuple(f"{name}.{e}" for name in ("records", "new") for e in ENDINGS),
-    "--algorithm": ALGORITHM_NAMES,
+    "--algorithm": tuple(CATALOGUE),
     "--algorithms": ("majority-vote,mle", "gtm,crh", "veracity", "dawid-skene,one-coin,sums"),
     "--set": ("strength=2", "tolerance=1e-3", "max_rounds=1", "prior=0.5"),
     "--grid": ("strength=2,8", "max_rounds=1,2", "tolerance=1e-3"),

@@ -24,6 +24,7 @@ __all__ = [
     "Entry",
     "algorithm_named",
     "algorithms",
+    "entry_of",
     "no_algorithm",
     "public_names",
     "restored",
@@ -122,12 +123,15 @@ def algorithm_named(name: str) -> Algorithm[Any]:
     >>> algorithm_named("majority-vote")
     MajorityVote()
     """
-    return _entry(name).make()
+    entry = entry_of(name)
+    if entry is None:
+        raise ParameterError(no_algorithm(name))
+    return entry.make()
 
 
 def restored(name: str, parameters: Mapping[str, Any]) -> Algorithm[Any] | None:
     """The algorithm that a run tells of; None if it is not at hand, or had more than words."""
-    entry = algorithms().get(name)
+    entry = entry_of(name)
     if entry is None or not _can_be_restored(parameters):
         return None
     try:
@@ -141,11 +145,9 @@ def _can_be_restored(parameters: Mapping[str, Any]) -> bool:
     return parameters.get("similarity") is None or isinstance(parameters["similarity"], dict)
 
 
-def _entry(name: str) -> Entry:
-    entry = CATALOGUE.get(name) or algorithms().get(name)
-    if entry is None:
-        raise ParameterError(no_algorithm(name))
-    return entry
+def entry_of(name: str) -> Entry | None:
+    """The algorithm of this name, if there is one; others' are looked for if it is none of ours."""
+    return CATALOGUE.get(name) or algorithms().get(name)
 
 
 def no_algorithm(name: str) -> str:

@@ -12,11 +12,10 @@ from typing import Any
 
 import click
 
-from veracity.algorithms.catalogue import CATALOGUE, algorithms, no_algorithm
+from veracity.algorithms.catalogue import algorithms, entry_of, no_algorithm
 
 __all__ = [
     "ABOVE_0",
-    "ALGORITHM_NAMES",
     "KIND_NAMES",
     "SHARE",
     "AlgorithmOption",
@@ -52,9 +51,6 @@ __all__ = [
     "target_options",
     "use_threads",
 ]
-
-ALGORITHM_NAMES = tuple(CATALOGUE)
-"""Ours; to look for those of other packages takes its time, so that is done for who needs it."""
 
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""
@@ -98,7 +94,7 @@ def _split_columns(
 
 def algorithm_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """The name of an algorithm; of one that there is not, the nearest is told."""
-    if value is not None and value not in ALGORITHM_NAMES and value not in algorithms():
+    if value is not None and entry_of(value) is None:
         raise click.BadParameter(no_algorithm(value), ctx, param)
     return value
 
