@@ -30,3 +30,9 @@ def test_many_quantiles_are_exact_too():
     for probability in (0.05, 0.95):
         found = beta_quantile(a, b, probability)
         np.testing.assert_allclose(found, betaincinv(a, b, probability), rtol=1e-9, atol=1e-12)
+
+
+def test_many_quantiles_of_one_distribution_are_the_same():
+    a, b = np.full(20_000, 3.5), np.full(20_000, 0.5)
+    found = beta_quantile(a, b, 0.05)
+    np.testing.assert_allclose(found, betaincinv(3.5, 0.5, 0.05), rtol=1e-9)
