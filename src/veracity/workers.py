@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-__all__ = ["in_order"]
+__all__ = ["Begun", "in_order"]
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
@@ -31,3 +31,21 @@ def in_order(
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
+
+
+class Begun(Generic[Given]):
+    """What comes one after the other, of which another thread has begun to take the first."""
+
+    def __init__(self, given: Iterator[Given]) -> None:
+        pool = ThreadPoolExecutor(1)
+        self._given, self._first = given, pool.submit(next, given)
+        pool.shutdown(wait=False)
+
+    @property
+    def first(self) -> Given:
+        """The first, waited for; there has to be one."""
+        return self._first.result()
+
+    def __iter__(self) -> Iterator[Given]:
+        yield self.first
+        yield from self._given

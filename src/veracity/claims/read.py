@@ -31,8 +31,10 @@ from veracity.claims.shares import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
 from veracity.io.files import batches_of, first_rows_of, n_rows_of, stamp_of
+from veracity.io.frames import FIRST_ROWS
 from veracity.io.memory import bytes_per_claim, fits
 from veracity.printing import counted
+from veracity.workers import Begun
 
 __all__ = [
     "ClaimsStream",
@@ -81,6 +83,7 @@ class ClaimsStream:
         self._are_numbers, self._is_text = how.kind == "numeric", is_text
         self._notes, self._parts = opened.notes, opened.parts
         self._files = {part.path: stamp_of(part.path) for part in self._parts if part.path}
+        self._begun: Begun[pl.DataFrame] | None = None
         self.seconds = time.perf_counter() - began
 
     @property
@@ -111,14 +114,22 @@ class ClaimsStream:
         if self.n_rows <= FEW_ROWS:
             return Text()
         largest = int(np.argmax(self._n_rows_of_part))
+        if self._begun is not None and largest == 0:
+            return Text.of(self._begun.first.head(FIRST_ROWS))
         return Text.of(first_rows_of(self._parts[largest]))
+
+    def begin(self) -> None:
+        """Begin to read, on other threads, while something else is done."""
+        self._begun = Begun(batches_of(self._parts[0]))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, some at a time."""
         self.rows_kept = self._n_nameless = 0
-        for part in self._parts:
+        begun, self._begun = self._begun, None
+        for number, part in enumerate(self._parts):
             n_before = self.rows_read
-            for batch in self._timed(batches_of(part)):
+            own = batches_of(part) if number or begun is None else iter(begun)
+            for batch in self._timed(own):
                 row = self.rows_read - n_before
                 self.rows_read += len(batch)
                 rows = self._checked(batch, part.origin, row)

@@ -14,6 +14,7 @@ from veracity.cli.options import (
     SHARE,
     AlgorithmOption,
     algorithm_name,
+    being_read,
     chosen_claims,
     chosen_engine,
     chosen_reading,
@@ -89,9 +90,12 @@ def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:  # 
     from veracity.cli.showing import Targets, tell_result
 
     tables = ("known", "prior", "source_features", "item_features")
-    targets = Targets.taken_from(options, (*paths, *(options[name] for name in tables)))
-    claims = chosen_claims(paths, options)
-    tell_result(_discover(claims, **options), targets, as_json=as_json)
+    inputs = (*paths, *(options[name] for name in tables))
+    claims, how = chosen_claims(paths, options), chosen_reading(options)
+    if options["engine"] == "local":
+        claims = being_read(claims, how)
+    targets = Targets.taken_from(options, inputs)
+    tell_result(_discover(claims, how, **options), targets, as_json=as_json)
 
 
 @click.command(epilog=example("veracity evaluate run/ truth.csv"))
@@ -302,7 +306,7 @@ def demo(out: Path | None, force: bool) -> None:
 
 
 def _discover(
-    given: Any, prior: str | None, **options: Any  # noqa: ANN401
+    given: Any, how: Any, prior: str | None, **options: Any  # noqa: ANN401
 ) -> Result:  # fmt: skip
     from dataclasses import fields, replace
 
@@ -314,13 +318,12 @@ def _discover(
     from veracity.show.terminal import at_work
 
     engine, name = chosen_engine(options), options.pop("algorithm")
-    algorithm = chosen_algorithm(name or USUAL_ALGORITHM[options["kind"]], engine=engine)
+    algorithm = chosen_algorithm(name or USUAL_ALGORITHM[how.kind], engine=engine)
     algorithm = with_parameters(algorithm, pairs_of(options.pop("parameters"), "--set"))
     if prior is not None:
         if "prior" not in (parameter.name for parameter in fields(algorithm)):  # type: ignore[arg-type]
             raise ParameterError(f"{algorithm.name} has no use for a prior; leave out --prior")
         algorithm = replace(algorithm, prior=Prior.from_table(prior))  # type: ignore[type-var]
-    how = chosen_reading(options)
     with at_work() as progress:
         claims = opened(given, how, engine)
         return discover_truths(claims, algorithm, engine=engine, progress=progress, **options)

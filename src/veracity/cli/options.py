@@ -21,6 +21,7 @@ __all__ = [
     "AlgorithmOption",
     "Decorator",
     "algorithm_name",
+    "being_read",
     "chosen_claims",
     "chosen_engine",
     "chosen_reading",
@@ -444,3 +445,13 @@ def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded whe
     if "normalise" in options:
         given["normalise"] = _chosen_normalise(options)
     return HowToRead(columns=options.pop("columns") or {}, **given)
+
+
+def being_read(claims: Any, how: Any) -> Any:  # noqa: ANN401 - a stream of claims, if it is one
+    """The claims, of which a Parquet file is read from now on, while what works on it is loaded."""
+    is_file = isinstance(claims, str) and claims.endswith(".parquet") and os.path.isfile(claims)  # noqa: PTH113
+    if not is_file or how.normalise is not False:
+        return claims
+    stream = importlib.import_module("veracity.claims.read").open_claims(claims, how)
+    stream.begin()
+    return stream
