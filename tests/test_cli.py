@@ -503,7 +503,7 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
     [
         "read.ClaimsStream.batches",
         "encode.Numbered.add",
-        "encode._block",
+        "encode._laid_out",
         "engine.HeldLocally.collect",
         "discovery.tabulate",
         "pl.DataFrame.write_parquet",
@@ -511,7 +511,7 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
 )
 def test_ctrl_c_gets_one_sentence_and_leaves_nothing(folder, where):
     heed = "signal.signal(signal.SIGINT, heed)"
-    work = python(WORK.format(change=f"{heed}; {where} = wait"))
+    work = python(WORK.format(change=f"{heed}; assert {where}; {where} = wait"))
     assert work.stdout.readline() == "here\n"
     work.send_signal(signal.SIGINT)
     stdout, stderr = work.communicate()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import threading
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from veracity.algorithms.base import Turn
 from veracity.claims.survey import Largest
 from veracity.dependence.pairs import PairCounts
 from veracity.engines import can_merge, merged
+from veracity.engines.merging import merged_all
 
 both_numbers_of_threads = pytest.mark.parametrize("threads", [1, 3])
 
@@ -86,6 +89,18 @@ def test_what_is_nothing_adds_nothing():
     assert merged(None, None) is None
     assert merged((1, None), (None, np.ones(2)))[0] == 1
     assert merged((1, None), (None, np.ones(2)))[1].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("n_tallies", range(5))
+def test_tallies_are_merged_one_after_the_other_and_stay_as_they_are(n_tallies):
+    tallies = []
+    for n in range(n_tallies):
+        twice = np.full(3, 0.1 * n)  # as one array that is told under two names
+        tallies.append((n, np.arange(2 + n % 3), None if n == 1 else twice, twice, Largest(n)))
+    before = deepcopy(tallies)
+    total = merged_all(tallies)
+    assert repr(total) == repr(functools.reduce(merged, tallies, None))
+    assert repr(tallies) == repr(before)
 
 
 def test_counts_of_pairs_are_merged_by_pair():

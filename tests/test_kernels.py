@@ -60,6 +60,7 @@ def arguments_of(name, block, seed):
             block.first_fact_of_item,
             block.first_support_of_fact,
             block.source_of_support,
+            n,
         ),
         "lay_out": (item, key, value_of_spelling, 7),
         "number_names": (np.zeros((4, 2), np.uint64), 0, *hashes),

@@ -280,6 +280,8 @@ def items_of(kind, known):
         voices = sorted({word[0] for word in words.split()})
         values = "+" if kind == "binary" else sorted({word[1] for word in words.split()})
         supporters = [{s for s in voices if s + value in words.split()} for value in values]
+        if kind != "binary":  # in the order in which blocks have them, for random numbers
+            voices = list(dict.fromkeys(s for speakers in supporters for s in sorted(speakers)))
         truths = known.get(name)
         told = None if truths is None else [float(value in truths) for value in values]
         items.append(Item(voices, supporters, told))

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from veracity.kernels.loading import kernels
 from veracity.kernels.reference.layout import begins_of, in_groups, joined_begins
 from veracity.naming import as_text
 
@@ -21,6 +22,7 @@ __all__ = [
     "IntArray",
     "Names",
     "Places",
+    "voices_of",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -243,14 +245,17 @@ class Block(NamedTuple):
         """The items of all blocks, one block after the other."""
         if len(blocks) == 1:
             return blocks[0]
-        columns: list[Any] = [
-            (joined_begins if name.startswith("first_") else np.concatenate)(
+        columns: dict[str, Any] = {
+            name: (joined_begins if name.startswith("first_") else np.concatenate)(
                 [getattr(block, name) for block in blocks]
             )
             for name in cls._fields
-            if name != "number"
-        ]
-        return cls(*columns)
+            if name not in ("source_of_voice", "number")
+        }
+        columns["source_of_voice"] = columns["source_of_support"]
+        if not all(block.source_of_voice is block.source_of_support for block in blocks):
+            columns["source_of_voice"] = np.concatenate([own.source_of_voice for own in blocks])
+        return cls(**columns)
 
     def in_full(self) -> Block:
         """The same, with every claim counting in full."""
@@ -307,6 +312,22 @@ class Block(NamedTuple):
             label_of_fact=self.label_of_fact if label is None else label[self.label_of_fact],
             attribute_of_item=attribute[self.attribute_of_item],
         )
+
+
+def voices_of(
+    first_fact_of_item: IntArray,
+    first_support_of_fact: IntArray,
+    source_of_support: IntArray,
+    n_sources: int,
+) -> tuple[IntArray, IntArray]:
+    """The first voice of each item, and the source of each voice, where nobody only denies a fact.
+
+    Where nobody names two values of one item, either, a support is a voice: it is the same array.
+    """
+    supports = first_fact_of_item, first_support_of_fact, source_of_support
+    first_voice_of_item, source_of_voice = kernels.find_voices(*supports, n_sources)
+    is_one = len(source_of_voice) == len(source_of_support)
+    return first_voice_of_item, source_of_support if is_one else source_of_voice
 
 
 Places = tuple[IntArray, IntArray | None, IntArray]

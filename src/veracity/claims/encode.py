@@ -8,11 +8,9 @@ were spread over files.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -20,8 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import UNKNOWN, Block, IntArray
-from veracity.claims.encoded import CLAIMS_PER_BLOCK, Encoded, Part, PartsInMemory
+from veracity.claims.block import UNKNOWN, Block, IntArray, voices_of
+from veracity.claims.encoded import CLAIMS_PER_BLOCK, Encoded, Part, PartsInMemory, usual_size
 from veracity.claims.numbering import Numbered, Spelt, marks_of
 from veracity.claims.parting import LocalNames
 from veracity.claims.read import ClaimsStream
@@ -32,7 +30,7 @@ from veracity.errors import NoClaims
 from veracity.io.memory import give_back
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels
-from veracity.kernels.reference.layout import joined_begins
+from veracity.kernels.reference.layout import begins_of, joined_begins
 from veracity.printing import counted
 from veracity.workers import in_order
 
@@ -55,7 +53,7 @@ CLAIMS_LAID_OUT = 1 << 17
 def encode(
     table: ClaimsTable | ClaimsStream,
     tell: Callable[[str, int, int], None] | None = None,
-    claims_per_block: int = CLAIMS_PER_BLOCK,
+    claims_per_block: int | None = None,
     threads: int | None = None,
 ) -> Encoded:
     """Number the sources, items and values of claims, all as one part that stays in memory.
@@ -131,7 +129,7 @@ def encode_part(
     batches: Iterable[pl.DataFrame],
     kind: Kind,
     n_rows: int,
-    claims_per_block: int = CLAIMS_PER_BLOCK,
+    claims_per_block: int | None = None,
     *,
     are_numbers: bool | None = None,
     before: Mapping[str, Spelt] = MappingProxyType({}),
@@ -150,7 +148,7 @@ def encode_part(
     n_rows
         About how many rows there are.
     claims_per_block
-        About how many claims a block has.
+        About how many claims a block has; see `usual_size` if None.
     are_numbers
         Whether all values are plain numbers, those of other parts among them: then spellings of
         one number are one value. Found out if None, which is right if there are no other parts.
@@ -180,7 +178,7 @@ def _encode_values(
     numbered: Numbered,
     kind: Kind,
     pool: ThreadPoolExecutor,
-    claims_per_block: int,
+    claims_per_block: int | None,
     are_numbers: bool | None,
 ) -> PartOfRows:
     spelt = pool.submit(numbered.values.spelt, are_numbers)
@@ -192,45 +190,62 @@ def _encode_values(
     placed = zip(place, claims, strict=True) if numbered.weights else ()
     rows = [own[np.concatenate(numbers)] for own, numbers in placed]  # claims are not kept
     marks = pool.submit(marks_of, items.items)
-    block, spelling_of_fact = _block(claims, place, len(items.items), value_of_spelling, pool)
-    spelt_of_fact = pool.submit(spellings.gather, spelling_of_fact)
-    block = block._replace(
-        label_of_fact=value_of_spelling[spelling_of_fact].astype(np.int32),
-        attribute_of_item=items.attribute_of_item,
-        mark_of_item=marks.result(),
-    )
-    values = spelt_of_fact.result()
+    laid = _laid_out(claims, place, len(items.items), value_of_spelling, pool)
     weighed = NOT_WEIGHED
     if numbered.weights:
         item, spelling, source = rows
         weight = pl.concat(numbered.weights).to_numpy()
-        block = with_shares(block, (item, value_of_spelling[spelling], source), weight)
-        weighed = Weighed.of(block, weight)
-    if kind == "numeric":
-        numbers = values.cast(pl.Float64).to_numpy(writable=True)
-        unknown = np.full(block.n_items, np.nan)
-        block = block._replace(number_of_fact=numbers, known_number_of_item=unknown)
+        laid = [
+            with_shares(Block.joined(laid), (item, value_of_spelling[spelling], source), weight)
+        ]
+        weighed = Weighed.of(laid[0], weight)
+    mark_of_item = marks.result()
+
+    def part(block: Block, own: slice) -> Part:
+        """The part of some items, of whose facts the block has the spellings in place of labels."""
+        values = spellings.gather(block.label_of_fact)
+        block = block._replace(
+            label_of_fact=value_of_spelling[block.label_of_fact].astype(np.int32),
+            attribute_of_item=items.attribute_of_item[own],
+            mark_of_item=mark_of_item[own],
+        )
+        if kind == "numeric":
+            numbers = values.cast(pl.Float64).to_numpy(writable=True)
+            unknown = np.full(block.n_items, np.nan)
+            block = block._replace(number_of_fact=numbers, known_number_of_item=unknown)
+        return Part(block, items.items[own], values)
+
     names = LocalNames(sources, spellings, value_of_spelling, items.attributes)
-    parts = _cut(Part(block, items.items, values), claims_per_block)
-    return PartOfRows(names, parts, weighed=weighed)
+    size = claims_per_block or usual_size(numbered.n_claims, len(sources))
+    return PartOfRows(names, _cut(laid, part, size, pool), weighed=weighed)
 
 
-def _cut(whole: Part, claims_per_block: int) -> tuple[Part, ...]:
-    """Parts of whole items, with about so many claims each."""
-    block = whole.block
-    size = block.first_voice_of_item + block.first_support_of_fact[block.first_fact_of_item]
+def _cut(
+    laid: Sequence[Block],
+    part: Callable[[Block, slice], Part],
+    claims_per_block: int,
+    pool: ThreadPoolExecutor,
+) -> tuple[Part, ...]:
+    """The parts of whole items, with about so many claims each, of what was laid out in order."""
+    sizes = (own.first_voice_of_item + own.first_support_of_fact[own.first_fact_of_item]
+             for own in laid)  # fmt: skip
+    size, begin = joined_begins(sizes), begins_of(np.array([own.n_items for own in laid]))
     n_blocks = max(1, round(int(size[-1]) / (2 * claims_per_block)))
-    if n_blocks == 1:
-        return (whole,)
     cuts = np.searchsorted(size, np.linspace(0, size[-1], n_blocks + 1)[1:-1])
-    bounds = sorted({0, *(int(cut) for cut in cuts), block.n_items})
-    parts = []
-    for number, (first, last) in enumerate(pairwise(bounds)):
-        a, b = (int(block.first_fact_of_item[item]) for item in (first, last))
-        values = None if whole.values is None else whole.values[a:b]
-        own = block.part(first, last, number)
-        parts.append(Part(own, whole.items[first:last], values))
-    return tuple(parts)
+    bounds = sorted({0, *(int(cut) for cut in cuts), int(begin[-1])})
+
+    def of(number: int) -> Part:
+        first, last = bounds[number : number + 2]
+        pieces = range(
+            int(np.searchsorted(begin, first, "right")) - 1, int(np.searchsorted(begin, last))
+        )
+        block = Block.joined([
+            laid[piece].part(*np.clip((first, last), *begin[piece : piece + 2]) - begin[piece])
+            for piece in pieces
+        ])  # fmt: skip
+        return part(block._replace(number=number), slice(first, last))
+
+    return tuple(pool.map(of, range(len(bounds) - 1)))
 
 
 def _in_portions(numbers: tuple[list[IntArray], ...]) -> Iterator[tuple[IntArray, ...]]:
@@ -246,50 +261,20 @@ def _in_portions(numbers: tuple[list[IntArray], ...]) -> Iterator[tuple[IntArray
         yield portion
 
 
-def _block(
-    claims: tuple[list[IntArray], ...],
-    place: tuple[IntArray, ...],
-    n_items: int,
-    value_of_spelling: IntArray,
-    pool: ThreadPoolExecutor,
-) -> tuple[Block, IntArray]:
-    """The block of numbered claims; also give the usual spelling of each fact."""
-    laid, voices = _laid_out(claims, place, n_items, value_of_spelling, pool)
-    join = joined_begins, joined_begins, np.concatenate, np.concatenate
-    first_fact_of_item, first_support_of_fact, source_of_support, spelling_of_fact = pool.map(
-        operator.call, join, zip(*laid, strict=True)
-    )
-    if sum(len(own) for _, own in voices) == len(source_of_support):
-        # nobody names two values of one item: a support is a voice
-        first_voice_of_item = first_support_of_fact[first_fact_of_item]
-        source_of_voice = source_of_support
-    else:
-        first_voice_of_item = joined_begins([first for first, _ in voices])
-        source_of_voice = np.concatenate([own for _, own in voices])
-    block = Block(
-        first_fact_of_item,
-        first_support_of_fact,
-        source_of_support,
-        first_voice_of_item,
-        source_of_voice,
-        *_nothing_known(len(first_support_of_fact) - 1, n_items),
-    )
-    return block, spelling_of_fact
-
-
 def _laid_out(
     claims: tuple[list[IntArray], ...],
     place: tuple[IntArray, ...],
     n_items: int,
     value_of_spelling: IntArray,
     pool: ThreadPoolExecutor,
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Lay out numbered claims, part by part: the facts, supports and spellings of each, and voices.
+) -> list[Block]:
+    """Numbered claims laid out, some items at a time: small blocks, in the order of the items.
 
-    Claims are the numbers of items, spellings and sources, batch by batch, and are not kept;
-    `place` has the place of every such number.
+    In the place of its label, a fact has its usual spelling. Claims are the numbers of items,
+    spellings and sources, batch by batch, and are not kept; `place` has the place of every such
+    number.
     """
-    n_claims = sum(map(len, claims[0]))
+    n_claims, n_sources = sum(map(len, claims[0])), len(place[2])
     items_per_part = max(1, n_items * CLAIMS_LAID_OUT // n_claims)
 
     def parted(numbers: tuple[IntArray, ...]) -> tuple[IntArray, IntArray, IntArray]:
@@ -298,22 +283,24 @@ def _laid_out(
 
     portions = list(in_order(parted, _in_portions(claims), pool, pl.thread_pool_size()))
 
-    def lay_out(part: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
+    def lay_out(part: int) -> Block:
         own = [slice(first[part], first[part + 1]) for first, _, _ in portions]
         item = np.concatenate([of[rows] for rows, (_, of, _) in zip(own, portions, strict=True)])
         key = np.concatenate([of[rows] for rows, (_, _, of) in zip(own, portions, strict=True)])
         first_item = part * items_per_part
         n_own = min(items_per_part, n_items - first_item)
-        found = kernels.lay_out(item - np.int32(first_item), key, value_of_spelling, n_own)
-        return found, kernels.find_voices(*found[:3])
+        first_fact, first_support, source, spelling_of_fact = kernels.lay_out(
+            item - np.int32(first_item), key, value_of_spelling, n_own
+        )
+        voices = voices_of(first_fact, first_support, source, n_sources)
+        known, _, attribute = _nothing_known(len(spelling_of_fact), n_own)
+        return Block(first_fact, first_support, source, *voices, known, spelling_of_fact, attribute)
 
-    n_parts = -(-n_items // items_per_part)
-    laid, voices = zip(*pool.map(lay_out, range(n_parts)), strict=True)
-    return laid, voices
+    return list(pool.map(lay_out, range(-(-n_items // items_per_part))))
 
 
 def _encode_binary(
-    numbered: Numbered, pool: ThreadPoolExecutor, claims_per_block: int
+    numbered: Numbered, pool: ThreadPoolExecutor, claims_per_block: int | None
 ) -> PartOfRows:
     sources, source_place = numbered.sources.sorted()
     facts = numbered.items_sorted(pool)
@@ -353,7 +340,12 @@ def _encode_binary(
     names, items = LocalNames.nothing(), facts.items[kept_facts]
     names = names._replace(sources=sources.gather(kept_sources))
     block = block._replace(mark_of_item=marks_of(items))
-    parts = _cut(Part(block, items, None), claims_per_block)
+
+    def part(block: Block, own: slice) -> Part:
+        return Part(block, items[own], None)
+
+    size = claims_per_block or usual_size(numbered.n_claims, len(kept_sources))
+    parts = _cut([block], part, size, pool)
     return PartOfRows(names, parts, n_self_contradicting, weighed)
 
 

@@ -22,13 +22,38 @@ from veracity.io.memory import claims_within_reach
 from veracity.io.pieces import PieceTable
 from veracity.kernels.reference.layout import in_groups
 
-__all__ = ["CLAIMS_PER_BLOCK", "Draw", "Encoded", "Make", "Part", "Parts", "PartsInMemory"]
+__all__ = [
+    "CLAIMS_PER_BLOCK",
+    "Draw",
+    "Encoded",
+    "Make",
+    "Part",
+    "Parts",
+    "PartsInMemory",
+    "usual_size",
+]
 
 CLAIMS_PER_BLOCK = 1 << 19
 """Where to cut: large enough to keep a thread busy, small enough that a million claims keep two;
 and the same whatever the number of threads."""
 
+CLAIMS_PER_SOURCE = 2
+"""A block has at least so many claims for each source of all: its tallies have a row for each."""
+
+FEWEST_BLOCKS = 8
+"""Where there would be fewer blocks for that, these are left for threads to share."""
+
 Counted = TypeVar("Counted")
+
+
+def usual_size(n_claims: int, n_sources: int) -> int:
+    """About how many claims a block in memory has, unless something else is said.
+
+    >>> usual_size(10_000_000, n_sources=1_000), usual_size(10**8, n_sources=10**6)
+    (524288, 2000000)
+    """
+    for_tallies = min(CLAIMS_PER_SOURCE * n_sources, n_claims // FEWEST_BLOCKS)
+    return max(CLAIMS_PER_BLOCK, for_tallies)
 
 
 @dataclass(frozen=True)

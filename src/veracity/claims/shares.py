@@ -119,11 +119,12 @@ def with_shares(
     by_voice = np.argsort(spoken, kind="stable")
     first = _first_of_each(spoken[by_voice])
     weight_of_voice = np.add.reduceat(weight[by_voice], first)
+    as_met = np.argsort(by_voice[first])  # the order in which blocks have voices
     divisor = np.empty(len(weight))
     n_values = np.diff(np.append(first, len(weight)))
     divisor[by_voice] = np.repeat(np.maximum(weight_of_voice, 1.0), n_values)
     return block._replace(
-        share_of_support=weight / divisor, share_of_voice=np.minimum(weight_of_voice, 1.0)
+        share_of_support=weight / divisor, share_of_voice=np.minimum(weight_of_voice[as_met], 1.0)
     )
 
 

@@ -124,7 +124,7 @@ def encode_spilled(
     table: ClaimsTable | ClaimsStream,
     room: Room,
     tell: Tell,
-    claims_per_block: int = CLAIMS_PER_BLOCK,
+    claims_per_block: int | None = None,
 ) -> Encoded:
     """Encode claims part by part, with the room there is."""
     n_rows = table.n_rows
@@ -138,7 +138,7 @@ def encode_spilled(
             rows.take(number), table.kind, table.origin, are_all=rows.n_parts == 1
         )
         found = encode_part(
-            own, table.kind, rows.n_rows[number], claims_per_block,
+            own, table.kind, rows.n_rows[number], claims_per_block or CLAIMS_PER_BLOCK,
             are_numbers=decided.are_numbers, before=before, threads=1,
         )  # fmt: skip
         rows.remove(number)

@@ -10,13 +10,13 @@ from typing import Any, Protocol, Self, TypeVar
 
 from veracity.arguments import require_fields
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK, encode
+from veracity.claims.encode import encode
 from veracity.claims.encoded import Encoded
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
 from veracity.claims.spilled import Room, SpilledBlocks, bytes_needed, encode_spilled
 from veracity.engines.beside import Answers, Beside
-from veracity.engines.merging import merged
+from veracity.engines.merging import merged_all
 from veracity.errors import ParameterError
 from veracity.io.memory import as_bytes, free_memory
 from veracity.io.spill import Spill
@@ -71,11 +71,6 @@ class Held(Protocol):
 class Engine(Protocol):
     """Where the work is done. It never asks what it runs."""
 
-    @property
-    def claims_per_block(self) -> int:
-        """About how many claims a block should have."""
-        ...
-
     def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
         """Turn claims into blocks, where this engine can hold them."""
         ...
@@ -95,7 +90,8 @@ class Local:
         How many blocks are worked on at once; all cores unless given. Kernels release the
         interpreter lock, so threads run side by side. The answers do not depend on it.
     claims_per_block
-        About how many claims a block has.
+        About how many claims a block has; half a million unless given, and more in memory where
+        sources are many: tallies of a block have a row for each of them.
     memory
         How much memory may be used, such as ``"8GB"`` or a number of bytes; what is free unless
         given. Claims that need more are kept on disk, and their tables made part by part.
@@ -105,7 +101,7 @@ class Local:
     """
 
     threads: int | None = None
-    claims_per_block: int = CLAIMS_PER_BLOCK
+    claims_per_block: int | None = None
     memory: str | int | None = None
     spill: str | os.PathLike[str] | None = None
 
@@ -154,10 +150,7 @@ class HeldLocally:
 
     def sweep(self, look: Look, state: Any, turn: Any) -> Any:  # noqa: ANN401
         """Look at every block, and merge the tallies in the order of the blocks."""
-        total = None
-        for tally in self.collect(look, state, turn):
-            total = tally if total is None else merged(total, tally)
-        return total
+        return merged_all(self.collect(look, state, turn))
 
     def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:  # noqa: ANN401
         """What is found in each block, in the order of the blocks."""
@@ -173,10 +166,13 @@ class HeldLocally:
     def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:  # noqa: ANN401
         """Where a look finds an answer and a tally: the answers, and the tallies merged."""
         answers: Any = [] if self._spill is None else Answers(self._spill)
-        total = None
-        for answer, tally in self.collect(look, state, turn):
-            answers.append(answer)
-            total = merged(total, tally)
+
+        def tallies() -> Iterator[Any]:
+            for answer, tally in self.collect(look, state, turn):
+                answers.append(answer)
+                yield tally
+
+        total = merged_all(tallies())
         return tuple(answers) if self._spill is None else answers, total
 
     def walk(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["can_merge", "merged", "padded"]
+__all__ = ["can_merge", "merged", "merged_all", "padded"]
 
 
 def merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - a tally: numbers, arrays, tuples of them
@@ -28,6 +29,44 @@ def merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - a tally: numbers, arr
         shape = tuple(map(max, one.shape, other.shape))
         return padded(one, shape) + padded(other, shape)
     return one + other
+
+
+def merged_all(tallies: Iterable[Any]) -> Any:  # noqa: ANN401 - a tally
+    """Tallies as one, in their order; None if there is none.
+
+    All are added to a copy of the first, in place: with many sources, arrays are large.
+
+    >>> merged_all([(1, np.array([1, 2])), (2, np.array([1, 1])), (3, np.array([4, 5]))])
+    (6, array([6, 8]))
+    """
+    total, is_own = None, False
+    for tally in tallies:
+        if total is not None and not is_own:
+            total, is_own = _copied(total), True
+        total = tally if total is None else _added(total, tally)
+    return total
+
+
+def _copied(tally: Any) -> Any:  # noqa: ANN401 - a tally
+    """The same, with arrays that nothing else refers to: two of its own may be one."""
+    if isinstance(tally, tuple):
+        parts = map(_copied, tally)
+        return tally._make(parts) if hasattr(tally, "_make") else tuple(parts)
+    return tally.copy() if isinstance(tally, np.ndarray) else tally
+
+
+def _added(total: Any, tally: Any) -> Any:  # noqa: ANN401 - tallies
+    """The same as `merged`, where the arrays of the total may be written to."""
+    if total is None:
+        return _copied(tally)
+    if isinstance(total, tuple) and type(total).__add__ is tuple.__add__ and tally is not None:
+        parts = [_added(own, other) for own, other in zip(total, tally, strict=True)]
+        return total._make(parts) if hasattr(total, "_make") else tuple(parts)
+    are_arrays = isinstance(total, np.ndarray) and isinstance(tally, np.ndarray)
+    if are_arrays and (total.shape, total.dtype) == (tally.shape, tally.dtype):
+        total += tally
+        return total
+    return merged(total, tally)
 
 
 def can_merge(kept: Any, total: Any) -> bool:  # noqa: ANN401 - tallies

@@ -8,7 +8,6 @@ machine. `executors` has what is done where the parts lie.
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import os
 import sys
@@ -23,7 +22,6 @@ from uuid import uuid4
 from veracity import errors
 from veracity.arguments import require_fields
 from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK
 from veracity.claims.encoded import Encoded
 from veracity.engines.executors import (
     FOUND,
@@ -36,7 +34,7 @@ from veracity.engines.executors import (
     Sent,
     merge_found,
 )
-from veracity.engines.merging import merged
+from veracity.engines.merging import merged_all
 from veracity.engines.packing import packed, unpacked
 from veracity.errors import EngineError, ParameterError, VeracityError, first_line
 from veracity.extras import how_to_get
@@ -104,11 +102,6 @@ class Spark:
         require_fields(self)
         if self.partitions is not None and self.partitions < 1:
             raise ParameterError(f"Spark: partitions must be at least 1, got {self.partitions}")
-
-    @property
-    def claims_per_block(self) -> int:
-        """About how many claims a block has that is cut on this machine."""
-        return CLAIMS_PER_BLOCK
 
     def started(self) -> Any:  # noqa: ANN401 - a SparkSession
         """The session, which is started if it has to be."""
@@ -243,10 +236,8 @@ class HeldOnSpark:
 
     def sweep(self, look: Look, state: Any, turn: Any) -> Any:  # noqa: ANN401
         """Look at every part, and merge the tallies in the order of the parts."""
-        total = None
-        for tally in self._found(look, state, turn, merge=len(self._made.parts) > MOST_COLLECTED):
-            total = merged(total, tally)
-        return total
+        merge = len(self._made.parts) > MOST_COLLECTED
+        return merged_all(self._found(look, state, turn, merge=merge))
 
     def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:  # noqa: ANN401
         """What is found in each part, in the order of the parts."""
@@ -256,7 +247,7 @@ class HeldOnSpark:
         """Where a look finds an answer and a tally: what finds the answers, the tallies merged."""
         if self._are_from_here:
             answers, tallies = zip(*self._found(look, state, turn), strict=True)
-            return answers, functools.reduce(merged, tallies)
+            return answers, merged_all(tallies)
         total = self.sweep(_Alone(look, TALLY), state, turn)
         answer = self._made.send((_Alone(look, ANSWER), state, turn))
         return AnswersOnSpark(self._with_journal(), answer), total

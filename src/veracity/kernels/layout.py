@@ -192,24 +192,23 @@ def find_voices(
     first_fact_of_item: IntArray,
     first_support_of_fact: IntArray,
     source_of_support: IntArray,
+    n_sources: int,
 ) -> tuple[IntArray, IntArray]:
     """See the reference."""
     n_items = len(first_fact_of_item) - 1
     first_voice_of_item = np.zeros(n_items + 1, np.int64)
-    voices = source_of_support.astype(np.uint64)
-    spare = np.empty(len(voices), np.uint64)
+    source_of_voice = np.empty(len(source_of_support), np.int32)
+    last_item_of_source = np.full(n_sources, -1, np.int32)
     n_voices = 0
     for item in range(n_items):
         first = first_support_of_fact[first_fact_of_item[item]]
-        last = first_support_of_fact[first_fact_of_item[item + 1]]
-        _sort(voices[first:last], spare)
-        begin = n_voices
-        for i in range(first, last):
-            if n_voices == begin or voices[i] != voices[n_voices - 1]:
-                voices[n_voices] = voices[i]
-                n_voices += 1
+        for support in range(first, first_support_of_fact[first_fact_of_item[item + 1]]):
+            source = source_of_support[support]
+            source_of_voice[n_voices] = source
+            n_voices += last_item_of_source[source] != item  # else the next one takes its place
+            last_item_of_source[source] = item
         first_voice_of_item[item + 1] = n_voices
-    return first_voice_of_item, voices[:n_voices].astype(np.int32)
+    return first_voice_of_item, source_of_voice[:n_voices].copy()
 
 
 @kernel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, IntArray, Names
+from veracity.claims.block import Block, IntArray, Names, voices_of
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.numbering import marks_of
 from veracity.claims.schema import Kind, keys_of
@@ -133,29 +133,24 @@ def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -
     fact, source = claims["fact"].to_numpy(), claims["source"].to_numpy().astype(np.int32)
     is_support = claims["claim"].to_numpy() if kind == "binary" else np.ones(len(fact), np.bool_)
     first_support = np.searchsorted(fact[is_support], np.arange(n_facts + 1))
-    item_of_fact = np.repeat(np.arange(len(first_fact) - 1), np.diff(first_fact))
-    voice = np.unique(np.stack([item_of_fact[fact], source.astype(np.int64)]), axis=1)
-    source_of_support = source[is_support]
-    if kind != "binary" and voice.shape[1] == len(source):  # a support is a voice
-        first_voice, source_of_voice = first_support[first_fact], source_of_support
+    source_of_support, n_sources = source[is_support], int(source.max()) + 1
+    if kind == "binary":  # a claim is a voice, and a fact an item
+        voices: tuple[IntArray, IntArray] = np.searchsorted(fact, np.arange(n_facts + 1)), source
     else:
-        first_voice = np.searchsorted(voice[0], np.arange(len(first_fact)))
-        source_of_voice = voice[1].astype(np.int32)
+        voices = voices_of(first_fact, first_support, source_of_support, n_sources)
     nothing = np.zeros(0, dtype=np.int32)
-    block = Block(
-        first_fact, first_support, source_of_support, first_voice, source_of_voice,
-        nothing, nothing, nothing,
-    )  # fmt: skip
+    block = Block(first_fact, first_support, source_of_support, *voices, nothing, nothing, nothing)
     if "share" not in claims.columns:
         return block
     share = claims["share"].to_numpy(writable=True)
     if kind == "binary":
         affirmed = claims["affirmed"].to_numpy()[is_support]
         return block._replace(share_of_support=affirmed, share_of_voice=share)
-    if source_of_voice is source_of_support:
+    if block.source_of_voice is source_of_support:
         return block._replace(share_of_support=share, share_of_voice=share)
-    spoken = item_of_fact[fact] * (int(source.max()) + 1) + source
-    of_voice = np.bincount(np.unique(spoken, return_inverse=True)[1], share)
+    spoken = block.item_of_fact[fact] * n_sources + source
+    _, first, voice = np.unique(spoken, return_index=True, return_inverse=True)
+    of_voice = np.bincount(voice, share)[np.argsort(first)]
     return block._replace(share_of_support=share, share_of_voice=np.minimum(of_voice, 1.0))
 
 

@@ -118,14 +118,16 @@ def find_voices(
     first_fact_of_item: IntArray,
     first_support_of_fact: IntArray,
     source_of_support: IntArray,
+    n_sources: int,
 ) -> tuple[IntArray, IntArray]:
-    """The sources that speak of each item, each once, in ascending order."""
+    """The sources that speak of each item, each once, in the order in which they are first met."""
     n_items = len(first_fact_of_item) - 1
     n_supports_of_item = np.diff(first_support_of_fact[first_fact_of_item])
     item_of_support = np.repeat(np.arange(n_items), n_supports_of_item)
-    item_of_voice, source_of_voice, _ = pairs_of(item_of_support, source_of_support)
-    first_voice_of_item = np.searchsorted(item_of_voice, np.arange(n_items + 1))
-    return first_voice_of_item, source_of_voice.astype(np.int32)
+    _, first = np.unique(item_of_support * n_sources + source_of_support, return_index=True)
+    support_of_voice = np.sort(first)
+    first_voice_of_item = np.searchsorted(item_of_support[support_of_voice], np.arange(n_items + 1))
+    return first_voice_of_item, source_of_support[support_of_voice]
 
 
 def pairs_of(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray, IntArray]:
