@@ -125,7 +125,7 @@ class _Grid(NamedTuple):
         """Worked out for all that these parameters lie between."""
         least = np.log([a.min(), b.min()])
         width = np.log([a.max(), b.max()]) - least
-        step = np.maximum(width / (KNOTS - 1), NEAR)  # parameters may all be the same
+        step = np.maximum(width / (KNOTS - 1), 1e-9)  # parameters may all be the same
         knots = np.exp(least[:, None] + step[:, None] * np.arange(KNOTS))
         of_a, of_b = (own.ravel() for own in np.meshgrid(*knots, indexing="ij"))
         quantile = _quantile(of_a, of_b, probability).reshape(KNOTS, KNOTS)
