@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -29,6 +30,11 @@ __all__ = [
 
 PAIRS_PER_CLAIM = 2
 """Up to so many pairs of entity and attribute there could be for each claim, all are numbered."""
+
+
+BATCHES_AT_WORK = 3
+"""So many batches are numbered at a time: a column whose names are soon found need not wait for
+the others."""
 
 
 class Hashes(NamedTuple):
@@ -161,23 +167,24 @@ class Numbered:
         self._n_expected, self._before = n_claims, before
         self.sources, self.values = self._numbering("source"), self._numbering("value")
         self._keys: dict[str, Numbering] = {}
-        self._at_work: list[Future[pl.Series]] = []
+        self._at_work: deque[dict[str, Future[pl.Series]]] = deque()
         self.claims: list[pl.Series] = []
         self.weights: list[pl.Series] = []
         self.n_claims = 0
 
     def add(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> None:
-        """Number a batch of claims, each column for itself, while the next batch is read."""
-        self.finish()
+        """Number a batch of claims, each column for itself, while the next batches are read."""
+        self.finish(all_but=BATCHES_AT_WORK - 1)
         self.n_claims += len(rows)
         for name in keys_of(rows):
             self._keys.setdefault(name, self._numbering(name))
         numbering = {**self._keys, "value": self.values, "source": self.sources}
-        self._at_work = [
-            pool.submit(names.add, rows[name])
+        before = self._at_work[-1] if self._at_work else {}
+        self._at_work.append({
+            name: pool.submit(_add_after, before.get(name), names, rows[name])
             for name, names in numbering.items()
             if name in rows.columns
-        ]
+        })  # fmt: skip
         if "claim" in rows.columns:
             self.claims.append(rows["claim"])
         if "weight" in rows.columns:
@@ -187,11 +194,11 @@ class Numbered:
         spelt = self._before.get(name)
         return Numbering(self._n_expected) if spelt is None else NumberedBefore(spelt)
 
-    def finish(self) -> None:
-        """Wait until all that was added is numbered."""
-        for done in self._at_work:
-            done.result()
-        self._at_work = []
+    def finish(self, all_but: int = 0) -> None:
+        """Wait until all that was added is numbered, but for the last batches."""
+        while len(self._at_work) > all_but:
+            for done in self._at_work.popleft().values():
+                done.result()
 
     def items_sorted(self, pool: ThreadPoolExecutor) -> Items:
         """The items by entity, then attribute; their numbers are not kept here."""
@@ -208,6 +215,15 @@ class Numbered:
         entity, attribute = np.divmod(pairs.key, len(attributes))
         items = pl.DataFrame([names.gather(entity), attributes.gather(attribute)])
         return Items(items, pairs.number, pairs.place, attributes, attribute.astype(np.int32))
+
+
+def _add_after(
+    before: Future[pl.Series] | None, numbering: Numbering, column: pl.Series
+) -> pl.Series:
+    """Number the names of a batch as soon as those before are numbered."""
+    if before is not None:
+        before.result()
+    return numbering.add(column)
 
 
 class _Pairs(NamedTuple):

@@ -6,15 +6,13 @@ import importlib
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from veracity._version import __version__
@@ -31,12 +29,13 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.io.pieces import PieceTable
 from veracity.io.table_file import write_table
 from veracity.printing import counted, printable
-from veracity.progress import Progress, say_nothing
+from veracity.progress import say_nothing
 from veracity.result.crowds import confusions_of, difficulty_of, probabilities_of
 from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.records import in_own_names, records_for_databases, records_of
 from veracity.result.run import Run, notes_table
-from veracity.result.saved import FITTED_FILE, RUN_FILE, RUN_MARK, digest_of, read_saved, sealed
+from veracity.result.saved import RUN_FILE, read_saved, sealed
+from veracity.result.saving import write_files
 from veracity.result.tables import (
     Rightness,
     Short,
@@ -59,9 +58,6 @@ RECORDS_TABLE = "records"
 
 FILE_TABLES = ["truths", "facts", "sources", "records"]
 """The tables that `Result.write` writes, and that a folder has as CSV files on request."""
-
-ONLY_LOADED = ("claims", "layout")
-"""The tables of a folder that nobody asks for single rows: they need no statistics of columns."""
 
 OF_CROWDS = {
     "confusions": confusions_of, "probabilities": probabilities_of, "difficulty": difficulty_of,
@@ -329,15 +325,10 @@ class Result:
         """
         target = Path(folder)
         run_id = uuid.uuid4().hex
-        mark = {RUN_MARK: run_id}
         with finished_folder(target, force=force, marker=RUN_FILE) as unfinished:
-            digests = _write_tables(self.frames(), unfinished, mark, progress or say_nothing)
-            if self.fitted is not None:
-                with (unfinished / FITTED_FILE).open("wb") as file:
-                    np.savez(file, **self.fitted.to_arrays(), **mark)  # type: ignore[arg-type]
-                digests[FITTED_FILE] = digest_of(unfinished / FITTED_FILE)
+            tell = progress or say_nothing
+            digests = write_files(unfinished, self.frames(), self.fitted, run_id, tell)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            digests = dict(sorted(digests.items()))
             shown = [f"{name}.csv" for name in FILE_TABLES if csv]
             for name in shown:
                 self.write(unfinished / name, name.removesuffix(".csv"))
@@ -500,48 +491,6 @@ class Result:
     def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow
         """The figures of this result, e.g. ``result.plot.sources()``: see `veracity.plot.Plots`."""
         return importlib.import_module("veracity.show.plot").Plots(self)
-
-
-def _write_tables(
-    frames: Mapping[str, pl.DataFrame | PieceTable | None],
-    folder: Path,
-    mark: dict[str, str],
-    tell: Progress,
-) -> dict[str, str]:
-    """Write tables as Parquet files, two at a time; their digests, by the names of the files.
-
-    One is made while the other is packed. Those on disk or on executors are written one after the
-    other: there is room for one piece.
-    """
-    tables = {name: table for name, table in frames.items() if table is not None}
-    n_written, n_rows = 0, sum(map(len, tables.values()))
-    digests: dict[str, str] = {}
-    is_elsewhere = any(isinstance(one, PieceTable) and not one.is_kept for one in tables.values())
-
-    def write(name: str) -> int:
-        table, file = tables[name], folder / f"{name}.parquet"
-        how: dict[str, Any] = {"compression_level": 1, "metadata": mark}
-        how["statistics"] = name not in ONLY_LOADED
-        if isinstance(table, PieceTable) and not table.is_kept:
-            how["tell"] = partial(_tell_piece, table, tell)
-        table.write_parquet(file, **how)
-        digests[file.name] = digest_of(file)
-        return len(table)
-
-    pool = ThreadPoolExecutor(1 if is_elsewhere else 2)
-    try:
-        tell("writing", 0, n_rows)
-        for done in [pool.submit(write, name) for name in tables]:
-            n_written += done.result()
-            tell("writing", n_written, n_rows)
-    finally:
-        pool.shutdown(cancel_futures=True)  # who is stopped writes nothing more
-    return digests
-
-
-def _tell_piece(table: PieceTable, tell: Progress, number: int) -> None:
-    """Tell how many pieces of a table are written."""
-    tell(f"writing {table.name}", number, table.n_pieces)
 
 
 @checked
