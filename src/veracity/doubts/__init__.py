@@ -78,16 +78,21 @@ class Doubts(NamedTuple):
 class InClaims(NamedTuple):
     """What claims show, whatever the answer: found, or waited for, when it is asked for."""
 
+    overlap: Callable[[], list[DataWarning]]
+    """What the overlap of sources tells."""
     spelt: Callable[[], list[DataWarning]]
     """What is to be said of values by how they are written."""
     paired: Callable[[], pl.DataFrame]
     """Pairs of sources that share what few others say."""
 
     @classmethod
-    def of(cls, encoded: Encoded, effort: Effort, *, are_normalised: bool) -> InClaims:
-        """What these show; nothing is looked at before it is asked for."""
-        spelt = partial(value_warnings, encoded, effort.facts_spelt, are_normalised=are_normalised)
-        return cls(spelt, partial(_paired, encoded, effort))
+    def of(
+        cls, held: Held, survey: Survey, some: Encoded, effort: Effort, *, are_normalised: bool
+    ) -> InClaims:
+        """What these show, and some of them; nothing is looked at before it is asked for."""
+        spelt = partial(value_warnings, some, effort.facts_spelt, are_normalised=are_normalised)
+        overlap = partial(overlap_warnings, held, survey)
+        return cls(overlap, spelt, partial(_paired, some, effort))
 
 
 @contextlib.contextmanager
@@ -108,17 +113,23 @@ def looking_ahead(
         yield None
         return
     effort = QUICK._replace(threads=threads)
-    with ThreadPoolExecutor(1) as pool:
-        drawn = pool.submit(encoded.drawn_with, None, effort.claims_compared)
+    # What the engine holds is at work: this only looks.
+    with Local(threads=1).hold(encoded.blocks) as held, ThreadPoolExecutor(1) as pool:
 
         def shown() -> InClaims:
-            return InClaims.of(drawn.result()[0], effort, are_normalised=are_normalised)
+            some, _ = encoded.drawn_with(None, effort.claims_compared)
+            return InClaims.of(held, survey, some, effort, are_normalised=are_normalised)
+
+        looked = pool.submit(shown)
+        overlap = pool.submit(lambda: looked.result().overlap())
+        spelt = pool.submit(lambda: looked.result().spelt())
 
         def paired() -> pl.DataFrame:
-            return shown().paired()
+            return looked.result().paired()
 
-        spelt = pool.submit(lambda: shown().spelt()).result
-        yield InClaims(spelt, paired if algorithm.looks_for_copies else pool.submit(paired).result)
+        # An algorithm that looks for copies may have looked at pairs itself.
+        pairs = paired if algorithm.looks_for_copies else pool.submit(paired).result
+        yield InClaims(overlap.result, spelt.result, pairs)
 
 
 def with_doubts(
@@ -169,14 +180,16 @@ def find_doubts(
     is being looked at already.
     """
     encoded, against = result.encoded, None
-    found = [*two_readings(result.run.readings), *overlap_warnings(held, survey)]
-    most = effort.claims_compared
+    some, most = encoded, effort.claims_compared
     is_whole = encoded.n_claims <= most
     is_compared = _is_compared(encoded, survey)
     if is_compared:
         some, plausibility = encoded.drawn_with(answers, most)
     elif is_whole:
         some = encoded.drawn(most)
+    are_normalised = bool(result.run.normalisation)
+    shown = ahead or InClaims.of(held, survey, some, effort, are_normalised=are_normalised)
+    found = [*two_readings(result.run.readings), *shown.overlap()]
     if is_whole:  # of some items, few would have both names
         found += name_warnings(some)
     if is_compared:
@@ -184,8 +197,6 @@ def find_doubts(
         pairs = zip(some.parts, plausibility, strict=True)
         facts = pl.concat([make(part, own, "facts") for part, own in pairs])
         against = against_vote(some, facts)
-        are_normalised = bool(result.run.normalisation)
-        shown = ahead or InClaims.of(some, effort, are_normalised=are_normalised)
         told = _in_conflict(some, result, against, effort, shown) + shown.spelt()
         if some.n_items < encoded.n_items:
             seen_in = f" (as {some.n_items:,} of {encoded.n_items:,} items show)"
