@@ -201,24 +201,28 @@ class Bench:
 
     def smaller(self) -> list[Row]:
         """The same on a tenth and a fifth of the claims: there starting weighs more."""
-        sizes = (self.n_claims // 10, self.n_claims // 5)
-        paths = {f"Parquet, {size:,} claims": self.data(size) for size in sizes}
-        return [row for kind, path in paths.items() for row in self.against_vote(path, kind)]
+        rows = []
+        for size in (self.n_claims // 10, self.n_claims // 5):
+            goals = {1_000_000: (2.0, None), 2_000_000: (1.5, None)}.get(size, (None, None))
+            rows += self.against_vote(self.data(size), f"Parquet, {size:,} claims", goals)
+        return rows
 
-    def against_vote(self, path: str, kind: str) -> list[Row]:
+    def against_vote(
+        self, path: str, kind: str, goals: tuple[float | None, float | None] = (1.0, 1.5)
+    ) -> list[Row]:
         """LTD-RBM and the default against DuckDB's vote: CPU time, wall time and memory."""
         vote = self.median(lambda: self.work("vote_in_sql", path, self.out("vote")))
         rows = []
         for name, measure, goal in (
-            ("LTD-RBM", self.discover, 1.0),
-            ("the default", self.usual, 1.5),
+            ("LTD-RBM", self.discover, goals[0]),
+            ("the default", self.usual, goals[1]),
         ):
             whole = self.median(lambda m=measure: m(path))
             told = (
                 f"{whole.cpu:.1f} CPU-s, {whole.wall:.1f} s; DuckDB {vote.cpu:.1f}, {vote.wall:.1f}"
             )
             what = f"{name}, {kind}, / DuckDB's vote"
-            rows.append(_ratio(f"{what}, CPU", told, whole.cpu / vote.cpu, goal))
+            rows.append(_ratio(f"{what}, CPU", told, whole.cpu / vote.cpu, None))
             rows.append(_ratio(f"{what}, wall", told, whole.wall / vote.wall, goal))
             if kind == "Parquet":
                 bare = run([sys.executable, "-c", ""]).peak
@@ -270,9 +274,13 @@ class Bench:
         return rows
 
     def threads(self) -> list[Row]:
-        """Two threads against one, in wall time, and whether the answers are the same."""
+        """Two threads against one, in wall time, and whether the answers are the same.
+
+        One thread works beside those that read and write, so it is also measured on a single core.
+        """
         path, rows = self.data(), []
         for name, measure in (("LTD-RBM", self.discover), ("the default", self.usual)):
+            core = self.median(lambda m=measure: m(path, "--threads", "1", out="one", n_cores=1))
             one = self.median(lambda m=measure: m(path, "--threads", "1", out="one"))
             two = self.median(lambda m=measure: m(path, "--threads", "2", out="two"))
             same = all(
@@ -281,11 +289,12 @@ class Bench:
                 )
                 for table in ("truths", "facts", "sources")
             )
-            told = f"{one.wall:.1f} s and {two.wall:.1f} s; the same bits: "
-            told += "yes" if same else "NO"
-            ratio = two.wall / one.wall
-            is_met = ratio <= 1 / 1.5 and same
-            rows.append(Row(f"two threads / one, {name}", told, ratio, "≤ 0.67, same bits", is_met))
+            bits = f"the same bits: {'yes' if same else 'NO'}"
+            for what, alone in ((f"one core, {name}", core), (f"one, {name}", one)):
+                told = f"{alone.wall:.1f} s and {two.wall:.1f} s; {bits}"
+                ratio = two.wall / alone.wall
+                is_met = ratio <= 1 / 1.6 and same
+                rows.append(Row(f"two threads / {what}", told, ratio, "≤ 0.625, same bits", is_met))
         return rows
 
     def growth(self) -> list[Row]:
@@ -304,9 +313,9 @@ class Bench:
         """Data that are not regular, per claim."""
         regular = self.median(lambda: self.discover(self.data())).cpu
         rows = []
-        for shape in ("many sources", "giant item", "many facts"):
+        for shape, goal in (("many sources", 2.5), ("giant item", 3.0), ("many facts", 3.0)):
             used = self.median(lambda s=shape: self.discover(self.data(shape=s))).cpu
-            rows.append(_ratio(f"{shape} / regular", f"{used:.1f} CPU-s", used / regular, 3.0))
+            rows.append(_ratio(f"{shape} / regular", f"{used:.1f} CPU-s", used / regular, goal))
         return rows
 
     def from_encoded(self) -> list[Row]:
@@ -406,9 +415,11 @@ class Bench:
             is_over.set()
             watching.join()
 
-    def usual(self, path: str, *options: str, out: str = "run") -> Usage:
+    def usual(
+        self, path: str, *options: str, out: str = "run", n_cores: int | None = None
+    ) -> Usage:
         """The whole command as most would give it: with the default algorithm."""
-        return run([*self.command(path, out), *options])
+        return run([*self.command(path, out), *options], n_cores=n_cores)
 
     def command(self, path: str, out: str = "run") -> list[str]:
         """What is typed to discover truths in a file."""
@@ -438,9 +449,11 @@ class Bench:
         """Where results go."""
         return str(self.folder / f"{name}.out")
 
-    def discover(self, path: str, *options: str, out: str = "run") -> Usage:
+    def discover(
+        self, path: str, *options: str, out: str = "run", n_cores: int | None = None
+    ) -> Usage:
         """The whole command, with LTD-RBM."""
-        return run([*self.command(path, out), "--algorithm", "ltd-rbm", *options])
+        return self.usual(path, "--algorithm", "ltd-rbm", *options, out=out, n_cores=n_cores)
 
     def work(self, name: str, *arguments: str) -> Usage:
         """A piece of `work.py`."""
@@ -452,12 +465,19 @@ class Bench:
         return Usage(*(statistics.median(u[i] for u in used) for i in range(3)), used[0].found)
 
 
-def run(command: list[str], environment: dict[str, str] | None = None) -> Usage:
-    """Run a process and measure it; like any that was installed, it has its bytecode kept."""
+def run(
+    command: list[str], environment: dict[str, str] | None = None, n_cores: int | None = None
+) -> Usage:
+    """Run a process and measure it; like any that was installed, it has its bytecode kept.
+
+    It has all cores, or as many as are told, where the system can say so.
+    """
     told = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
     began = time.perf_counter()
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(command, stdout=out, env=told | (environment or {}))
+        if n_cores is not None and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(process.pid, sorted(os.sched_getaffinity(0))[:n_cores])
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
         process.returncode = status
@@ -486,7 +506,9 @@ def _seconds(measure: str, cpu: float, goal: float) -> Row:
     return Row(measure, f"{cpu:.2f} CPU-s", None, f"≤ {goal} s", cpu <= goal)
 
 
-def _ratio(measure: str, told: str, ratio: float, goal: float) -> Row:
+def _ratio(measure: str, told: str, ratio: float, goal: float | None) -> Row:
+    if goal is None:
+        return Row(measure, told, ratio, "", None)
     return Row(measure, told, ratio, f"≤ {goal}", ratio <= goal)
 
 
