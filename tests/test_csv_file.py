@@ -15,7 +15,9 @@ import veracity
 from veracity.errors import ParameterError, RaggedRows, TooLarge, UnreadableFile, WrongEncoding
 from veracity.io import files
 from veracity.io.batched import BatchedRows
-from veracity.io.csv_file import DELIMITERS, is_longer, plain_text, read_csv
+from veracity.io.csv_file import plain_text, read_csv
+from veracity.io.header import DELIMITERS
+from veracity.io.text_file import is_longer
 
 HEADER = "source,entity,value\n"
 ROWS = [("a", "x", "1"), ("b", "x", "2")]

@@ -24,7 +24,7 @@ from veracity.errors import (
 )
 from veracity.io.batched import BatchedRows, whole_batches
 from veracity.io.cell_units import Sheet, with_units
-from veracity.io.csv_file import is_longer, plain_text, read_csv, scan_csv
+from veracity.io.csv_file import plain_text, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
 from veracity.io.flat_tables import NotAsWritten
 from veracity.io.formats import (
@@ -42,6 +42,7 @@ from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH
 from veracity.io.memory import free_memory
 from veracity.io.noting import Notes
 from veracity.io.parquet_file import DamagedParquet, check_parquet, open_parquet
+from veracity.io.text_file import is_longer
 
 __all__ = [
     "TABLE_SUFFIXES",

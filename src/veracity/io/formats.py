@@ -21,11 +21,12 @@ from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
 from veracity.io.arrow_file import check_arrow_file, open_arrow_file
 from veracity.io.cell_units import Sheet, number_of_column, units_in
-from veracity.io.csv_file import distinct, header_at, is_longer
+from veracity.io.header import distinct, header_at
 from veracity.io.json_lines import open_json_lines
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
+from veracity.io.text_file import is_longer
 from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
 from veracity.io.uneven import in_even_lines
 from veracity.printing import counted, in_short
