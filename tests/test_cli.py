@@ -466,7 +466,7 @@ WORK = """
 import itertools, resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
-from veracity import discovery
+from veracity import answers
 from veracity.claims import encode, read
 from veracity.cli import main
 
@@ -505,7 +505,7 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
         "encode.Numbered.add",
         "encode._laid_out",
         "engine.HeldLocally.collect",
-        "discovery.tabulate",
+        "answers.tabulate",
         "pl.DataFrame.write_parquet",
     ],
 )

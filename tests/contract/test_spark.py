@@ -25,7 +25,7 @@ import veracity
 from spark import as_polars, frame_of
 from veracity.algorithms import CATALOGUE
 from veracity.algorithms.base import Turn
-from veracity.discovery import answer
+from veracity.answers import answer
 from veracity.engines.merging import merged
 from veracity.errors import EngineError, NoClaims, NotConverged, ParameterError, TooLarge
 from veracity.preparing import prepare

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 import polars as pl
 
 from veracity.algorithms import Algorithm
+from veracity.answers import answer
 from veracity.arguments import checked
 from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
-from veracity.discovery import USUAL_ALGORITHM, answer, chosen_algorithm
+from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.doubts import AgainstVote, Effort, find_doubts
 from veracity.engines import Engine, Local, threads_of
 from veracity.errors import ParameterError

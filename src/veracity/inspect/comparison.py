@@ -14,11 +14,12 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms import algorithms as all_algorithms
+from veracity.answers import answer
 from veracity.arguments import checked
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
-from veracity.discovery import answer, chosen_algorithm
+from veracity.discovery import chosen_algorithm
 from veracity.engines import Engine
 from veracity.errors import NotConverged, ParameterError, VeracityError
 from veracity.inspect.evaluation import evaluate, usual_tolerance

@@ -12,8 +12,8 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.veracity import Veracity
+from veracity.answers import answer
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.discovery import answer
 from veracity.errors import NotConverged, ParameterError
 from veracity.printing import counted
 from veracity.questions import questions_of

@@ -20,10 +20,10 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import Algorithm
+from veracity.answers import answer
 from veracity.claims.block import FloatArray
 from veracity.claims.encoded import Encoded
 from veracity.claims.read import read_claims
-from veracity.discovery import answer
 from veracity.errors import ParameterError
 from veracity.preparing import Prepared, prepare
 from veracity.study.measure import judged_facts
