@@ -317,6 +317,32 @@ def test_numeric_claims_become_numbers():
     assert set(after.changes["change"]) == {"rewritten", "no number", "no value"}
 
 
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["500", "505", "500 g", "0.7 kg"], [500.0, 505.0, 500.0, 700.0]),
+        (["0.5", "0.7", "500 g", "510 g", "0.7 kg"], [0.5, 0.7, 0.5, 0.51, 0.7]),
+        (["-4", "-5", "23 °F", "-5 °C", "14 °F"], [-4.0, -5.0, -5.0, -5.0, -10.0]),
+    ],
+)
+def test_a_number_that_names_no_unit_is_in_the_one_that_brings_it_nearest_the_others(
+    values, numbers
+):
+    _, after = normalise(rows_of(values), claims_kind="numeric")
+    assert after.rows["value"].to_list() == pytest.approx(numbers)
+    assert "taken to be in it, naming no unit: 2 claims" in after.notes[0]
+
+
+def test_a_stray_currency_leaves_all_other_prices_where_they_are():
+    prices = [str(price) for price in range(60, 90)]
+    found, after = normalise(rows_of([*prices, "$27", "$28", "82 €"]), claims_kind="numeric")
+    assert after.rows["value"].to_list() == [*map(float, range(60, 90)), 27.0, 28.0]
+    assert after.changes.filter(pl.col("after").is_null())["change"].to_list() == ["other unit"]
+    assert 'left out, in a unit that cannot be converted: 1 claim, "82 €"' in after.notes[0]
+    again = type(found).from_json(found.to_json()).apply(rows_of(["75", "$75", "75 €"]))
+    assert again.rows["value"].to_list() == [75.0, 75.0]
+
+
 # --- text and what names no value ----------------------------------------------------------------
 
 

@@ -31,6 +31,7 @@ from veracity.claims.normalise.value_types import (
     Reading,
     ValueKind,
     detect_readings,
+    in_unit_of_bare,
     read_values,
 )
 from veracity.claims.schema import Kind
@@ -75,8 +76,10 @@ DONE = {
     "no value": "left out, naming no value",
     "incomplete": "left out, saying too little",
     "no number": "left out, being no number",
+    "other unit": "left out, in a unit that cannot be converted",
     "unread": "kept as text",
     "bare": "kept apart, naming no unit",
+    "bare number": "taken to be in it, naming no unit",
 }
 """What was done with values that are not of their attribute's kind."""
 
@@ -99,8 +102,8 @@ class Normalised:
     """Rows with normalised values, what was changed, and sentences that tell it.
 
     `changes` has a row for each value of an attribute that was changed: ``before``, ``after`` (null
-    if left out), which ``change`` it is ("rewritten", "no value", "incomplete", "no number") and
-    how many ``claims`` it concerns.
+    if left out), which ``change`` it is ("rewritten", "no value", "incomplete", "no number",
+    "other unit") and how many ``claims`` it concerns.
     """
 
     rows: pl.DataFrame
@@ -179,7 +182,9 @@ class Normalisation:
         new = rows.with_columns(value.alias(name)).filter(after.is_not_null())
         changes = values.filter(pl.col("change").is_not_null())
         changes = changes.sort("of", "claims", "text", descending=[False, True, False])
-        return Normalised(new, changes.select(list(CHANGE_SCHEMA)), _notes(values))
+        return Normalised(
+            new, changes.select(list(CHANGE_SCHEMA)), _notes(values, numeric=self.numeric)
+        )
 
     def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Attribute and value of each row; attributes mean nothing if the claims had none."""
@@ -300,7 +305,10 @@ def _detect(
     if is_numeric and any(kind != "number" for kind in kinds.values()):
         raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
     kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
-    return Normalisation(_detected(read.values, attributes, kinds), numeric=is_numeric), read
+    readings = _detected(read.values, attributes, kinds)
+    if is_numeric:
+        readings = in_unit_of_bare(readings, read.values)
+    return Normalisation(readings, numeric=is_numeric), read
 
 
 def _detected(
@@ -391,16 +399,19 @@ class _Read(NamedTuple):
         return self.value_of_row.join(after, on=keys, how="left", maintain_order="left")["after"]
 
 
-def _notes(values: pl.DataFrame) -> tuple[str, ...]:
+def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
     """A sentence for each attribute, those with most changes first."""
     is_read_otherwise = pl.col("is_text") & (pl.col("kind") != "text")
+    is_bare = pl.col("mixes_units") & pl.col("own_unit").is_null() & ~pl.col("is_text")
     filled = pl.col("month").is_not_null() & pl.col("year").is_null() & pl.col("has_year")
     is_so_of = {
         "no value": pl.col("change") == "no value",
         "incomplete": pl.col("change") == "incomplete",
         "no number": pl.col("change") == "no number",
+        "other unit": pl.col("change") == "other unit",
         "unread": is_read_otherwise & pl.col("after").is_not_null(),
-        "bare": pl.col("mixes_units") & pl.col("own_unit").is_null() & ~pl.col("is_text"),
+        "bare": is_bare & (not numeric),
+        "bare number": is_bare & numeric,
         "filled": filled & pl.col("after").is_not_null() & ~pl.col("is_text"),
     }
     usual_first = values.sort("claims", "text", descending=[True, False])

@@ -33,7 +33,8 @@ def _with_numbers(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
     # 1.234 is a thousand and more to whoever reads it here; 1.2340 is not
     is_open = has_comma & pl.col("after").str.contains(OPEN)
     after = pl.when(is_open).then(pl.col("after") + "0").otherwise("after")
-    change = pl.lit(None, pl.String)
+    is_left_out = pl.col("after").is_null() & amount.is_not_null()
+    change = pl.when(is_left_out).then(pl.lit("other unit"))
     return rows.with_columns(after=after, change=change).select(*values.columns, "after", "change")
 
 
@@ -49,7 +50,7 @@ def _in_one_unit(rows: pl.DataFrame, *, numeric: bool) -> pl.Series:
         "after", "own_unit", "unit", "mixes_units"
     ).iter_rows():
         if number is None or own is None:
-            written.append(None if numeric and mixes else number)
+            written.append(number)
         elif unit is not None and can_convert(own, unit):
             amount = convert(number, own, unit)
             written.append(f"{amount} {unit}" if mixes and not numeric else amount)

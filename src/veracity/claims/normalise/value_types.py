@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal, get_args
 
+import numpy as np
 import polars as pl
 
 from veracity.claims.normalise.dates import read_dates
-from veracity.claims.normalise.quantities import read_numbers
+from veracity.claims.normalise.quantities import can_convert, convert, read_numbers
 from veracity.claims.normalise.spelling import plain, tidy
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Reading",
     "ValueKind",
     "detect_readings",
+    "in_unit_of_bare",
     "read_values",
 ]
 
@@ -200,6 +202,50 @@ def _near(values: pl.DataFrame) -> dict[str, date]:
         .agg(share=_claims(is_close) / pl.col("claims").sum())
     )
     return dict(close.filter(pl.col("share") >= 0.9).select("attribute", "near").iter_rows())
+
+
+def in_unit_of_bare(readings: Mapping[str, Reading], values: pl.DataFrame) -> dict[str, Reading]:
+    """The readings of numeric claims, in the unit that numbers without one are taken to be in.
+
+    Of the units that measure the same as the most usual one, it is the one in which the other
+    numbers are as large as these: the claims tell whether 0.5 among grams is in kilograms.
+    """
+    found = dict(readings)
+    for name, reading in readings.items():
+        if reading.unit is None or not reading.mixes_units:
+            continue
+        amount = "comma" if reading.decimal_sign == "," else "point"
+        is_number = (pl.col("attribute") == name) & pl.col(amount).is_not_null()
+        numbers = values.filter(is_number).select("claims", "own_unit", amount=amount)
+        bare = numbers.filter(pl.col("own_unit").is_null())
+        if len(bare):
+            unit = _nearest_unit(bare, numbers.drop_nulls("own_unit"), reading.unit)
+            found[name] = replace(reading, unit=unit)
+    return found
+
+
+def _nearest_unit(bare: pl.DataFrame, others: pl.DataFrame, usual: str) -> str:
+    """The unit in which the other numbers are about as large as those without one."""
+    named = others.group_by("own_unit").agg(pl.col("claims").sum())
+    named = named.sort("claims", "own_unit", descending=[True, False])
+    units: list[str] = [unit for unit in named["own_unit"] if can_convert(unit, usual)]
+    others = others.filter(pl.col("own_unit").is_in(units))
+    size = _usual_size(bare["amount"], bare["claims"])
+
+    def distance(unit: str) -> float:
+        pairs = others.select("amount", "own_unit").iter_rows()
+        converted = [convert(amount, own, unit) for amount, own in pairs]
+        return abs(_usual_size(pl.Series(converted, dtype=pl.String), others["claims"]) - size)
+
+    return min(units, key=distance)
+
+
+def _usual_size(amounts: pl.Series, claims: pl.Series) -> float:
+    """The median of the logs of amounts, each as often as it is claimed."""
+    size = np.log(np.maximum(np.abs(amounts.cast(pl.Float64).to_numpy()), np.finfo(float).tiny))
+    order = np.argsort(size)
+    so_far = np.cumsum(claims.to_numpy()[order], dtype=np.float64)
+    return float(size[order][np.searchsorted(so_far, so_far[-1] / 2.0)])
 
 
 def _as_date() -> pl.Expr:
