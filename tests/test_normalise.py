@@ -333,6 +333,11 @@ def test_a_number_that_names_no_unit_is_in_the_one_that_brings_it_nearest_the_ot
     assert "taken to be in it, naming no unit: 2 claims" in after.notes[0]
 
 
+def test_the_sign_of_a_blood_group_or_a_grade_is_a_part_of_it():
+    groups = ["A-", "A", "A+", "AB-", "AB\u2212", "ab-", "O-", "BBB-"]
+    assert normalised(groups) == ["A-", "A", "A+", "AB-", "AB-", "AB-", "O-", "BBB-"]
+
+
 def test_a_stray_currency_leaves_all_other_prices_where_they_are():
     prices = [str(price) for price in range(60, 90)]
     found, after = normalise(rows_of([*prices, "$27", "$28", "82 €"]), claims_kind="numeric")

@@ -32,6 +32,9 @@ IN_BRACKETS = r"^(?:\(([^()]*\p{L}[^()]*)\)|\[([^\[\]]*\p{L}[^\[\]]*)\]|(\p{L})[
 RIGHT_EDGE = " .,;:!?'\"*-_/"
 LEFT_EDGE = " ,;:!?'\"*"
 
+WITH_MINUS = r"^\p{L}{1,3}-$"
+"""Blood groups, grades and ratings: a minus is as much a part of them as a plus."""
+
 UNSAID = (
     r"^(?:n/?a|#n/a|null|nil|none|nan|unknown|undefined|missing|tb[acd]|to be announced"
     r"|(?:[a-z]+ )?(?:not|no) (?:yet )?(?:available|provided|specified|known|applicable|reported"
@@ -91,11 +94,12 @@ def fold(plain_texts: pl.Series) -> pl.Series:
     ['donald e knuth', 'lee,ann', 'c19', 'c19', '1-9', '14']
     >>> fold(pl.Series(["(A)", "a)", "[a]", "A.", "(5)", "f(x)"])).to_list()
     ['a', 'a', 'a', 'a', '(5)', 'f(x)']
+    >>> fold(pl.Series(["A-", "a", "A+", "BBB-", "Smith-"])).to_list()
+    ['a-', 'a', 'a+', 'bbb-', 'smith']
     """
+    lower = pl.col("text").str.to_lowercase()
     folded = (
-        pl.col("text")
-        .str.to_lowercase()
-        .str.replace_all("ß", "ss", literal=True)
+        lower.str.replace_all("ß", "ss", literal=True)
         .str.replace_all(r"\.+([^\p{L}\p{N}]|$)", "$1")
         .str.replace_all(r" ?([,;:/]) ?", "$1")
         .str.replace_all(" - ", "-", literal=True)
@@ -105,7 +109,8 @@ def fold(plain_texts: pl.Series) -> pl.Series:
     )
     for apart in (r"(\p{L})[ ._-](\p{N})", r"(\p{N})[ ._-](\p{L})"):
         folded = folded.str.replace_all(apart, "$1$2")
-    return _made_of(plain_texts, folded)
+    is_whole = pl.col("text").str.contains(WITH_MINUS)
+    return _made_of(plain_texts, pl.when(is_whole).then(lower).otherwise(folded))
 
 
 def _made_of(texts: pl.Series, made: pl.Expr) -> pl.Series:
