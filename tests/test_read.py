@@ -800,3 +800,32 @@ def test_a_file_whose_reader_panics_on_the_way_is_called_damaged_and_no_row_is_l
     file.write_bytes(before + b"\x80\x02\x00" + behind)
     with pytest.raises(UnreadableFile, match="damaged or cut off"):
         veracity.discover(file, "majority-vote")
+
+
+def test_entity_and_attribute_together_name_a_binary_fact(tmp_path):
+    rows = pl.DataFrame(
+        {
+            "source": list("abcdef"),
+            "entity": ["cafe"] * 6,
+            "attribute": ["open"] * 3 + ["vegan"] * 3,
+            "value": [True] * 3 + [False] * 3,
+        }
+    )
+    rows.write_csv(tmp_path / "claims.csv")
+    with duckdb.connect(tmp_path / "claims.duckdb") as database:
+        database.execute("create table claims as select * from rows")
+    for data in (rows, tmp_path / "claims.csv", f"duckdb:///{tmp_path}/claims.duckdb#claims"):
+        result = vote(data, kind="binary")
+        assert result.facts["fact"].to_list() == ["cafe | open", "cafe | vegan"]
+        assert result.facts["plausibility"].to_list() == [1.0, 0.0]
+        assert "'entity' and 'attribute' together name the fact" in result.notes
+        truths = rows.select("entity", "attribute", value=pl.col("attribute") == "open").unique()
+        assert veracity.evaluate(result, truths).accuracy == 1.0
+    said = {"fact": "entity"}
+    assert vote(rows, kind="binary", columns=said).facts["fact"].to_list() == ["cafe"]
+
+
+def test_columns_of_facts_and_claims_lead_to_the_binary_kind():
+    rows = pl.DataFrame({"source": ["a", "b"], "fact": ["f", "f"], "claim": ["true", "yes"]})
+    with pytest.raises(MissingColumn, match="say kind='binary' or --kind binary"):
+        vote(rows)

@@ -27,7 +27,15 @@ from veracity.claims.schema import (
     simple_name,
     text_together,
 )
-from veracity.claims.shapes import SAMPLE, Seen, Shape, column_like, like_note, told_shapes
+from veracity.claims.shapes import (
+    SAMPLE,
+    Seen,
+    Shape,
+    column_like,
+    like_note,
+    told_shapes,
+    with_whole_fact,
+)
 from veracity.claims.unpivoting import Unpivoted
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, MissingColumn, ParameterError
@@ -206,7 +214,8 @@ def _of_database(selection: Selection, wanted: Sequence[str], how: HowToRead, no
     """The rows of a table or query; only the columns that are wanted, where that can be told."""
     name = selection.name
     found = column_names(selection)
-    if any(parts_of_name(one, found) for one in how.columns.values()):
+    how = with_whole_fact(found, wanted, how, name, [])  # which is told when rows are read
+    if any(parts_of_name(one, found) for one in how.said.values()):
         rows = StreamedRows.of(selection)
     else:
         chosen = recognised(found, wanted, given=how.columns, likely=how.likely, origin=name)
@@ -349,6 +358,7 @@ def _with_joined(
         if "entity" not in told and levels:
             notes.append(f"the index names the entity: {listed(levels)}")
             how = replace(how, likely={**how.likely, "entity": joined_names(levels)})
+    how = with_whole_fact(found, wanted, how, part.origin, notes)
     for name in how.said_of_keys:
         if pieces := parts_of_name(name, found):
             others = [pl.col(own) for own in found if own not in pieces]

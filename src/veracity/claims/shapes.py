@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -13,7 +14,9 @@ from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import (
     CARRYING,
     JOINED,
+    USUAL_NAMES,
     Kind,
+    joined_names,
     lacking_parts,
     listed,
     missing_column,
@@ -40,6 +43,7 @@ __all__ = [
     "numbered_alike",
     "told_shapes",
     "unclear",
+    "with_whole_fact",
 ]
 
 SAMPLE = 2_000
@@ -303,6 +307,25 @@ def asked_for_keys(table: Seen, how: HowToRead) -> str:
     return missing_column(table.found, keys, lacking, table.origin)
 
 
+def with_whole_fact(
+    found: Sequence[str], wanted: Sequence[str], how: HowToRead, origin: str, notes: list[str]
+) -> HowToRead:
+    """With a fact that entity and attribute name together, as they name an item elsewhere.
+
+    Else facts of an entity that differ in their attribute would be taken for one.
+    """
+    if "fact" not in wanted or "fact" in how.said or how.wide is not None:
+        return how
+    told = recognised(found, wanted, given=how.columns, likely=how.likely, origin=origin)
+    fact = told.get("fact", "")
+    left = [name for name in found if name not in told.values()]
+    attribute = recognised(left, ["attribute"], given={}, origin=origin).get("attribute")
+    if attribute is None or simple_name(fact) not in ("entity", *USUAL_NAMES["entity"]):
+        return how
+    notes.append(f"'{in_short(fact)}' and '{in_short(attribute)}' together name the fact")
+    return replace(how, likely={**how.likely, "fact": joined_names([fact, attribute])})
+
+
 def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> MissingColumn:
     """What is missing, what the columns look like, and what can be said of them."""
     spare = table.others(long)
@@ -316,6 +339,8 @@ def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> Mis
     source, about = _option("source", long), _option(entity, long)
     names_source = "source" in table.wanted
     choices = [f"if a row is one claim, say --columns {','.join(f'{p}=NAME' for p in lacking)}"]
+    if {"fact", "claim"} <= set(map(simple_name, table.found)):
+        choices.insert(0, "if rows call facts true or false, say kind='binary' or --kind binary")
     if "value" in table.wanted:
         keys = f"{source},{about}" if names_source else about
         choices.append(

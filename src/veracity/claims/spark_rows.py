@@ -20,7 +20,7 @@ from veracity.claims.normalise import (
     detect,
 )
 from veracity.claims.schema import Kind, parts_of_name, text_together
-from veracity.claims.shapes import SAMPLE, Seen, Shape, told_shapes
+from veracity.claims.shapes import SAMPLE, Seen, Shape, told_shapes, with_whole_fact
 from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES
@@ -123,6 +123,7 @@ def open_on_spark(
         frame = _read(session, str(Path(origin).absolute()) if is_here else origin, how.encoding)
     wanted = (*how.parts, *how.carrying) if what == "claims" else how.parts[1:]
     notes: list[str] = []
+    how = with_whole_fact(frame.columns, wanted, how, origin, notes)
     frame, types = _with_joined(frame, how)
     found, shape = _chosen(frame, wanted, how, origin, notes)
     if shape.is_wide and shape.of_names == "attribute":
