@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sqlite3
 from datetime import date, datetime, timedelta
 from pathlib import PurePosixPath
 from uuid import UUID
@@ -124,3 +127,54 @@ def test_true_is_the_text_that_claims_have_for_it(most_say_no, spelling):
     result = veracity.discover(most_say_no.assign(label=texts), known={0: True, 1: False})
     assert result.truths["value"].tolist()[:2] == list(spelling)
     assert result.truths["plausibility"].tolist()[:2] == [1.0, 1.0]
+
+
+MIXED = [("a", 1), ("b", 1.0), ("c", "1"), ("d", 2.5), ("e", True), ("f", "true"), ("g", "n/a")]
+
+
+def mixed_in(container, folder):
+    """The same values of one item, one of several types for each source."""
+    rows = [{"source": source, "entity": "x", "value": value} for source, value in MIXED]
+    if container == "rows":
+        return rows
+    if container == "columns":
+        return {name: [row[name] for row in rows] for name in rows[0]}
+    if container == "pandas":
+        return pd.DataFrame(rows)
+    if container == "sqlite":
+        with contextlib.closing(sqlite3.connect(folder / "claims.db")) as database, database:
+            database.execute("create table claims (source, entity, value)")
+            told = [(row["source"], "x", row["value"]) for row in rows if row["value"] is not True]
+            database.executemany("insert into claims values (?, ?, ?)", [*told, ("e", "x", "true")])
+        return f"sqlite:///{folder}/claims.db#claims"
+    path = folder / f"claims.{container}"
+    lines = [json.dumps(row) for row in rows]
+    path.write_text(f"[{', '.join(lines)}]" if container == "json" else "\n".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("container", ["rows", "columns", "pandas", "json", "jsonl", "sqlite"])
+def test_values_of_several_types_are_written_the_same_wherever_they_come_from(container, tmp_path):
+    facts = veracity.discover(mixed_in(container, tmp_path), "majority-vote").facts
+    facts = pl.DataFrame(facts).select("value", "supporters").sort("value")
+    assert facts.rows() == [("1", 3), ("2.5", 1), ("n/a", 1), ("true", 2)]
+
+
+def test_entities_meet_after_frames_of_other_types_were_put_together():
+    frames = [
+        pd.DataFrame({"source": "a", "entity": [1, 2], "value": ["x", "y"]}),
+        pd.DataFrame({"source": "b", "entity": [1.0, np.nan], "value": ["x", "y"]}),
+        pd.DataFrame({"source": "c", "entity": ["1", "2"], "value": ["x", "y"]}),
+    ]
+    claims = pd.concat(frames)
+    assert list(veracity.discover(claims.astype({"entity": object})).truths["entity"]) == ["1", "2"]
+
+
+def test_uuids_of_a_pandas_frame_are_text():
+    name = UUID(int=7)
+    claims = pd.DataFrame({"source": ["a", "b"], "entity": [name, name], "value": ["x", "x"]})
+    result = veracity.discover(claims)
+    assert list(result.truths["entity"]) == [str(name)]
+    assert "x" in str(result.why(str(name)))
+    claims["entity"] = [name.bytes, name.bytes]  # bytes stay what they are
+    assert list(veracity.discover(claims).truths["entity"]) == [name.bytes]

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-__all__ = ["MOST_DIGITS", "cells_that_fit", "finite_cells", "plain_cell", "too_many_digits"]
+from veracity.naming import as_text
+
+__all__ = [
+    "MOST_DIGITS",
+    "cells_that_fit",
+    "even_cells",
+    "finite_cells",
+    "plain_cell",
+    "texts_of",
+    "too_many_digits",
+]
 
 MOST_DIGITS = 38
 """Of a decimal of Polars."""
@@ -24,6 +35,15 @@ NAMES_OF_MISSING = frozenset({"NAType", "NaTType"})
 TAKEN_AS_THEY_ARE = (
     str, bytes, bool, int, float, Decimal, date, time, timedelta, Enum, Mapping, np.ndarray,
 )  # fmt: skip
+
+
+RENDERED = frozenset({bool, float, date, datetime})
+"""Types that Python writes as text otherwise than columns of them are written."""
+
+NUMBERS = frozenset({int, float, Decimal})
+
+PLAIN = RENDERED | NUMBERS | {str}
+"""Types that can stand in one column, as text if they are several."""
 
 
 def plain_cell(cell: Any) -> Any:  # noqa: ANN401 - whatever a user has in a row
@@ -47,6 +67,32 @@ def plain_cell(cell: Any) -> Any:  # noqa: ANN401 - whatever a user has in a row
         return [plain_cell(own) for own in cell]
     has_text = any("__str__" in vars(kind) for kind in type(cell).__mro__[:-1])
     return str(cell) if has_text and not isinstance(cell, TAKEN_AS_THEY_ARE) else cell
+
+
+def texts_of(cells: Sequence[Any]) -> list[str | None]:
+    """Cells of several types as text, each as a column of its own type alone would have it.
+
+    >>> texts_of([7, 7.0, "7", 2.5, True, None, date(2024, 1, 31)])
+    ['7', '7', '7', '2.5', 'true', None, '2024-01-31']
+    """
+    texts: list[str | None] = [None if cell is None else str(cell) for cell in cells]
+    for kind in {type(cell) for cell in cells} & RENDERED:
+        places = [place for place, cell in enumerate(cells) if type(cell) is kind]
+        own = as_text(pl.Series([cells[place] for place in places]))
+        for place, text in zip(places, own, strict=True):
+            texts[place] = text
+    return texts
+
+
+def even_cells(cells: Sequence[Any]) -> Sequence[Any]:
+    """The cells of a column as they are; as text, if plain ones of several types are among them.
+
+    >>> even_cells([1, 1.0, "one"]), even_cells([1, 2.5, None])
+    (['1', '1', 'one'], [1, 2.5, None])
+    """
+    types = {type(cell) for cell in cells if cell is not None}
+    is_mixed = len(types) > 1 and types <= PLAIN and not types <= NUMBERS
+    return texts_of(cells) if is_mixed else cells
 
 
 def cells_that_fit(cells: Sequence[Any]) -> Sequence[Any]:

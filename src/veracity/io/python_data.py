@@ -13,7 +13,7 @@ import polars as pl
 from veracity.errors import InputError, NoClaims
 from veracity.extras import how_to_get
 from veracity.io.arrow_schema import check_schema
-from veracity.io.cells import MOST_DIGITS, cells_that_fit, plain_cell
+from veracity.io.cells import MOST_DIGITS, cells_that_fit, even_cells, plain_cell, texts_of
 from veracity.io.frames import FrameKind, is_spark_frame
 from veracity.io.memory import require_room
 from veracity.io.uneven import even_rows
@@ -146,7 +146,7 @@ def _truth(item: object, value: object) -> dict[str, object]:
 def _list_that_fits(column: Any) -> Any:  # noqa: ANN401 - whatever is given as a column
     if not isinstance(column, list | tuple):
         return column
-    return cells_that_fit([plain_cell(cell) for cell in column])
+    return even_cells(cells_that_fit([plain_cell(cell) for cell in column]))
 
 
 def index_of(data: Any) -> tuple[str, ...]:  # noqa: ANN401
@@ -203,27 +203,30 @@ OF_OTHERS: Any = getattr(pl, "BaseExtension", ())
 """Types that another library made up, such as intervals; earlier versions of Polars have none."""
 
 
-def _holds_decimals(column: Any) -> bool:  # noqa: ANN401
-    """Whether a pandas column has Python's own decimals."""
+def _holds(column: Any, what: str) -> bool:  # noqa: ANN401
+    """Whether a pandas column without a type has such cells, by pandas' own name for them."""
     if str(column.dtype) != "object":
         return False
-    return bool(importlib.import_module("pandas").api.types.infer_dtype(column) == "decimal")
+    return bool(importlib.import_module("pandas").api.types.infer_dtype(column) == what)
 
 
 def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
-    if _holds_decimals(column):
+    if _holds(column, "decimal"):
         is_missing = column.isna()
         cells = [None if gone else cell for cell, gone in zip(column, is_missing, strict=True)]
         return pl.Series(cells_that_fit(cells))
     try:
         read = pl.Series(column)
-        if not isinstance(read.dtype, OF_OTHERS):
+        are_uuids = read.dtype == pl.Binary and _holds(column, "mixed")  # and no bytes
+        if not isinstance(read.dtype, OF_OTHERS) and not are_uuids:
             return read
     except (ArithmeticError, TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
         pass  # what is of no type is taken as text, as are types that only pandas knows
     is_missing = column.isna()
-    texts = [None if gone else str(cell) for cell, gone in zip(column, is_missing, strict=True)]
-    return pl.Series(texts, dtype=pl.String)
+    found = [
+        None if gone else plain_cell(cell) for cell, gone in zip(column, is_missing, strict=True)
+    ]
+    return pl.Series(texts_of(found), dtype=pl.String)
 
 
 def name_of(data: object) -> str:

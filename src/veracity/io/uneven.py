@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from veracity.io.cells import texts_of
+
 __all__ = ["even_rows", "in_even_lines"]
 
 Path = tuple[str | None, ...]
@@ -93,7 +95,8 @@ def _even(value: Any, path: Path, types: Types) -> Any:  # noqa: ANN401
         return [_even(own, (*path, None), types) for own in inside]
     if len(found) > 1:
         is_odd = isinstance(value, bool | Mapping | list | tuple)
-        return json.dumps(value, ensure_ascii=False, default=str) if is_odd else str(value)
+        text = json.dumps(value, ensure_ascii=False, default=str) if is_odd else None
+        return text or texts_of([value])[0]
     if isinstance(value, Mapping):
         return {name: _even(own, (*path, name), types) for name, own in value.items()}
     return [_even(own, (*path, None), types) for own in value] if found == {"array"} else value

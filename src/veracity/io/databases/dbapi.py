@@ -12,7 +12,7 @@ from urllib.parse import quote
 import polars as pl
 
 from veracity.errors import BadValue, UnreadableDatabase, first_line
-from veracity.io.cells import finite_cells, too_many_digits
+from veracity.io.cells import even_cells, finite_cells, texts_of, too_many_digits
 from veracity.io.databases.address import Address
 from veracity.io.databases.base import (
     ROWS_PER_FETCH,
@@ -89,10 +89,10 @@ class DbApi(Database):
         cells = finite_cells(cells)
         if too_many_digits(cells):
             self.refuse_digits(name)
-        column = pl.Series(name, cells, strict=False)
+        column = pl.Series(name, even_cells(cells), strict=False)
         if column.dtype != pl.Object:
             return column
-        return pl.Series(name, [None if cell is None else str(cell) for cell in cells])
+        return pl.Series(name, texts_of(cells), dtype=pl.String)
 
     def _typed(self, column: pl.Series, dtype: pl.DataType) -> pl.Series:
         """A column in the type of the rows before, if nothing is lost by it."""
@@ -148,12 +148,7 @@ class Sqlite(DbApi):
 
     def batches(self, query: str, schema: pl.Schema) -> Iterator[pl.DataFrame]:
         """Some columns of what a query gives, as rows of the database come."""
-        columns = [
-            f"cast({quoted(name)} as {'text' if dtype == pl.String else 'real'}) as {quoted(name)}"
-            if dtype in (pl.String, pl.Float64)
-            else quoted(name)
-            for name, dtype in schema.items()
-        ]
+        columns = [f"{_cast(name, dtype)} as {quoted(name)}" for name, dtype in schema.items()]
         with self.answer(self.selecting(columns, query), is_large=True) as cursor:
             while rows := cursor.fetchmany(ROWS_PER_FETCH):
                 yield pl.DataFrame(rows, schema=schema, orient="row")
@@ -163,6 +158,20 @@ class Sqlite(DbApi):
         if found == {"integer", "real"}:
             return pl.Float64()
         return self.TYPES[found.pop()] if len(found) == 1 else pl.String()
+
+
+def _cast(name: str, dtype: pl.DataType) -> str:
+    """A column of SQLite, whose cells have types of their own, as one of this type.
+
+    A number that is whole is written like one, as it is wherever else it stands beside text.
+    """
+    own = quoted(name)
+    if dtype == pl.Float64:
+        return f"cast({own} as real)"
+    if dtype != pl.String:
+        return own
+    is_whole = f"typeof({own}) = 'real' and {own} = cast({own} as integer) and abs({own}) < 1e15"
+    return f"cast(case when {is_whole} then cast({own} as integer) else {own} end as text)"
 
 
 class SqlAlchemy(DbApi):
