@@ -1054,3 +1054,8 @@ def test_a_file_of_another_database_lets_duckdb_load_nothing_from_the_network(tm
     with pytest.raises(UnreadableDatabase) as caught:
         veracity.discover(f"duckdb:///{file}#claims")
     assert "http" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_told_before_it_is_called_no_database(tmp_path):
+    with pytest.raises(UnreadableDatabase, match="there is no such file"):
+        veracity.read_database(tmp_path / "nofile.db", table="claims")

@@ -135,3 +135,9 @@ def test_runs_about_different_items_are_told_of(flights):
     updated = old.fitted.update(flights.claims.filter(is_new))
     (note,) = veracity.diff(old, updated).notes
     assert note.startswith("the runs have no item in common; a run that judge or update wrote")
+    whole, judged = (
+        veracity.discover(flights.claims),
+        old.fitted.judge(flights.claims.filter(is_new)),
+    )
+    assert any("judge or update wrote has only" in n for n in veracity.diff(whole, judged).notes)
+    assert not any("judge or update" in n for n in veracity.diff(whole, old).notes)

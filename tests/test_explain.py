@@ -335,6 +335,22 @@ def test_words_tell_a_close_call(demo):
     assert re.search(r"It is a close call: 0\.5\d against 0\.4\d\.$", words)
 
 
+def test_a_close_call_names_the_value_that_is_close_if_another_was_named_before():
+    told = "a 1|b 1|c 2|d 2|e 2|f 3"
+    rows = pl.DataFrame(
+        [one.split() for one in told.split("|")], schema=["source", "value"], orient="row"
+    )
+    rates = {"a": 0.9, "b": 0.9, "c": 0.55, "d": 0.55, "e": 0.5, "f": 0.99}
+    fixed = {n: veracity.Rate(tpr=t, fpr=(1.0 - t) / 2.0, fixed=True) for n, t in rates.items()}
+    claims = rows.with_columns(entity=pl.lit("x"))
+    result = discover(claims, veracity.MLE(prior=veracity.Prior(of_source=fixed)))
+    best, second = result.facts.sort("plausibility", descending=True)["value"].to_list()[:2]
+    words = result.why("x").words
+    assert (best, second) == ("1", "3"), result.facts
+    assert "c and 2 others say 2" in words or "c, d and e say 2" in words, words
+    assert re.search(r"It is a close call: \S+ against \S+ for 3\.", words), words
+
+
 def test_without_attribute_every_attribute_is_told(demo):
     lines = demo.why("VC-100").words.splitlines()
     assert [line.split(":")[0] for line in lines] == ["departure", "gate"]

@@ -630,3 +630,18 @@ def test_a_name_that_no_columns_make_up_is_told(tmp_path):
         veracity.discover(tmp_path / "survey.csv", columns={"entity": ["country", "month"]})
     with pytest.raises(MissingColumn, match="if two columns name an entity, entity=ONE"):
         veracity.discover(tmp_path / "survey.csv")
+
+
+def test_a_day_is_the_same_beside_text_and_beside_other_days(tmp_path):
+    book = xlsxwriter.Workbook(tmp_path / "days.xlsx")
+    as_day = book.add_format({"num_format": "yyyy-mm-dd"})
+    for name, first in (("one", date(2024, 1, 1)), ("two", "unknown"), ("three", "")):
+        sheet = book.add_worksheet(name)
+        sheet.write_row(0, 0, ("item", "when"))
+        for row, (item, cell) in enumerate((("p", first), ("q", date(2024, 1, 2))), start=1):
+            sheet.write(row, 0, item)
+            sheet.write(row, 1, cell, *([as_day] if isinstance(cell, date) else []))
+    book.close()
+    result = veracity.discover(tmp_path / "days.xlsx", "majority-vote", source_from="sheet")
+    found = result.truths.filter(pl.col("entity") == "q").row(0, named=True)
+    assert (found["value"], found["plausibility"], found["claims"]) == ("2024-01-02", 1.0, 3)

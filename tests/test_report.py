@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -456,7 +458,24 @@ def test_the_command_names_what_differs_from_the_defaults(flights, tmp_path):
     told = command(result)
     assert told.startswith(f"veracity discover '{file}' --algorithm ltd-rbm --min-plausibility 0.6")
     assert "--seed 7" in told
-    assert told.endswith("# but with batch_size as below")
+    assert told.endswith("--set batch_size=50 --out run/")
+    again = eval(python_call(result), {"veracity": veracity})
+    assert again.truths.equals(result.truths)
+
+
+def test_the_command_says_what_makes_the_same_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("claims.csv").write_bytes(
+        "source,entity,value\na,x,łódź\nb,x,łódź\nc,x,q\n".encode("cp1250")
+    )
+    one = veracity.Veracity(strength=3.0, temper=False)
+    result = veracity.discover("claims.csv", one, encoding="cp1250")
+    assert result.truths["value"].to_list() == ["łódź"]
+    told = shlex.split(command(result))
+    for words in (["--encoding", "cp1250"], ["--set", "strength=3.0"], ["--set", "temper=false"]):
+        assert words[1] in told[told.index(words[0]) :]
+    CliRunner().invoke(main, told[1:], catch_exceptions=False)
+    assert veracity.load("run").truths.equals(result.truths)
     again = eval(python_call(result), {"veracity": veracity})
     assert again.truths.equals(result.truths)
 

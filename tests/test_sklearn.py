@@ -9,6 +9,7 @@ import pandas as pd  # noqa: TID251 - a user of it
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -126,3 +127,12 @@ def test_what_pandas_has_for_nothing_stands_beside_a_label_for_nothing():
     labels = pd.DataFrame({"s": [1, 0, pd.NA, -1], "t": [1, 1, 0, pd.NA]}, dtype=object)
     model = TruthDiscoverer("majority-vote", missing=-1).fit(labels)
     assert model.classes_.tolist() == [0, 1]
+
+
+def test_true_and_false_stay_what_metrics_take_them_for(crowd):
+    labels, truth = crowd
+    said, true = labels == "owl", truth == "owl"
+    model = TruthDiscoverer().fit(said)
+    assert model.classes_.dtype == model.predict(said).dtype == np.bool_
+    assert accuracy_score(true, model.predict(said)) > 0.6
+    assert cross_val_score(TruthDiscoverer(), said, true, cv=2, scoring="accuracy").mean() > 0.6

@@ -57,6 +57,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     wide: Wide | None = None,
     source_from: SourceFrom | None = None,
     samples: bool = False,
+    encoding: str | None = None,
     source_features: object | None = None,
     item_features: object | None = None,
     min_plausibility: float | None = None,
@@ -102,6 +103,8 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     samples
         Whether rows of one source about one item are samples, as of a model that was asked several
         times: each value counts by its share.
+    encoding
+        The encoding of text files; UTF-8, or what they show to be another, unless given.
     source_features
         What is known about the sources besides their claims, in any form that claims can have: a
         column with their names, the others with numbers or text. Sources with few claims borrow
@@ -144,6 +147,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         wide=wide,
         source_from=source_from,
         samples=samples,
+        encoding=encoding,
         tell=tell,
         engine=engine,
         algorithm=chosen,

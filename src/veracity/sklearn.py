@@ -252,8 +252,8 @@ def _says_nothing(label: object) -> bool:
 
 
 def _of_one_kind(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as an array in which they can be told apart: numbers, or objects."""
-    return labels if np.issubdtype(labels.dtype, np.number) else labels.astype(object)
+    """Labels as an array in which they can be told apart: numbers, true and false, or objects."""
+    return labels if labels.dtype.kind in "biufc" else labels.astype(object)
 
 
 def _sorted_labels(labels: NDArray[Any]) -> NDArray[Any]:

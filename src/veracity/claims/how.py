@@ -117,7 +117,9 @@ class HowToRead:
     def told(self, wide: Wide | None) -> dict[str, str]:
         """What is to be said to read the same again, of a table that is wide by this."""
         samples = "yes" if self.samples else None
-        said = (("wide", wide), ("source_from", self.source_from), ("samples", samples))
+        encoding = None if self.encoding == "utf-8" else self.encoding
+        said = (("wide", wide), ("source_from", self.source_from), ("samples", samples),
+                ("encoding", encoding))  # fmt: skip
         return {name: value for name, value in said if value is not None}
 
     @property

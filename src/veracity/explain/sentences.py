@@ -110,7 +110,8 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
             f"{other.who} {_says(other)} {runner_up}, but {reason}."
         ]
         if p[best] - p[second] < CLOSE:
-            sentences.append(f"It is a close call: {_versus(p[best], p[second])}.")
+            of_other = "" if rival == second else f" for {_value(item, second)}"
+            sentences.append(f"It is a close call: {_versus(p[best], p[second])}{of_other}.")
     if len(order) > 2:
         sentences.append(_more_values(len(order) - 2))
     return sentences

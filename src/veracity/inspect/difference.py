@@ -113,18 +113,21 @@ def diff(result: Result, other: Result) -> Difference:
         items=hand_back(items, kind),
         sources=hand_back(moved, kind),
         same=len(both) - len(changed),
-        notes=[*settings, *_nothing_shared(both)],
+        notes=[*settings, *_only_new(both, result, other)],
         frame_kind=kind,
     )
 
 
-def _nothing_shared(both: pl.DataFrame) -> list[str]:
-    """That the runs are about different items, and why that may be."""
-    if both.is_empty() or not both["change"].is_in(["new", "gone"]).all():
+def _only_new(both: pl.DataFrame, result: Result, other: Result) -> list[str]:
+    """That the runs are about different items, or may be so, and why."""
+    is_of_one = both["change"].is_in(["new", "gone"])
+    if both.is_empty() or not is_of_one.any():
         return []
-    return [
-        "the runs have no item in common; a run that judge or update wrote has only the new claims"
-    ]
+    why = "a run that judge or update wrote has only the new claims"
+    if is_of_one.all():
+        return [f"the runs have no item in common; {why}"]
+    is_judged = result.run.judged or other.run.judged
+    return [f"items may be new or gone for this: {why}"] if is_judged else []
 
 
 class _Run(NamedTuple):

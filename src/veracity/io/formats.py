@@ -81,6 +81,10 @@ COVER = 0.1
 """A sheet that has less than this share of the cells of the fullest one is no table of claims."""
 
 CELL_NAME = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]+)([0-9]+)["']""")
+AT_ANY_TIME = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+AT_MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
+"""How the reader of workbooks writes a time, and a day, beside cells of text."""
+
 LAST_COLUMN, LAST_ROW = 16_384, 1_048_576
 """A sheet of Excel has no more."""
 
@@ -361,6 +365,7 @@ def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> Sheet:
         path, sheet_name=name, read_options={"header_row": header, **how_many},
         infer_schema_length=None, drop_empty_rows=True,
     )  # fmt: skip
+    rows = _with_plain_days(rows)
     if len(names) == rows.width:
         rows.columns = distinct(names)
     last_row = header + 1 + how_many.get("n_rows", len(cells))
@@ -370,6 +375,18 @@ def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> Sheet:
     with_unit = sorted({column for row, column in unit if row > header and column < rows.width})
     units = {rows.columns[n]: [unit.get((row, n)) for row in kept] for n in with_unit}
     return Sheet(rows, units)
+
+
+def _with_plain_days(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows, with days in columns of text written as they are in columns of days alone.
+
+    The reader writes midnight behind them, where no cell of the column has another time.
+    """
+    texts = pl.col(pl.String)
+    has_clock = texts.str.contains(AT_ANY_TIME) & ~texts.str.contains(AT_MIDNIGHT)
+    found = rows.select(has_clock.any())
+    days = [name for name in found.columns if not found[name].item()]
+    return rows.with_columns(pl.col(days).str.replace(AT_MIDNIGHT, "$1"))
 
 
 @contextlib.contextmanager

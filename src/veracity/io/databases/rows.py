@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -115,6 +116,8 @@ def selection_of(
     if isinstance(database, str | os.PathLike):
         text = os.fspath(database)
         address = address_of(text) if is_address(text) else database_file(text)
+        if address is None and not Path(text).exists():
+            raise UnreadableDatabase(f"{text}: there is no such file; check the path")
         if address is None:
             raise ParameterError(
                 f"{text}: a table or a query can be asked of a database only, and this is none"

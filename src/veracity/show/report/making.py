@@ -12,6 +12,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.algorithms import algorithm_named, algorithms
+from veracity.algorithms.settings import settable
 from veracity.claims.schema import CARRYING
 from veracity.discovery import USUAL_ALGORITHM
 from veracity.printing import counted
@@ -74,16 +75,31 @@ def command(result: Result) -> str:
         words += ["--min-plausibility", str(run.min_plausibility)]
     if run.input.known:
         words += ["--known", "TRUTHS"]
-    changed = _changed(result)
+    said, unsaid = _said_of_parameters(result)
+    line = shlex.join([*words, *said, "--out", "run/"])
+    return f"{line}  # but with {', '.join(unsaid)} as below" if unsaid else line
+
+
+def _said_of_parameters(result: Result) -> tuple[list[str], list[str]]:
+    """The options that say how the algorithm differs from the usual one; what none can say."""
+    changed, words = _changed(result), list[str]()
     if "prior" in changed:
         words += ["--prior", "TABLE"]
     for name in sorted(FEATURES & changed.keys(), reverse=True):
         words += [f"--{name.replace('_', '-')}", "TABLE"]
     if "seed" in changed:
         words += ["--seed", str(changed["seed"])]
-    line = shlex.join([*words, "--out", "run/"])
     others = sorted(set(changed) - {"prior", "seed", *FEATURES})
-    return f"{line}  # but with {', '.join(others)} as below" if others else line
+    known = settable(algorithm_named(result.run.algorithm)) if others else {}
+    for name in others:
+        if name in known:
+            words += ["--set", f"{name}={_in_words(changed[name])}"]
+    return words, [name for name in others if name not in known]
+
+
+def _in_words(value: object) -> str:
+    """A parameter as ``--set`` takes it."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def python_call(result: Result) -> str:
