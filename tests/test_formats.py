@@ -532,3 +532,13 @@ def test_an_arrow_file_that_memory_cannot_hold_unpacked_is_refused(tmp_path, mon
     monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 500_000)
     with pytest.raises(TooLarge, match="its rows, unpacked, need about"):
         veracity.discover(path)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+def test_a_line_that_is_no_json_is_named(suffix, tmp_path):
+    rows = [{"source": source, "entity": "x", "value": 1} for source in "abc"]
+    lines = [*map(json.dumps, rows), '{"source": "d", "entity": "x" "value": 1}']
+    path, text = tmp_path / f"claims.{suffix}", "\n".join(lines).encode()
+    path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
+    with pytest.raises(UnreadableFile, match=r"line 4 is no JSON \(Expecting ',' delimiter, at "):
+        veracity.discover(path)

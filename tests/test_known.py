@@ -264,3 +264,19 @@ def test_ten_known_truths_find_the_one_source_that_is_right_against_a_crowd():
         result = veracity.discover(claims, known=truth.sample(10, seed=seed))
         right.append(veracity.evaluate(result, truth).accuracy)
     assert np.mean(right) > 0.8  # .58 without; .77 if what was learned counts as ten known items
+
+
+def test_attributes_that_only_claims_or_only_truths_have_are_told_of():
+    said = pl.DataFrame({"source": list("abc"), "entity": ["x"] * 3, "value": list("112")})
+    truth = pl.DataFrame({"entity": ["x"], "value": ["2"]})
+    of_gate = pl.lit("gate").alias("attribute")
+    result = veracity.discover(said, "majority-vote", known=truth.with_columns(of_gate))
+    assert (
+        "known: the claims have no attributes, so those of the truths are not looked at"
+        in result.notes
+    )
+    claims = said.with_columns(of_gate)
+    result = veracity.discover(claims, "majority-vote", known=truth)
+    assert "known: the truths have no attributes, and the claims do: add a column" in result.notes
+    for known in (truth.with_columns(of_gate), {("x", "gate"): "2"}):
+        assert not any("attributes" in n for n in veracity.discover(claims, known=known).notes)

@@ -12,6 +12,7 @@ from veracity.claims.block import UNKNOWN, Block
 from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind, comparable, in_type_of, keys_of, simple_name
 from veracity.io.table_file import unguarded
+from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
 __all__ = [
@@ -42,11 +43,11 @@ def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Match
     Where the claims have no attribute, the truths' is not looked at; where only the truths lack
     one, it is taken as empty.
     """
+    of_attributes = _notes_of_attributes(facts, truths)
     facts, truths, n_contradicting = _alike(facts, truths, kind)
     spoken = _spoken_of(facts, truths)
-    return Matched(
-        facts, spoken, keys_of(facts), _notes(kind, n_contradicting, truths, len(spoken))
-    )
+    notes = [*of_attributes, *_notes(kind, n_contradicting, truths, len(spoken))]
+    return Matched(facts, spoken, keys_of(facts), notes)
 
 
 def _alike(
@@ -93,6 +94,18 @@ def _as_claimed(truths: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
 def _spoken_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
     keys = keys_of(facts)
     return truths.join(facts.select(keys), on=keys, how="semi")
+
+
+def _notes_of_attributes(facts: pl.DataFrame, truths: pl.DataFrame) -> list[str]:
+    """That only the claims have attributes, or only the truths: these can hardly meet."""
+    if "entity" not in facts.columns or not len(truths):
+        return []
+    if "attribute" not in facts.columns and "attribute" in truths.columns:
+        return ["the claims have no attributes, so those of the truths are not looked at"]
+    if "attribute" not in facts.columns or "attribute" in truths.columns:
+        return []
+    are_named = bool((as_text(facts["attribute"]) != "").all())
+    return ["the truths have no attributes, and the claims do: add a column"] if are_named else []
 
 
 def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_spoken: int) -> list[str]:
@@ -150,7 +163,7 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
         "truths are",
         "claimed by nobody: no value is kept there",
     )
-    return known, [*renamed, *notes]
+    return known, [*renamed, *_notes_of_attributes(encoded.example.facts, truths), *notes]
 
 
 class KnownCount(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import gzip
+import json
 import logging
 import re
 import shutil
@@ -26,7 +26,7 @@ from veracity.io.json_lines import open_json_lines
 from veracity.io.memory import free_memory, require_room
 from veracity.io.noting import FileNote, Notes
 from veracity.io.spill import Spill, spilling
-from veracity.io.text_file import is_longer
+from veracity.io.text_file import is_longer, is_packed, unpacked
 from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
 from veracity.io.uneven import in_even_lines
 from veracity.printing import counted, in_short
@@ -120,9 +120,8 @@ def _is_json(head: bytes) -> bool:
 def _open_json(path: Path) -> pl.LazyFrame:
     """An array of objects, or an object in each line."""
     try:
-        with path.open("rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if is_packed else path.open("rb") as text:
+        packed = is_packed(path)
+        with unpacked(path) as text:
             head = text.read(1 << 20).removeprefix(codecs.BOM_UTF8)
         if DEEP_ENDS.search(head):
             raise UnreadableFile(
@@ -131,18 +130,34 @@ def _open_json(path: Path) -> pl.LazyFrame:
         begin = head.lstrip()[:1]
         if begin not in (b"[", b"{"):
             raise UnreadableFile(f"{path}: no JSON: {JSON_FORMS}")
-        is_long = not is_packed and is_longer(path, LONG_JSON)
+        is_long = not packed and is_longer(path, LONG_JSON)
         if begin == b"{" and is_long:
             with contextlib.suppress(pl.exceptions.ComputeError):  # one object over many lines
                 return _rows_within(path, open_json_lines(path))
-        return _rows_within(path, _read_json(path, is_packed=is_packed).lazy())
+        return _rows_within(path, _read_json(path).lazy())
     except (pl.exceptions.PolarsError, EOFError, OSError, RecursionError, zlib.error) as error:
+        wrong = _wrong_line(path)
+        if wrong is not None:
+            raise UnreadableFile(f"{path}: {wrong}; mend or remove the line") from error
         raise UnreadableFile(
             f"{path}: no JSON that can be read ({first_line(error)}); {JSON_FORMS}"
         ) from error
 
 
-def _read_json(path: Path, *, is_packed: bool) -> pl.DataFrame:
+def _wrong_line(path: Path) -> str | None:
+    """Which line is no JSON, of a file that begins with an object in its first line."""
+    unreadable = (EOFError, OSError, UnicodeError, RecursionError, zlib.error)
+    with contextlib.suppress(*unreadable), unpacked(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                json.loads(line.removeprefix(codecs.BOM_UTF8).strip() or b"0")
+            except json.JSONDecodeError as error:
+                told = f"line {number} is no JSON ({error.msg}, at column {error.colno})"
+                return told if number > 1 else None
+    return None
+
+
+def _read_json(path: Path) -> pl.DataFrame:
     """The rows of a file at once; fields of several types are made one."""
     free = free_memory()
     if free is not None and is_longer(path, free // JSON_GROWS):
@@ -150,8 +165,8 @@ def _read_json(path: Path, *, is_packed: bool) -> pl.DataFrame:
             f"{path}: its rows need more than the {free / 1e9:,.1f} GB of memory that are free; "
             "write it as Parquet, or as an object in each line that is not packed"
         )
-    content = gzip.decompress(path.read_bytes()) if is_packed else path.read_bytes()
-    content = content.removeprefix(codecs.BOM_UTF8)
+    with unpacked(path) as file:
+        content = file.read().removeprefix(codecs.BOM_UTF8)
     rows = _read_if_even(content)
     if rows is None:
         even = in_even_lines(content)

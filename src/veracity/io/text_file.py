@@ -14,7 +14,7 @@ from typing import IO
 
 from veracity.errors import ParameterError, UnreadableFile, WrongEncoding, damaged
 
-__all__ = ["codec_of", "is_longer", "is_packed", "may_have", "opened_text", "western"]
+__all__ = ["codec_of", "is_longer", "is_packed", "may_have", "opened_text", "unpacked", "western"]
 
 MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
@@ -54,7 +54,7 @@ def codec_of(path: Path, encoding: str) -> str:
         raise ParameterError(
             f"encoding: there is no encoding {encoding!r}; utf-8, latin-1 and utf-16 are usual"
         ) from None
-    with _explained(path, encoding), _unpacked(path) as file:
+    with _explained(path, encoding), unpacked(path) as file:
         head = file.read(8)
     packed = next((name for begin, name in PACKED.items() if head.startswith(begin)), None)
     if packed is not None:
@@ -70,7 +70,7 @@ def western(path: Path) -> str | None:
     be UTF-8, or if such letters stand side by side, as in Cyrillic or Japanese.
     """
     n_high = n_beside = n_utf8 = 0
-    with _explained(path, "cp1252"), _unpacked(path) as file:
+    with _explained(path, "cp1252"), unpacked(path) as file:
         for line in file:
             if line.isascii():
                 continue
@@ -93,13 +93,14 @@ def opened_text(path: Path, codec: str) -> Iterator[IO[str]]:
     """The text of a file, packed with gzip or not."""
     with (
         _explained(path, codec),
-        _unpacked(path) as file,
+        unpacked(path) as file,
         io.TextIOWrapper(file, encoding=codec, newline="") as text,
     ):
         yield text
 
 
-def _unpacked(path: Path) -> IO[bytes]:
+def unpacked(path: Path) -> IO[bytes]:
+    """What a file holds, packed with gzip or not."""
     return gzip.open(path) if is_packed(path) else path.open("rb")  # type: ignore[return-value]
 
 
@@ -128,7 +129,7 @@ def _line_of_wrong_byte(path: Path, codec: str) -> int:
     decoder = codecs.getincrementaldecoder(codec)()
     line = 1
     failures = (UnicodeError, EOFError, OSError, zlib.error)  # it may be damaged, too
-    with contextlib.suppress(*failures), _unpacked(path) as file:
+    with contextlib.suppress(*failures), unpacked(path) as file:
         for raw in file:
             line += decoder.decode(raw).count("\n")
     return line
@@ -139,7 +140,7 @@ def is_longer(path: Path, most: int) -> bool:
     size = path.stat().st_size
     if not is_packed(path) or size > most or size * HIGHEST_RATIO <= most:
         return size > most
-    with _explained(path, "gzip"), _unpacked(path) as file:
+    with _explained(path, "gzip"), unpacked(path) as file:
         size = 0
         while size <= most and (piece := file.read(1 << 20)):
             size += len(piece)
