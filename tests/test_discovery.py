@@ -24,8 +24,10 @@ def test_converged_means_the_last_change_is_below_the_tolerance(flights):
 
 
 def test_reaching_the_limit_is_not_converging(flights):
-    with pytest.warns(veracity.errors.NotConverged, match="ltd-rbm did not converge in 2 rounds"):
+    told = "ltd-rbm did not converge in 2 rounds"
+    with pytest.warns(veracity.errors.NotConverged, match=told) as warned:
         result = veracity.discover(flights.claims, LTDRBM(max_rounds=2))
+    assert [one.filename for one in warned] == [__file__]
     assert not result.converged
     assert "NOT converged" in repr(result)
     assert any("did not converge in 2 rounds" in note for note in result.notes)

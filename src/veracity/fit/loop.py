@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -95,8 +96,17 @@ def learn(
         kept_rounds=run.kept_rounds,
     )
     if not learned.converged:
-        warnings.warn(not_converged(algorithm, learned), NotConverged, stacklevel=4)
+        told = not_converged(algorithm, learned)
+        warnings.warn(told, NotConverged, stacklevel=_calls_from_outside())
     return learned
+
+
+def _calls_from_outside() -> int:
+    """How many calls ago, as ``warnings`` counts them, somebody called this package."""
+    n_calls, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("veracity."):
+        n_calls, frame = n_calls + 1, frame.f_back
+    return n_calls + 1
 
 
 def prior_rates(algorithm: Algorithm[Any], survey: Survey) -> PriorRates:
