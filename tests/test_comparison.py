@@ -119,3 +119,11 @@ def test_known_truths_are_held_by_all_that_are_compared(two_against_one):
     found = veracity.compare(two_against_one, known=known, algorithms=["mle", "ltd-rbm"])
     values = [result.truths["value"].to_list() for result in found.results.values()]
     assert values == [["2"], ["2"]]
+
+
+@pytest.mark.parametrize("nothing", [[], {}, ()])
+def test_to_compare_no_algorithm_is_refused(nothing, two_against_one):
+    with pytest.raises(
+        veracity.errors.ParameterError, match="no algorithm is named; leave algorithms out to"
+    ):
+        veracity.compare(two_against_one, algorithms=nothing)

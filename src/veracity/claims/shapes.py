@@ -355,7 +355,8 @@ def unclear(table: Seen, long: Mapping[str, str], lacking: Sequence[str]) -> Mis
     choices += _by_place(table, long)
     if entity in lacking:
         choices.append(f"if two columns name {_a(entity)}, {entity}=ONE+OTHER")
-    choices.append(f"in Python: columns={{'{lacking[0]}': 'NAME'}}, wide='attributes', and so on")
+    wide = "attributes" if "value" in table.wanted else "sources"
+    choices.append(f"in Python: columns={{'{lacking[0]}': 'NAME'}}, wide='{wide}', and so on")
     if table.inside:
         within = "cells hold lists and objects, and what is in them can be named"
         choices.append(f"{within}: {listed(table.inside)}{_inner_option(table, lacking)}")

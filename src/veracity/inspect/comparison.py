@@ -179,16 +179,18 @@ def _chosen(
 ) -> dict[str, Algorithm[Any]]:
     """The algorithms to run, by name; of two with one name the second is called so "again"."""
     engine = prepared.engine
-    if isinstance(algorithms, Mapping):
+    if isinstance(algorithms, Mapping) and algorithms:
         return {name: chosen_algorithm(one, seed, engine) for name, one in algorithms.items()}
     if algorithms is None:
         every = {name: chosen_algorithm(name, seed, engine) for name in all_algorithms()}
         return {name: one for name, one in every.items() if prepared.table.kind in one.kinds}
-    if not isinstance(algorithms, Sequence) or isinstance(algorithms, str | bytes):
+    if not isinstance(algorithms, Sequence | Mapping) or isinstance(algorithms, str | bytes):
         raise ParameterError(
             "compare: algorithms must be a list of algorithms or of their names, or a mapping from "
             f"names to algorithms, got {short(algorithms)}"
         )
+    if not algorithms:
+        raise ParameterError("compare: no algorithm is named; leave algorithms out to take all")
     chosen: dict[str, Algorithm[Any]] = {}
     for one in algorithms:
         algorithm = chosen_algorithm(one, seed, engine)

@@ -298,6 +298,7 @@ class Result:
         """
         return explain(self, entity, attribute)
 
+    @checked
     def questions(self, budget: int = 10) -> Any:  # noqa: ANN401
         """One row per item whose true value would help most, at most `budget` of them.
 
