@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -417,3 +419,18 @@ def test_a_note_tells_that_sources_copy():
 def test_no_note_tells_of_copies_where_nobody_copies():
     claims, _ = sites(1, copiers=0)
     assert not any(note.startswith("copies") for note in veracity.discover(claims).notes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_models_that_were_asked_several_times_are_no_copies_of_each_other(seed):
+    rng, rows = np.random.default_rng(seed), []
+    for model, accuracy in enumerate((0.9, 0.7, 0.4, 0.5)):
+        for question, _ in itertools.product(range(50), range(5)):
+            is_right = rng.random() < accuracy
+            answer = f"v{question}" if is_right else f"w{rng.integers(3)}"
+            rows.append((f"m{model}", f"q{question}", answer))
+    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
+    truth = {f"q{question}": f"v{question}" for question in range(50)}
+    result = veracity.discover(claims)
+    assert result.copies.is_empty()
+    assert veracity.evaluate(result, truth).accuracy >= 0.9

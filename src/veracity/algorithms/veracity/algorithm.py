@@ -78,6 +78,10 @@ ITEMS_PER_LABEL = 5
 MOST_DIVIDED = 0.1
 """How many of the values that sources name may be one of several, if these are labels."""
 
+MOST_VALUES = 1.5
+"""Values that a source names of an item, on average: one with more mostly names several, such as
+samples of a model, and that it shares some of them with another is no sign of a copy."""
+
 MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
 accuracy only."""
@@ -156,7 +160,10 @@ class Veracity(Algorithm[Belief]):
         if not survey.single_truth:
             self._refuse_kinds(survey)
             return Belief(TwoCoin.at_start(prior, self.strength, rows), None, claims)
-        dependence = Dependence.unseen(slots_of(claims), (0.0, 1)) if self.dependence else None
+        dependence = None
+        if self.dependence:
+            is_sure = claims <= MOST_VALUES * survey.counted.items_of_source
+            dependence = Dependence.unseen(slots_of(np.where(is_sure, claims, 0.0)), (0.0, 1))
         if self._shares_labels(survey):
             confusions = Confusions.at_start(
                 prior, survey.n_labels, self.strength, rows, are_learned=self.confusions
