@@ -205,7 +205,7 @@ def test_figures_refuse_what_they_cannot_use(result):
 
 @pytest.mark.parametrize(
     ("function", "name"),
-    [("discover", "encoding"), ("compare", "samples"), ("check", "wide"), ("tune", "normalise")],
+    [("compare", "encoding"), ("compare", "samples"), ("check", "wide"), ("tune", "normalise")],
 )
 def test_what_is_said_of_reading_where_it_is_not_taken_leads_to_read_claims(function, name):
     with pytest.raises(TypeError, match=rf"{function} takes no '{name}'; .* read_claims\(claims, "):
