@@ -1,4 +1,4 @@
-"""Cells of Python's own that no column of Polars can hold: it loses them, or panics."""
+"""Cells of Python's own that no column of Polars can hold, or that it would write otherwise."""
 
 from __future__ import annotations
 
