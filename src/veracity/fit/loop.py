@@ -101,10 +101,15 @@ def learn(
     return learned
 
 
+def _is_ours(module: str | None) -> bool:
+    """Whether a module is of this package; code that is run by ``exec`` may have no name."""
+    return module is not None and module.startswith("veracity.")
+
+
 def _calls_from_outside() -> int:
     """How many calls ago, as ``warnings`` counts them, somebody called this package."""
     n_calls, frame = 0, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("veracity."):
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
         n_calls, frame = n_calls + 1, frame.f_back
     return n_calls + 1
 
