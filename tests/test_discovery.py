@@ -29,8 +29,8 @@ def test_reaching_the_limit_is_not_converging(flights):
         result = veracity.discover(flights.claims, LTDRBM(max_rounds=2))
     assert [one.filename for one in warned] == [__file__]
     with pytest.warns(veracity.errors.NotConverged, match=told):  # a program without a name
-        exec("discover(claims, LTDRBM(max_rounds=2))",
-             {"discover": veracity.discover, "claims": flights.claims, "LTDRBM": LTDRBM})  # fmt: skip
+        names = {"discover": veracity.discover, "claims": flights.claims, "LTDRBM": LTDRBM}
+        exec("discover(claims, LTDRBM(max_rounds=2))", names)
     assert not result.converged
     assert "NOT converged" in repr(result)
     assert any("did not converge in 2 rounds" in note for note in result.notes)
