@@ -28,8 +28,8 @@ def test_reaching_the_limit_is_not_converging(flights):
     with pytest.warns(veracity.errors.NotConverged, match=told) as warned:
         result = veracity.discover(flights.claims, LTDRBM(max_rounds=2))
     assert [one.filename for one in warned] == [__file__]
+    names = {"discover": veracity.discover, "claims": flights.claims, "LTDRBM": LTDRBM}
     with pytest.warns(veracity.errors.NotConverged, match=told):  # a program without a name
-        names = {"discover": veracity.discover, "claims": flights.claims, "LTDRBM": LTDRBM}
         exec("discover(claims, LTDRBM(max_rounds=2))", names)
     assert not result.converged
     assert "NOT converged" in repr(result)
