@@ -269,7 +269,8 @@ def test_a_table_that_does_not_fit_on_the_disk_is_not_written_at_all(tmp_path, e
     whole, cut = tmp_path / f"whole{ending}", tmp_path / f"cut{ending}"
     write_table(table, whole)
     size = whole.stat().st_size
-    for most in (size - 1, size // 2, 10):
+    less = 64 if ending == ".xlsx" else 1  # a workbook tells when it was made: some bytes vary
+    for most in (size - less, size // 2, 10):
         with (
             files_of_at_most(most),
             pytest.raises(OutputError, match="File too large"),
