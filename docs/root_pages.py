@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 PAGES_OF_ROOT = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
-def on_files(files: Any, config: Any) -> Any:  # noqa: ANN401 - called by MkDocs, which has no types
+def on_files(files: Any, config: Any) -> Any:
     """Add the pages of the root, with links as they are from inside docs/."""
     for name in PAGES_OF_ROOT:
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
@@ -19,7 +19,7 @@ def on_files(files: Any, config: Any) -> Any:  # noqa: ANN401 - called by MkDocs
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401 - see above
+def on_page_markdown(markdown: str, **_: Any) -> str:
     """Let links that leave docs/ lead to the pages of the root."""
     for name in PAGES_OF_ROOT:
         markdown = markdown.replace(f"](../{name})", f"]({name.lower()})")

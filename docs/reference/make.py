@@ -103,7 +103,7 @@ def _is_algorithm(each: type) -> bool:
     return issubclass(each, Algorithm) and not inspect.isabstract(each)
 
 
-def _described(name: str, each: Any) -> str:  # noqa: ANN401 - a function or a class
+def _described(name: str, each: Any) -> str:
     """Signature, docstring and, of a class, what it can do."""
     parts = [f"### `{name}`", f"```text\n{_signature(name, each)}\n```", _prose(each)]
     if inspect.isclass(each):
@@ -132,7 +132,7 @@ def _members(each: type) -> Iterator[tuple[str, Any]]:
             yield key, member
 
 
-def _member(key: str, member: Any) -> str:  # noqa: ANN401 - a method or a property
+def _member(key: str, member: Any) -> str:
     if isinstance(member, property | cached_property):
         return f"- `{key}`: {_first_line(member)}"
     function = getattr(member, "__func__", member)
@@ -140,7 +140,7 @@ def _member(key: str, member: Any) -> str:  # noqa: ANN401 - a method or a prope
     return f"- `{key}({', '.join(_in_order(parameters))})`: {_first_line(member)}"
 
 
-def _signature(name: str, each: Any) -> str:  # noqa: ANN401 - a function or a class
+def _signature(name: str, each: Any) -> str:
     """How it is called: on one line, or with a line for each parameter."""
     if each is veracity.Result:
         return f"{name}    made by discover and load"
@@ -166,18 +166,18 @@ def _in_order(parameters: list[inspect.Parameter]) -> Iterator[str]:
         yield f"{star}{one.name}{kind}{default}"
 
 
-def _annotation(annotation: Any) -> str:  # noqa: ANN401 - text, or a type
+def _annotation(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "Any")
 
 
-def _default(value: Any) -> str:  # noqa: ANN401 - any default
+def _default(value: Any) -> str:
     """The default as it is written, not as it is stored."""
     if isinstance(value, veracity.Prior):
         return "Prior()"
     return "..." if " object at 0x" in repr(value) or "<factory>" in repr(value) else repr(value)
 
 
-def _prose(each: Any) -> str:  # noqa: ANN401 - a function or a class
+def _prose(each: Any) -> str:
     """The docstring as Markdown: its text, and its parameters or attributes as a list."""
     text, *sections = SECTION.split(inspect.getdoc(each) or "")
     parts = [part for part in text.strip().split("\n\n") if not part.startswith(">>>")]
@@ -195,7 +195,7 @@ def _entries(body: str) -> Iterator[str]:
         yield f"- {quoted}: {' '.join(line.strip() for line in lines)}"
 
 
-def _first_line(each: Any) -> str:  # noqa: ANN401 - anything with a docstring
+def _first_line(each: Any) -> str:
     return (inspect.getdoc(each) or "").split("\n\n")[0].replace("\n", " ")
 
 

@@ -174,7 +174,7 @@ _MODULES = ("errors", "study", "synthetic", "tables", "testing")
 __all__ += sorted(_HOME.keys() - set(__all__))  # noqa: PLE0605 - algorithms not spelt out above
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     if name in _HOME:
         found = getattr(importlib.import_module(_HOME[name]), name)
     elif name in _MODULES:

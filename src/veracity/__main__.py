@@ -21,8 +21,6 @@ from veracity.guard import (
     watched,
 )
 
-__all__ = ["main"]
-
 FRESH = 200_000
 """Objects that may be new before memory is looked through: libraries that are being loaded make
 some hundred thousand, none of which is to go."""

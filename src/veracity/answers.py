@@ -30,8 +30,6 @@ from veracity.result.run import Input, Run, describe_parameters
 from veracity.result.tables import tabulate
 from veracity.result.warnings import notes_on_fit
 
-__all__ = ["answer", "as_result", "require_sound", "with_kinds_of_items"]
-
 
 def answer(
     prepared: Prepared,

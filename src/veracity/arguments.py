@@ -18,8 +18,6 @@ import numpy as np
 
 from veracity.errors import EngineError, ParameterError
 
-__all__ = ["READING", "TYPES", "checked", "plain_number", "require_declared", "require_fields"]
-
 LARGEST_WHOLE = 2**63 - 1
 """The largest whole number that arrays and kernels can hold."""
 
@@ -164,7 +162,7 @@ def require_declared(owner: str, name: str, value: object, declared: object) -> 
         raise ParameterError(f"{owner}: {name} must be {must.what}, got {short(value)}")
 
 
-def require_fields(owner: Any) -> None:  # noqa: ANN401 - any dataclass
+def require_fields(owner: Any) -> None:
     """Refuse parameters that are not of the types they are declared with."""
     for field in fields(owner):
         value = getattr(owner, field.name)

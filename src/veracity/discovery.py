@@ -27,14 +27,6 @@ from veracity.printing import counted
 from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
 
-__all__ = [
-    "chosen_algorithm",
-    "discover",
-    "judge",
-    "knowing_more",
-    "update",
-]
-
 USUAL_ALGORITHM: dict[Kind, str] = {
     "categorical": "veracity",
     "multiple": "veracity",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["IS_PUBLISHED", "how_to_get"]
-
 IS_PUBLISHED = False
 """Whether the package can be had from a package index; until then it is installed from a clone."""
 

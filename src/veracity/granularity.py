@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from veracity.naming import as_text
 
-__all__ = ["Grains", "covers", "grains"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]

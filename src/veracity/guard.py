@@ -21,19 +21,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-__all__ = [
-    "heed_no_more",
-    "heed_the_end",
-    "hold_standard_streams",
-    "let_only_python_speak",
-    "limits",
-    "lose_no_request",
-    "stopping_signals",
-    "too_little",
-    "was_asked_to_end",
-    "watched",
-]
-
 NOT_STOPPING = frozenset({
     *("SIGKILL", "SIGSTOP"),  # nobody hears of these
     *("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS"),  # after these nothing can go on
@@ -141,7 +128,7 @@ def lose_no_request() -> None:
     sys.unraisablehook = _ask_again
 
 
-def _ask_again(lost: Any) -> None:  # noqa: ANN401 - Python's own
+def _ask_again(lost: Any) -> None:
     if not issubclass(lost.exc_type, KeyboardInterrupt) or not _requests:
         sys.__unraisablehook__(lost)
         return

@@ -25,16 +25,6 @@ from decimal import Decimal
 
 import polars as pl
 
-__all__ = [
-    "as_text",
-    "in_type",
-    "is_in_calendar",
-    "name_text",
-    "rendered",
-    "text_like",
-    "types_read_again",
-]
-
 
 def rendered(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """A column of this type as text."""

@@ -23,8 +23,6 @@ from veracity.io.frames import is_spark_frame
 if TYPE_CHECKING:
     from veracity.engines.spark import Spark
 
-__all__ = ["Claims", "engine_for", "is_spark", "opened"]
-
 SPARK = "veracity.engines.spark"
 """What nobody needs to load who does not use it."""
 

@@ -20,8 +20,6 @@ from veracity.opening import Claims, engine_for, opened
 from veracity.printing import counted
 from veracity.progress import Progress, say_nothing
 
-__all__ = ["Clock", "Prepared", "form_for", "prepare"]
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -48,7 +46,7 @@ def prepare(
     tell: Progress = say_nothing,
     engine: Engine | None = None,
     algorithm: Algorithm[Any] | None = None,
-    **how: Any,  # noqa: ANN401 - as `HowToRead` takes it
+    **how: Any,
 ) -> Prepared:
     """Read and encode claims, once for any number of algorithms.
 
@@ -96,7 +94,7 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     return notes
 
 
-def _opened(claims: object, engine: Engine, **how: Any) -> Claims:  # noqa: ANN401
+def _opened(claims: object, engine: Engine, **how: Any) -> Claims:
     given = {name: value for name, value in how.items() if value is not None}
     if not isinstance(claims, Claims):
         return opened(claims, HowToRead(**given), engine)

@@ -14,18 +14,6 @@ from collections.abc import Callable, Collection
 from typing import TextIO
 from unicodedata import category
 
-__all__ = [
-    "Filtered",
-    "counted",
-    "cut",
-    "did_you_mean",
-    "html_by",
-    "in_short",
-    "message",
-    "printable",
-    "unfiltered",
-]
-
 LONGEST_MESSAGE = 1_900
 """Characters of a message; with what is said around it, it stays below 2,000."""
 

@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-__all__ = ["Progress", "in_notebook", "say_nothing", "shows_progress"]
-
 Progress = Callable[[str, int, int], None]
 """Told of each step: the phase, how much of it is done, and of how much."""
 

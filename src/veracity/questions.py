@@ -26,8 +26,6 @@ from veracity.kernels.loading import kernels
 from veracity.naming import as_text
 from veracity.result import Result
 
-__all__ = ["questions_of"]
-
 DECIDES = 10.0
 """How many times as much it helps to know an item on which readings differ."""
 

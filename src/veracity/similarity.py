@@ -13,18 +13,6 @@ from numpy.typing import NDArray
 from veracity.errors import ParameterError
 from veracity.naming import as_text
 
-__all__ = [
-    "BY_KIND",
-    "MOST_VALUES",
-    "NUMBER",
-    "Likeness",
-    "SimilarPairs",
-    "Similarity",
-    "as_numbers",
-    "pairs_within",
-    "similar_pairs",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
 
@@ -77,7 +65,7 @@ class Likeness:
             if not 0.0 < value < float("inf"):
                 raise ParameterError(f"Likeness: {name} must be above 0, got {value}")
 
-    def __call__(self, one: Any, other: Any) -> float:  # noqa: ANN401 - values are of any type
+    def __call__(self, one: Any, other: Any) -> float:
         """The similarity of two values."""
         values = pl.Series([one, other], strict=False)
         return float(self.of_pairs(values, np.array([0]), np.array([1]))[0])

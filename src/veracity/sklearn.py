@@ -68,7 +68,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
     ['b']
     """
 
-    def __init__(self, algorithm: Algorithm[Any] | str = "veracity", missing: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, algorithm: Algorithm[Any] | str = "veracity", missing: Any = None) -> None:
         self.algorithm = algorithm
         self.missing = missing
 
@@ -83,7 +83,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
                 own |= {f"{NESTED}{name}": getattr(chosen, name) for name in settable(chosen)}
         return own
 
-    def set_params(self, **params: Any) -> Self:  # noqa: ANN401
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; those of the algorithm begin with ``algorithm__``."""
         nested = {k.removeprefix(NESTED): v for k, v in params.items() if k.startswith(NESTED)}
         super().set_params(**{k: v for k, v in params.items() if not k.startswith(NESTED)})
@@ -98,7 +98,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
             self.algorithm = replace(chosen, **nested)  # type: ignore[type-var]
         return self
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's own
+    def __sklearn_tags__(self) -> Any:
         """What can be handed over: labels of any type, with gaps, and truths or none."""
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True

@@ -21,7 +21,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @checked
-def by_attribute(table: object, *, source: str | None = None, entity: str | None = None) -> Any:  # noqa: ANN401 - the user's own kind of frame
+def by_attribute(table: object, *, source: str | None = None, entity: str | None = None) -> Any:
     """The claims of a table in which a row is all that a source says of an entity.
 
     Parameters
@@ -46,7 +46,7 @@ def by_attribute(table: object, *, source: str | None = None, entity: str | None
 
 
 @checked
-def by_source(table: object, *, entity: str | None = None, attribute: str | None = None) -> Any:  # noqa: ANN401
+def by_source(table: object, *, entity: str | None = None, attribute: str | None = None) -> Any:
     """The claims of a table in which a row is all that is said of an item.
 
     Parameters
@@ -70,7 +70,7 @@ def by_source(table: object, *, entity: str | None = None, attribute: str | None
 
 
 @checked
-def by_entity(table: object, *, source: str | None = None) -> Any:  # noqa: ANN401
+def by_entity(table: object, *, source: str | None = None) -> Any:
     """The claims of a table in which a row is all that a source says, as surveys are exported.
 
     Parameters
@@ -91,7 +91,7 @@ def by_entity(table: object, *, source: str | None = None) -> Any:  # noqa: ANN4
 
 
 @checked
-def by_file(paths: Paths, *, columns: Mapping[str, str | list[str]] | None = None) -> Any:  # noqa: ANN401
+def by_file(paths: Paths, *, columns: Mapping[str, str | list[str]] | None = None) -> Any:
     """The claims of files each of which is a source, by the name of the file.
 
     Parameters
@@ -109,6 +109,6 @@ def _named(**columns: str | None) -> dict[str, str]:
     return {part: name for part, name in columns.items() if name is not None}
 
 
-def _claims(table: object, how: HowToRead) -> Any:  # noqa: ANN401
+def _claims(table: object, how: HowToRead) -> Any:
     stream = ClaimsStream(table, how)
     return hand_back(stream.collect(), stream.frame_kind)

@@ -352,7 +352,7 @@ def _require(applies: bool, why: str) -> None:
 class _Turned(Local):
     """An engine to which blocks come in reverse order."""
 
-    def hold(self, blocks: Any) -> Any:  # noqa: ANN401 - as any engine's
+    def hold(self, blocks: Any) -> Any:
         return Local(threads=2).hold(list(blocks)[::-1])
 
 
@@ -384,7 +384,7 @@ def _discover(
     claims: pl.DataFrame,
     algorithm: Algorithm[Any],
     kind: Kind = "categorical",
-    engine: Any = None,  # noqa: ANN401
+    engine: Any = None,
 ) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-__all__ = ["Begun", "in_order"]
-
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
 

@@ -29,7 +29,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - each is loaded when it is first asked for
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'veracity.algorithms' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOME[name]), name)

@@ -27,8 +27,6 @@ from veracity.claims.block import Block, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["Accu", "Accuracies"]
-
 
 class Accuracies(NamedTuple):
     """How often each source names the true value; how many false values there are; the prior."""

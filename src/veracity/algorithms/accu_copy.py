@@ -45,8 +45,6 @@ from veracity.errors import ParameterError
 from veracity.kernels.loading import kernels
 from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
-__all__ = ["AccuCopy", "AccuSimCopy", "Copying", "log_dependence"]
-
 MOST_COPIES = 10_000
 """How many pairs are told of, at most."""
 

@@ -16,8 +16,6 @@ from veracity.algorithms.rules import Weights
 from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.granularity import covers, grains
 
-__all__ = ["AccuFormat"]
-
 
 class Lent(NamedTuple):
     """Of pairs of facts of one item: how much of the votes for the one counts for the other."""

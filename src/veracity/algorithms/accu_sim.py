@@ -28,8 +28,6 @@ from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
-__all__ = ["AccuSim", "Likened"]
-
 
 class Likened(NamedTuple):
     """The accuracies, and the values that are compared."""

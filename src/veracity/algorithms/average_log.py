@@ -12,8 +12,6 @@ import numpy as np
 from veracity.algorithms.sums import Standing, Sums
 from veracity.claims.block import FloatArray
 
-__all__ = ["AverageLog"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AverageLog(Sums):

@@ -186,11 +186,11 @@ class Algorithm(ABC, Generic[State]):
             return ()
         return (Phase("rounds", (Step(self.tally, self.learn),), self.change),)
 
-    def tally(self, block: Block, state: State, turn: Turn) -> Any:  # noqa: ANN401 - a `Tally`
+    def tally(self, block: Block, state: State, turn: Turn) -> Any:
         """What one block tells of the sources (E-step)."""
         raise NotImplementedError(f"{self.name} has no rounds")
 
-    def learn(self, state: State, total: Any) -> State:  # noqa: ANN401 - a `Tally`
+    def learn(self, state: State, total: Any) -> State:
         """What follows from the sum over all blocks (M-step)."""
         raise NotImplementedError(f"{self.name} has no rounds")
 
@@ -274,7 +274,7 @@ class Algorithm(ABC, Generic[State]):
         """Whether the rival's reading is told in its place if far more claims are true in that."""
         return False
 
-    def doubted(self, state: State, rival: Algorithm[Any], other: Any) -> State:  # noqa: ANN401
+    def doubted(self, state: State, rival: Algorithm[Any], other: Any) -> State:
         """The state where a rival, with a state of its own, reads the claims otherwise."""
         return state
 

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
     from veracity.algorithms.base import Algorithm
 
-__all__ = [
-    "CATALOGUE",
-    "Entry",
-    "algorithm_named",
-    "algorithms",
-    "entry_of",
-    "no_algorithm",
-    "public_names",
-    "restored",
-]
-
 GROUP = "veracity.algorithms"
 """The entry points of packages that bring algorithms."""
 

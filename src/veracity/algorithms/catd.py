@@ -14,8 +14,6 @@ from veracity.algorithms.checks import require_probability
 from veracity.algorithms.crh import CRH, some_loss
 from veracity.claims.block import FloatArray
 
-__all__ = ["CATD"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CATD(CRH):

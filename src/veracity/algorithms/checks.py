@@ -13,15 +13,6 @@ from reprlib import repr as short
 from veracity.arguments import plain_number, require_declared, require_fields
 from veracity.errors import ParameterError
 
-__all__ = [
-    "require_at_least",
-    "require_at_most",
-    "require_one_of",
-    "require_positive",
-    "require_probability",
-    "require_share",
-]
-
 LEAST_POSITIVE = 1e-100
 """Numbers below this mean nothing, and what is divided by them may be no number any more."""
 

@@ -18,8 +18,6 @@ from veracity.claims.block import UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["Cosine", "Directions"]
-
 SHORTEST = 1e-12
 """Truths that are all but nothing have no direction."""
 

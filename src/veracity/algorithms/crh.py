@@ -47,8 +47,6 @@ from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 from veracity.similarity import MOST_VALUES, as_numbers, pairs_within
 
-__all__ = ["CRH", "Losses", "NumberPairs", "NumbersAmongValues", "some_loss"]
-
 
 class NumbersAmongValues(NamedTuple):
     """What tells which values are to be judged as numbers, where these stand among others."""

@@ -26,8 +26,6 @@ from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
 from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.survey import Survey
 
-__all__ = ["DARE", "Abilities"]
-
 LOOKS = 10
 """How often the truth of an item and its difficulty are found from each other, to judge."""
 

@@ -36,8 +36,6 @@ from veracity.claims.survey import Survey
 from veracity.errors import ParameterError
 from veracity.kernels.loading import kernels
 
-__all__ = ["Confusion", "DawidSkene"]
-
 MOST_LABELS = 100
 """Distinct values beyond which a confusion matrix per source makes no sense."""
 

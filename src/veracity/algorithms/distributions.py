@@ -15,8 +15,6 @@ import polars as pl
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import FloatArray
 
-__all__ = ["beta_quantile", "log_gamma", "log_likely_counts"]
-
 FEW = 50_000
 """Quantiles up to which loading SciPy would take longer than they do."""
 

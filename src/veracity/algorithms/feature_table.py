@@ -16,8 +16,6 @@ from veracity.io.databases import is_address
 from veracity.naming import as_text
 from veracity.printing import in_short
 
-__all__ = ["MISSING", "OTHER", "columns_telling", "levels_of", "read_features", "with_rows"]
-
 Column = TypeVar("Column")
 """How a column of features is read."""
 

@@ -34,8 +34,6 @@ from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
 from veracity.kernels import BEND, Machine
 from veracity.kernels.loading import kernels
 
-__all__ = ["LIMIT", "Flow", "Sums", "learn", "start", "sums"]
-
 LIMIT = float(logit(np.array(1.0 - SUREST)))
 """How sure of a source one may become, in log-odds."""
 

@@ -26,8 +26,6 @@ from veracity.claims.block import Block, FloatArray
 from veracity.claims.schema import Kind
 from veracity.claims.survey import Survey
 
-__all__ = ["GTM", "Variances"]
-
 
 class Variances(NamedTuple):
     """The variance of each source, and what the known truths tell of it."""

@@ -34,8 +34,6 @@ from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
-__all__ = ["ItemColumn", "ItemFeatures", "with_kinds"]
-
 ITEM_KEYS = ("entity", "attribute")
 
 MOST_KINDS = 1_000

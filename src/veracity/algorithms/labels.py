@@ -6,8 +6,6 @@ import numpy as np
 
 from veracity.claims.block import Block, FloatArray
 
-__all__ = ["grown_confusion", "grown_share", "spread_labels"]
-
 
 def spread_labels(number_of_fact: FloatArray, block: Block, n_labels: int) -> FloatArray:
     """Numbers of facts as a matrix of items and labels."""

@@ -19,8 +19,6 @@ from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
 from veracity.algorithms.simple_lca import Honesty, SimpleLCA
 from veracity.claims.block import Block, FloatArray
 
-__all__ = ["GuessLCA", "LieLCA", "MistakeLCA"]
-
 LOOKS = 10
 """How often the truth of an item and how well it is known are found from each other, to judge."""
 

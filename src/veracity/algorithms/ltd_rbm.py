@@ -40,8 +40,6 @@ from veracity.errors import ParameterError
 from veracity.kernels import STEADY, InOrder, Machine, Pace
 from veracity.kernels.loading import kernels
 
-__all__ = ["LTDRBM", "rates_of", "source_bias", "weights_of"]
-
 PLENTY, PLENTY_OF_SOURCE = 500_000, 500
 """Claims, in all and of the median source, of which a round can learn enough."""
 

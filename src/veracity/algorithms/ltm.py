@@ -29,9 +29,6 @@ from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["LTM", "Chains"]
-
-
 CERTAIN = 1e12
 """How many claims the prior of a fixed source is worth: more than anyone makes."""
 

@@ -13,8 +13,6 @@ from veracity.algorithms.rules import Weights
 from veracity.claims.block import Block
 from veracity.claims.survey import Survey
 
-__all__ = ["Equals", "MajorityVote"]
-
 
 class Equals(NamedTuple):
     """What each source counts: one; and whether one value of each item is true."""

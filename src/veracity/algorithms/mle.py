@@ -30,8 +30,6 @@ from veracity.claims.block import UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["MLE", "Missing", "TwoCoins"]
-
 Missing = Literal["unknown", "negative"]
 """What it tells that a source says nothing of an item: nothing, or that it denies all of it."""
 

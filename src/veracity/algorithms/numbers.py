@@ -9,21 +9,6 @@ import numpy as np
 from veracity.algorithms.prior import UNLEARNED
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "BELOW_ONE",
-    "LARGEST",
-    "Distances",
-    "Numbers",
-    "Units",
-    "as_told",
-    "calibrated",
-    "difference",
-    "distances",
-    "numbers_of",
-    "weighted_estimate",
-]
-
-
 LARGEST = float(np.finfo(np.float64).max)
 
 BELOW_ONE = float(np.nextafter(1.0, 0.0))

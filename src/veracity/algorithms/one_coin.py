@@ -38,8 +38,6 @@ from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["Coins", "OneCoin"]
-
 PSEUDO_CLAIMS = 4.0
 """Of how many claims what features say of a source is worth."""
 

@@ -13,8 +13,6 @@ from veracity.algorithms.investment import Investment
 from veracity.algorithms.sums import Sides, Standing, share
 from veracity.claims.block import Block
 
-__all__ = ["PooledInvestment"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PooledInvestment(Investment):

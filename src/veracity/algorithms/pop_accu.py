@@ -15,8 +15,6 @@ from veracity.algorithms.popularity import surprise
 from veracity.algorithms.rules import Weights, logit
 from veracity.claims.block import Block
 
-__all__ = ["PopAccu"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PopAccu(Accu):

@@ -7,8 +7,6 @@ import numpy as np
 from veracity.algorithms.rules import item_sums
 from veracity.claims.block import Block, FloatArray
 
-__all__ = ["popularity", "surprise"]
-
 
 def popularity(block: Block) -> FloatArray:
     """Of each fact, its share of the claims of its item."""

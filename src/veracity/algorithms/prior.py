@@ -18,18 +18,6 @@ from veracity.claims.schema import Kind
 from veracity.errors import BadValue, ParameterError, VeracityError
 from veracity.naming import name_text
 
-__all__ = [
-    "NO_PRIOR",
-    "UNLEARNED",
-    "BySource",
-    "CountBySource",
-    "ErrorSpread",
-    "Prior",
-    "PriorRates",
-    "PriorSpreads",
-    "Rate",
-]
-
 BySource = Annotated[FloatArray, "source"]
 """An array of a state with one row per source. A source never met gets the mean of all others'."""
 

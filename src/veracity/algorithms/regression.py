@@ -25,8 +25,6 @@ from veracity.algorithms.prior import CountBySource, PriorRates
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import BoolArray, FloatArray
 
-__all__ = ["Beforehand", "Counts", "Fit", "Regression", "Shifts", "fitted"]
-
 SPREADS = np.geomspace(0.02, 2.56, 15)
 """Standard deviations that weights may have, in log-odds: from nothing to all there can be."""
 

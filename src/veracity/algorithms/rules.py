@@ -9,25 +9,6 @@ import numpy as np
 from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
-__all__ = [
-    "Rule",
-    "Weights",
-    "clamp_labels",
-    "is_best_of_item",
-    "item_sums",
-    "label_probabilities",
-    "label_scores",
-    "logit",
-    "plausibilities",
-    "ratio",
-    "scores",
-    "share_of_item",
-    "sigmoid",
-    "softmax_of_claims",
-    "unclaimed_scores",
-    "with_paired",
-]
-
 Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
 """How plausibilities follow from scores.
 

@@ -11,8 +11,6 @@ from veracity.algorithms.base import Algorithm
 from veracity.errors import ParameterError
 from veracity.printing import in_short
 
-__all__ = ["parsed", "settable", "with_parameters"]
-
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -28,13 +26,13 @@ def settable(algorithm: Algorithm[Any]) -> dict[str, Any]:
     return {name: kind for name, kind in own.items() if _is_plain(kind)}
 
 
-def _is_plain(kind: Any) -> bool:  # noqa: ANN401 - any annotation
+def _is_plain(kind: Any) -> bool:
     if get_origin(kind) in (Union, types.UnionType):
         return any(_is_plain(one) for one in get_args(kind) if one is not type(None))
     return get_origin(kind) is Literal or kind in (bool, int, float, str)
 
 
-def parsed(algorithm: Algorithm[Any], name: str, text: str) -> Any:  # noqa: ANN401 - of its type
+def parsed(algorithm: Algorithm[Any], name: str, text: str) -> Any:
     """A parameter of an algorithm, as text says it."""
     known = settable(algorithm)
     if name not in known:
@@ -48,7 +46,7 @@ def parsed(algorithm: Algorithm[Any], name: str, text: str) -> Any:  # noqa: ANN
         ) from error
 
 
-def _value(kind: Any, text: str) -> Any:  # noqa: ANN401
+def _value(kind: Any, text: str) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
         if text.lower() == "none" and type(None) in get_args(kind):
             return None
@@ -64,7 +62,7 @@ def _value(kind: Any, text: str) -> Any:  # noqa: ANN401
     return kind(text)
 
 
-def _described(kind: Any) -> str:  # noqa: ANN401
+def _described(kind: Any) -> str:
     if get_origin(kind) in (Union, types.UnionType):
         own = [one for one in get_args(kind) if one is not type(None) and _is_plain(one)]
         return f"{_described(own[0])} or none"

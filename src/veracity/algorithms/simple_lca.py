@@ -20,8 +20,6 @@ from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["Honesty", "SimpleLCA"]
-
 
 class Honesty(NamedTuple):
     """How often each source names the true value, and what was known of it beforehand."""

@@ -24,8 +24,6 @@ from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
-__all__ = ["FeatureColumn", "FeaturePart", "SourceFeatures"]
-
 MOST_COLUMNS = 300
 """Numbers by which a source may be described: a square of so many is inverted in every round."""
 

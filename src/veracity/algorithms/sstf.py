@@ -19,8 +19,6 @@ from veracity.claims.block import UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["SSTF", "Confidences"]
-
 
 class Confidences(NamedTuple):
     """How far what each source says is true: one if all is, minus one if nothing is."""

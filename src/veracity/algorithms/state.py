@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_state", "from_arrays", "grown", "to_arrays"]
-
 State = TypeVar("State")
 
 LARGEST = 1e200
@@ -85,7 +83,7 @@ def to_arrays(state: object) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:  # noqa: ANN401
+def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:
     if value is None:
         return
     if isinstance(value, tuple):
@@ -98,7 +96,7 @@ def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:  #
         arrays[path] = np.asarray(value)
 
 
-def from_arrays(kind: Any, arrays: Mapping[str, NDArray[Any]], **given: object) -> Any:  # noqa: ANN401
+def from_arrays(kind: Any, arrays: Mapping[str, NDArray[Any]], **given: object) -> Any:
     """The state of this type, from its arrays; what is not among them is given, or None.
 
     What does not fit the type is refused with a `ValueError`.
@@ -107,11 +105,11 @@ def from_arrays(kind: Any, arrays: Mapping[str, NDArray[Any]], **given: object) 
 
 
 def _built(
-    hint: Any,  # noqa: ANN401 - any type
+    hint: Any,
     path: str,
     arrays: Mapping[str, NDArray[Any]],
     given: Mapping[str, object],
-) -> Any:  # noqa: ANN401
+) -> Any:
     marks = getattr(hint, "__metadata__", ())
     if marks and marks[0] in given:
         return given[marks[0]]
@@ -139,7 +137,7 @@ def _one_of(
     path: str,
     arrays: Mapping[str, NDArray[Any]],
     given: Mapping[str, object],
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Of several types the one that was kept; None if nothing was."""
     mark = f"{path}."
     for hint in hints:
@@ -153,10 +151,10 @@ def _one_of(
     return None
 
 
-def _is_named_tuple(kind: Any) -> bool:  # noqa: ANN401
+def _is_named_tuple(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401
+def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind, include_extras=True)

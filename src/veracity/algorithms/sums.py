@@ -32,8 +32,6 @@ from veracity.claims.block import UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Largest, Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["Sides", "Standing", "Sums", "clamp_sides", "earned", "share", "votes"]
-
 
 class Sides(NamedTuple):
     """A number for each fact, and one for its denial: zero where denials are no claims."""

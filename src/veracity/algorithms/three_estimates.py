@@ -28,8 +28,6 @@ from veracity.claims.block import Block, BoolArray, FloatArray
 from veracity.claims.survey import Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["Difficulties", "ThreeEstimates"]
-
 # What follows is divided by itself and rounded at one half, round after round: the last bit of a
 # sum, which hangs on the order of the sources, would decide. So sums are made of multiples of a
 # power of two that are small enough for floats to add them up exactly, in whatever order.

@@ -25,8 +25,6 @@ from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
-__all__ = ["Doubts", "TruthFinder"]
-
 LEAST_DOUBT = float(np.finfo(np.float64).epsneg)
 """No source is doubted less: a trust of one would outweigh any number of others."""
 

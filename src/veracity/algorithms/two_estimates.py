@@ -27,8 +27,6 @@ from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray
 from veracity.claims.survey import Largest, Survey
 from veracity.kernels.loading import kernels
 
-__all__ = ["Errors", "TwoEstimates", "range_of", "stretch"]
-
 
 class Errors(NamedTuple):
     """How often each source errs; the range of the truths that follow; how many rounds were."""

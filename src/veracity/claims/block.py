@@ -13,18 +13,6 @@ from veracity.kernels.loading import kernels
 from veracity.kernels.reference.layout import begins_of, in_groups, joined_begins
 from veracity.naming import as_text
 
-__all__ = [
-    "SAME",
-    "UNKNOWN",
-    "Block",
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
-    "Names",
-    "Places",
-    "voices_of",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]

@@ -13,18 +13,6 @@ from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar, rendered
 from veracity.printing import counted, in_short
 
-__all__ = [
-    "TRUE_WORDS",
-    "as_claims",
-    "check_calendar",
-    "checked_rows",
-    "complete",
-    "lacking_notes",
-    "nothing_in",
-    "plain",
-    "with_numbers",
-]
-
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
 

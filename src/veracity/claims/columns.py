@@ -64,8 +64,6 @@ from veracity.io.python_data import OF_OTHERS, as_polars, index_of, name_of
 from veracity.naming import rendered, types_read_again
 from veracity.printing import in_short
 
-__all__ = ["open_parts", "read_table", "require_plain"]
-
 
 def read_table(data: object, *, encoding: str = "utf-8") -> pl.DataFrame:
     """Read any table, from a path, a database or a frame, with all its columns."""
@@ -234,7 +232,7 @@ def _are_paths(data: object) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
-def _origins(data: Any) -> list[str]:  # noqa: ANN401 - a path, or a list of them
+def _origins(data: Any) -> list[str]:
     return list(map(os.fspath, data)) if isinstance(data, list | tuple) else [os.fspath(data)]
 
 

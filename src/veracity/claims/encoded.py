@@ -22,17 +22,6 @@ from veracity.io.memory import claims_within_reach
 from veracity.io.pieces import PieceTable
 from veracity.kernels.reference.layout import in_groups
 
-__all__ = [
-    "CLAIMS_PER_BLOCK",
-    "Draw",
-    "Encoded",
-    "Make",
-    "Part",
-    "Parts",
-    "PartsInMemory",
-    "usual_size",
-]
-
 CLAIMS_PER_BLOCK = 1 << 19
 """Where to cut: large enough to keep a thread busy, small enough that a million claims keep two;
 and the same whatever the number of threads."""
@@ -88,7 +77,7 @@ class Part:
         """The items that are meant, numbered from zero."""
         return self.select_with(None, is_meant)[0]
 
-    def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Part, Any]:  # noqa: ANN401
+    def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Part, Any]:
         """The items that are meant, and the answer to them: of facts, or numbers of items."""
         item = np.flatnonzero(is_meant)  # mostly a few: no mask of all facts is made
         fact, _ = in_groups(self.block.first_fact_of_item, item)
@@ -284,12 +273,12 @@ class Encoded:
     def here(
         self,
         choose: Callable[[Part], BoolArray] | None = None,
-        answers: Any = None,  # noqa: ANN401 - as the engine keeps them
+        answers: Any = None,
     ) -> tuple[Encoded, Any]:
         """The same on this machine, of all items or of those that are chosen, with the answers."""
         return self, answers
 
-    def summed(self, look: Callable[[Block, Any], Any], answers: Iterable[Any]) -> Any:  # noqa: ANN401
+    def summed(self, look: Callable[[Block, Any], Any], answers: Iterable[Any]) -> Any:
         """What a look finds in all blocks and the answers to them, added up."""
         found = (look(*pair) for pair in zip(self.blocks, answers, strict=True))
         return functools.reduce(operator.add, found)
@@ -300,11 +289,11 @@ class Encoded:
         share_known = most_claims / max(claims_known, 1.0)
         return self._chosen(Draw(self._share_with(most_claims), share_known), None)[0]
 
-    def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:  # noqa: ANN401
+    def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:
         """Items with about so many claims at most, and the answers to their facts."""
         return self._chosen(Draw(self._share_with(most_claims)), answers)
 
-    def within_reach(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:  # noqa: ANN401
+    def within_reach(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:
         """The same on this machine with its answers, and what is to be known of it.
 
         Where there is no room for all that is on disk or on executors, it is about items drawn at
@@ -333,7 +322,7 @@ class Encoded:
         """By which the item is known that is drawn before all others."""
         return min(int(block.mark_of_item.min()) for block in self.blocks)
 
-    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:  # noqa: ANN401
+    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:
         """The items that are drawn, on this machine, with the answers to their facts."""
         if draw.share >= 1.0:
             return self, answers
@@ -390,7 +379,7 @@ class Encoded:
         return replace(self, names=grown, parts=self.parts.renumbered(places))
 
 
-def _joined_answers(answers: Sequence[Any]) -> Any:  # noqa: ANN401 - as those of a part
+def _joined_answers(answers: Sequence[Any]) -> Any:
     """The answers to several parts as those to one."""
     if answers[0] is None:
         return None

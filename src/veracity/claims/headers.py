@@ -11,8 +11,6 @@ from veracity.claims.schema import JOINED, simple_name
 from veracity.io.files import Part
 from veracity.printing import in_short
 
-__all__ = ["Spelling"]
-
 
 class Spelling:
     """How columns are called in the first of several files that has them; other files follow.

@@ -11,8 +11,6 @@ from veracity.claims.normalise import Normalise, ValueKind
 from veracity.claims.schema import CARRYING, CLAIM_COLUMNS, KINDS, Kind, joined_names
 from veracity.errors import ParameterError
 
-__all__ = ["Columns", "HowToRead", "SourceFrom", "Wide"]
-
 Columns = Mapping[str, Any]
 """Which column plays which part: its name, or those of several that make it up together."""
 

@@ -15,11 +15,6 @@ from veracity.io.table_file import unguarded
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
-__all__ = [
-    "KnownCount", "KnownInPart", "Matched", "in_names_of_claims", "match_truths", "note_count",
-    "with_known",
-]  # fmt: skip
-
 MOST_COMPARED = 10_000
 """Names of more attributes than this are not compared by their spelling."""
 

@@ -14,8 +14,6 @@ from veracity.errors import ParameterError
 from veracity.io.files import Part
 from veracity.printing import in_short
 
-__all__ = ["inner_names", "is_list", "with_inner"]
-
 WITHIN = "."
 """What stands between the name of a column and that of what is in it."""
 

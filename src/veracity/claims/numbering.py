@@ -15,19 +15,6 @@ from veracity.claims.block import IntArray
 from veracity.claims.schema import keys_of, numbers_in
 from veracity.kernels.loading import kernels_for
 
-__all__ = [
-    "Hashes",
-    "Items",
-    "Numbered",
-    "NumberedBefore",
-    "Numbering",
-    "Spelt",
-    "first_hashes",
-    "marks_of",
-    "places",
-]
-
-
 PAIRS_PER_CLAIM = 2
 """Up to so many pairs of entity and attribute there could be for each claim, all are numbered."""
 

@@ -20,18 +20,6 @@ from veracity.claims.block import IntArray, Names
 from veracity.claims.numbering import Numbering, Spelt, first_hashes
 from veracity.claims.schema import keys_of, numbers_in
 
-__all__ = [
-    "MOST_LABELS",
-    "MOST_TEXT",
-    "AllNames",
-    "Decided",
-    "LocalNames",
-    "NumberedForAll",
-    "narrowed",
-    "part_of_row",
-    "places_among",
-]
-
 MOST_LABELS = 1 << 22
 """So many different values are numbered for all parts; if there are more, each stays in its own."""
 

@@ -36,15 +36,6 @@ from veracity.io.memory import bytes_per_claim, fits
 from veracity.printing import counted
 from veracity.workers import Begun
 
-__all__ = [
-    "ClaimsStream",
-    "NormalisedStream",
-    "open_claims",
-    "open_claims_like",
-    "read_claims",
-    "read_database",
-]
-
 Columns = Mapping[str, str | list[str]]
 
 FEW_ROWS = 10_000

@@ -19,8 +19,6 @@ from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
-__all__ = ["Settled", "has_to_be_settled", "settled", "settled_batches"]
-
 
 class Settled(NamedTuple):
     """How many rows were left out, or became one with others; it merges by ``+``."""

@@ -16,33 +16,6 @@ from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
 from veracity.naming import as_text, rendered, text_like
 from veracity.printing import did_you_mean, in_short
 
-__all__ = [
-    "BETWEEN",
-    "CARRYING",
-    "CLAIM_COLUMNS",
-    "JOINED",
-    "KEYS",
-    "KINDS",
-    "NAMES_OF_LISTS",
-    "USUAL_NAMES",
-    "ClaimsTable",
-    "Kind",
-    "Text",
-    "carries_more",
-    "comparable",
-    "in_type_of",
-    "joined_names",
-    "keys_of",
-    "lacking_parts",
-    "listed",
-    "missing_column",
-    "numbers_in",
-    "parts_of_name",
-    "recognised",
-    "simple_name",
-    "text_together",
-]
-
 Kind = Literal["categorical", "multiple", "binary", "numeric"]
 """One value of an item is true, several may be, rows call facts true or false, or are numbers."""
 
@@ -374,7 +347,7 @@ def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
     return text.join(known, on="text", how="left", maintain_order="left")["name"]
 
 
-def carries_more(table: Any) -> bool:  # noqa: ANN401 - claims of any kind: a table, a stream
+def carries_more(table: Any) -> bool:
     """Whether claims have times or weights, or are samples."""
     return not table.columns.keys().isdisjoint(CARRYING) or "samples" in table.shape
 

@@ -26,26 +26,6 @@ from veracity.claims.schema import (
 from veracity.errors import MissingColumn
 from veracity.printing import in_short
 
-__all__ = [
-    "FEWEST_ROWS",
-    "SAMPLE",
-    "Seen",
-    "Shape",
-    "asked_for_keys",
-    "column_like",
-    "is_stamp",
-    "is_unique",
-    "like_note",
-    "note_left",
-    "note_like",
-    "note_unread",
-    "notes_of_numbered",
-    "numbered_alike",
-    "told_shapes",
-    "unclear",
-    "with_whole_fact",
-]
-
 SAMPLE = 2_000
 """So many rows are looked at to see what columns are."""
 

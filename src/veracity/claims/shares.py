@@ -19,8 +19,6 @@ from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
-__all__ = ["NOT_WEIGHED", "Weighed", "affirmed_voices", "weighed", "with_shares"]
-
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 """What weighs less weighs nothing, and no claim weighs more: sums and shares stay numbers."""
 

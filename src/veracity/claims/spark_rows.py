@@ -29,8 +29,6 @@ from veracity.io.memory import require_room
 from veracity.io.python_data import name_of
 from veracity.naming import types_read_again
 
-__all__ = ["SparkClaims", "open_on_spark"]
-
 NESTED = ("array", "map", "struct", "variant")
 
 Frame = Any
@@ -102,8 +100,8 @@ class SparkClaims:
 
 
 def open_on_spark(
-    data: Any,  # noqa: ANN401 - a Spark frame, or a path
-    session: Any = None,  # noqa: ANN401 - a SparkSession
+    data: Any,
+    session: Any = None,
     how: HowToRead | None = None,
     *,
     what: str = "claims",
@@ -231,7 +229,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _read(session: Any, path: str, encoding: str) -> Frame:  # noqa: ANN401
+def _read(session: Any, path: str, encoding: str) -> Frame:
     """The rows at a path, as Spark reads them: Parquet, or text with a header."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 

@@ -42,15 +42,6 @@ from veracity.io.pieces import PieceTable
 from veracity.io.spill import Shelf, Spill, spilling
 from veracity.workers import in_order
 
-__all__ = [
-    "Room",
-    "SpilledBlocks",
-    "SpilledParts",
-    "bytes_needed",
-    "encode_spilled",
-    "spilled_parts",
-]
-
 Tell = Callable[[str, int, int], None]
 
 BYTES_PER_ROW = 250

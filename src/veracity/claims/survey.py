@@ -11,8 +11,6 @@ from veracity.claims.schema import Kind
 from veracity.errors import TooLarge
 from veracity.kernels.loading import kernels
 
-__all__ = ["Counted", "Largest", "Survey", "counted"]
-
 
 class Largest(float):
     """A number of a tally that merges by taking the larger of two."""

@@ -15,8 +15,6 @@ from veracity.claims.schema import ClaimsTable
 from veracity.claims.spark_rows import SparkClaims
 from veracity.printing import counted
 
-__all__ = ["read_truth", "read_truths_beside"]
-
 
 def read_truth(
     data: object,

@@ -15,8 +15,6 @@ from veracity.io.files import Part, batches_of, n_rows_of
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.naming import rendered
 
-__all__ = ["Unpivoted"]
-
 
 @dataclass(frozen=True)
 class Unpivoted(BatchedRows):

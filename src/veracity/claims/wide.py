@@ -46,8 +46,6 @@ from veracity.claims.shapes import (
 from veracity.errors import MissingColumn, ParameterError
 from veracity.naming import rendered
 
-__all__ = ["shape_of"]
-
 AGREEING = 0.4
 """So much more often than by chance do columns of sources agree, at least (Cohen's kappa)."""
 

@@ -29,13 +29,11 @@ from veracity.errors import MissingColumn, ParameterError, VeracityError, exhaus
 from veracity.guard import heed_the_end, was_asked_to_end
 from veracity.printing import Filtered, in_short, message
 
-__all__ = ["main"]
-
 
 class Commands(click.Group):
     """Commands whose errors are one sentence and an exit code: 1 bad input, 2 bad usage."""
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - click's own signature
+    def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command, and explain what went wrong instead of showing a traceback."""
         kwargs["standalone_mode"] = False
         heed_the_end()

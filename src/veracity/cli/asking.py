@@ -8,8 +8,6 @@ import click
 
 from veracity.cli.options import example, json_option, number_option, table_file_options
 
-__all__ = ["ask"]
-
 
 @click.command(epilog=example("veracity ask run/ --budget 20"))
 @click.argument("run", type=click.Path(path_type=Path))

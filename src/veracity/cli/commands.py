@@ -47,8 +47,6 @@ from veracity.errors import ParameterError
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["compare", "demo", "discover", "evaluate", "generate"]
-
 SYNTHETIC_FILE = "synthetic.json"
 """The file that makes a folder one of ``generate``."""
 
@@ -80,7 +78,7 @@ SYNTHETIC_FILE = "synthetic.json"
 @seed_option
 @engine_options
 @json_option
-def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find the truths in the claims at PATH, or at several.
 
     PATH is a CSV, TSV, Parquet, JSON, Arrow or Excel file, a folder of them, a quoted glob, - for
@@ -116,7 +114,7 @@ def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:  # 
 @columns_option
 @encoding_option
 @json_option
-def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:
     """Compare a result with known truths.
 
     RUN is the folder of a result. TRUTH has columns entity, attribute and value, or fact and
@@ -166,7 +164,7 @@ def compare(
     force: bool,
     figure: Path | None,
     as_json: bool,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> None:
     """Run several algorithms on the same claims, and compare them.
 
@@ -230,7 +228,7 @@ def compare(
 @seed_option
 @force_option
 def generate(
-    out: Path, force: bool, seed: int | None, is_random: bool, **given: Any  # noqa: ANN401
+    out: Path, force: bool, seed: int | None, is_random: bool, **given: Any
 ) -> None:  # fmt: skip
     """Draw random claims with known truth, to try things out.
 
@@ -306,7 +304,7 @@ def demo(out: Path | None, force: bool) -> None:
 
 
 def _discover(
-    given: Any, how: Any, prior: str | None, **options: Any  # noqa: ANN401
+    given: Any, how: Any, prior: str | None, **options: Any
 ) -> Result:  # fmt: skip
     from dataclasses import fields, replace
 

@@ -8,8 +8,6 @@ import click
 
 from veracity.cli.options import example, json_option, table_file_options
 
-__all__ = ["diff"]
-
 
 @click.command(epilog=example("veracity diff yesterday/ today/"))
 @click.argument("run", type=click.Path(path_type=Path))

@@ -8,8 +8,6 @@ import click
 
 from veracity.cli.options import example, json_option
 
-__all__ = ["explain"]
-
 
 @click.command(epilog=example("veracity explain run/ AA-1007 departure"))
 @click.argument("run", type=click.Path(path_type=Path))

@@ -8,8 +8,6 @@ import click
 
 from veracity.cli.options import example, force_file_option
 
-__all__ = ["TABLE_NAMES", "export"]
-
 TABLE_NAMES = (
     "truths", "facts", "sources", "records", "confusions", "probabilities", "difficulty", "copies",
     "changes",

@@ -21,8 +21,6 @@ from veracity.cli.options import (
     table_options,
 )
 
-__all__ = ["check", "profile"]
-
 
 @click.command(epilog=example("veracity profile claims.csv --truth truth.csv"))
 @claims_argument
@@ -33,7 +31,7 @@ __all__ = ["check", "profile"]
 @normalise_options
 @engine_options
 @json_option
-def profile(paths: tuple[str, ...], truth: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def profile(paths: tuple[str, ...], truth: str | None, as_json: bool, **options: Any) -> None:
     """Show what the claims are like, before anything is discovered.
 
     PATH is what discover takes. How many claims, sources and items there are, how far they are in
@@ -66,7 +64,7 @@ def profile(paths: tuple[str, ...], truth: str | None, as_json: bool, **options:
 @normalise_options
 @engine_options
 @json_option
-def check(paths: tuple[str, ...], known: str | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def check(paths: tuple[str, ...], known: str | None, as_json: bool, **options: Any) -> None:
     """Check whether the claims can show who is right.
 
     PATH is what discover takes. Each warning says what was seen, what it means and what would help;

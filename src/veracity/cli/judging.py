@@ -23,10 +23,8 @@ from veracity.cli.options import (
     target_options,
 )
 
-__all__ = ["judge", "update"]
 
-
-def _again(name: str, run: Path, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+def _again(name: str, run: Path, paths: tuple[str, ...], **options: Any) -> None:
     """Hand new claims to what a run has learned, and show the answer."""
     from veracity.cli.showing import Targets, tell_result
     from veracity.errors import UnreadableFile
@@ -55,7 +53,7 @@ def _again(name: str, run: Path, paths: tuple[str, ...], **options: Any) -> None
     tell_result(result, targets, as_json=as_json)
 
 
-def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+def _options(command: Any) -> Any:
     for option in (
         json_option, engine_options, min_plausibility_option,
         item_features_option, source_features_option, table_options, target_options,
@@ -68,7 +66,7 @@ def _options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
 
 @click.command(epilog=example("veracity judge run/ new.csv --out judged/"))
 @_options
-def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:
     """Judge new claims with what a run has learned; nothing is learned.
 
     RUN is the folder of a result, PATH what discover takes. Sources that the run never met count as
@@ -79,7 +77,7 @@ def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:  # noqa: A
 
 @click.command(epilog=example("veracity update run/ new.csv --out updated/"))
 @_options
-def update(run: Path, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+def update(run: Path, paths: tuple[str, ...], **options: Any) -> None:
     """Judge new claims, and learn from them.
 
     RUN is the folder of a result, PATH what discover takes. Of the old claims what they added up to

@@ -14,45 +14,6 @@ import click
 
 from veracity.algorithms.catalogue import algorithms, entry_of, no_algorithm
 
-__all__ = [
-    "ABOVE_0",
-    "KIND_NAMES",
-    "SHARE",
-    "AlgorithmOption",
-    "Decorator",
-    "algorithm_name",
-    "being_read",
-    "chosen_claims",
-    "chosen_engine",
-    "chosen_reading",
-    "claims_argument",
-    "columns_option",
-    "database_options",
-    "encoding_option",
-    "engine_options",
-    "example",
-    "folder_option",
-    "force_file_option",
-    "force_option",
-    "item_features_option",
-    "json_option",
-    "kind_option",
-    "known_option",
-    "local_options",
-    "min_plausibility_option",
-    "normalise_options",
-    "number_option",
-    "pairs_of",
-    "seed_option",
-    "set_option",
-    "source_features_option",
-    "split_names",
-    "table_file_options",
-    "table_options",
-    "target_options",
-    "use_threads",
-]
-
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Written out, so that ``--help`` need not load the library; a test compares."""
 
@@ -246,18 +207,18 @@ _value_kinds_option = click.option(
 )
 
 
-def normalise_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+def normalise_options(command: Any) -> Any:
     """Whether and how values are normalised."""
     return _normalise_flag(_value_kinds_option(command))
 
 
-def _chosen_normalise(options: dict[str, Any]) -> Any:  # noqa: ANN401 - a switch or a mapping
+def _chosen_normalise(options: dict[str, Any]) -> Any:
     """What `normalise_options` gave, as ``read_claims`` takes it."""
     is_wanted, kinds = options.pop("normalise"), options.pop("value_kinds")
     return is_wanted if kinds is None else kinds
 
 
-def table_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+def table_options(command: Any) -> Any:
     """What the columns of a table are, and how its text is written."""
     for option in (
         encoding_option,
@@ -270,12 +231,12 @@ def table_options(command: Any) -> Any:  # noqa: ANN401 - a function or a comman
     return command
 
 
-def database_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+def database_options(command: Any) -> Any:
     """Which claims of a database are meant."""
     return _table_option(_query_option(command))
 
 
-def chosen_claims(paths: Sequence[str], options: dict[str, Any]) -> Any:  # noqa: ANN401 - or a selection
+def chosen_claims(paths: Sequence[str], options: dict[str, Any]) -> Any:
     """The paths and what `database_options` gave, as whatever reads claims takes it."""
     path, *others = paths
     tables, query = options.pop("tables"), options.pop("query")
@@ -299,7 +260,7 @@ _force_all_option = click.option(
 )
 
 
-def target_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+def target_options(command: Any) -> Any:
     """Where the result is written."""
     for option in (
         _force_all_option,
@@ -408,17 +369,17 @@ _master_option = click.option(
 )
 
 
-def local_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+def local_options(command: Any) -> Any:
     """What this machine may use."""
     return _threads_option(_memory_option(_spill_option(command)))
 
 
-def engine_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+def engine_options(command: Any) -> Any:
     """Where the work is done, and what this machine may use."""
     return local_options(_engine_option(_master_option(command)))
 
 
-def chosen_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when it is needed
+def chosen_engine(options: dict[str, Any]) -> Any:
     """The engine that the options stand for."""
     from veracity.engines import Local
 
@@ -436,7 +397,7 @@ def chosen_engine(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when
     return Spark(master=master or "local[*]")
 
 
-def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded when it is needed
+def chosen_reading(options: dict[str, Any]) -> Any:
     """How the options say that claims are to be read."""
     from veracity.claims.how import HowToRead
 
@@ -447,7 +408,7 @@ def chosen_reading(options: dict[str, Any]) -> Any:  # noqa: ANN401 - loaded whe
     return HowToRead(columns=options.pop("columns") or {}, **given)
 
 
-def being_read(claims: Any, how: Any) -> Any:  # noqa: ANN401 - a stream of claims, if it is one
+def being_read(claims: Any, how: Any) -> Any:
     """The claims, of which a Parquet file is read from now on, while what works on it is loaded."""
     is_file = isinstance(claims, str) and claims.endswith(".parquet") and os.path.isfile(claims)  # noqa: PTH113
     if not is_file or how.normalise is not False:

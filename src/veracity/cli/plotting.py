@@ -10,8 +10,6 @@ import click
 from veracity.cli.options import example, force_file_option
 from veracity.errors import ParameterError
 
-__all__ = ["FIGURE_NAMES", "plot"]
-
 FIGURE_NAMES = (
     "sources", "agreement", "confusions", "plausibility", "trace", "calibration", "accuracy",
     "decision",

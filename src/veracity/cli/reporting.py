@@ -8,8 +8,6 @@ import click
 
 from veracity.cli.options import example, force_file_option
 
-__all__ = ["report"]
-
 
 @click.command(epilog=example("veracity report run/ --out report.html --truth truth.csv"))
 @click.argument("run", type=click.Path(path_type=Path))

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from veracity.progress import Progress
     from veracity.result import Result
 
-__all__ = ["Targets", "tell_result"]
-
 
 class Targets(NamedTuple):
     """Where a result is to be written: to a folder or a file, as records, to a database."""

@@ -12,9 +12,6 @@ from veracity.cli.options import example, number_option, split_names
 if TYPE_CHECKING:
     from veracity.study import Study
 
-__all__ = ["study"]
-
-
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -31,7 +28,7 @@ algorithms_option = click.option(
 seed_option = number_option("--seed", click.IntRange(min=0), 0, "Seed of what is drawn at random.")
 
 
-def _study_options(command: Any) -> Any:  # noqa: ANN401 - a function or a command
+def _study_options(command: Any) -> Any:
     """What a study of several algorithms takes."""
     for option in (out_option, algorithms_option, seed_option):
         command = option(command)
@@ -83,7 +80,7 @@ def study() -> None:
 )
 @workers_option
 @_study_options
-def synthetic(only_first: tuple[str, ...], fix: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+def synthetic(only_first: tuple[str, ...], fix: tuple[str, ...], **options: Any) -> None:
     """Accuracy on random datasets, against what makes them hard (figure 4)."""
     from veracity.study import SyntheticStudy
 
@@ -96,7 +93,7 @@ def synthetic(only_first: tuple[str, ...], fix: tuple[str, ...], **options: Any)
 @number_option("--most", click.IntRange(min=100), 1_000_000, "Claims of the largest dataset.")
 @number_option("--repeats", click.IntRange(min=1), 5, "How often each is timed.")
 @_study_options
-def runtime(**options: Any) -> None:  # noqa: ANN401
+def runtime(**options: Any) -> None:
     """Seconds against the number of claims (figure 3)."""
     from veracity.study import RuntimeStudy
 
@@ -112,7 +109,7 @@ def runtime(**options: Any) -> None:  # noqa: ANN401
 @coarse_option
 @workers_option
 @_study_options
-def robustness(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+def robustness(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:
     """Hyperparameters that are best for one dataset, applied to the others (table 3).
 
     A DATASET is a folder with claims and truth.
@@ -145,7 +142,7 @@ def sensitivity(
     normalise: bool,
     parameters: str | None,
     optima: Path | None,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> None:
     """Accuracy against where an algorithm starts (figure 5).
 
@@ -167,7 +164,7 @@ def sensitivity(
 @number_option("--known", click.IntRange(min=0), 0, "Also tell each algorithm so many truths.")
 @number_option("--draws", click.IntRange(min=1), 3, "How often these are drawn at random.")
 @_study_options
-def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:
     """All algorithms on all datasets.
 
     A DATASET is a folder with claims and truth. Unless --algorithms names some, all that are for
@@ -184,7 +181,7 @@ def league(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None: 
 @number_option("--synthetic", click.IntRange(min=0), 30, "How many are drawn at random beside.")
 @workers_option
 @_study_options
-def intervals(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+def intervals(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:
     """How often the intervals of accuracies hold.
 
     A DATASET is a folder with claims and truth, on which the default is measured; --algorithms
@@ -200,7 +197,7 @@ def intervals(datasets: tuple[str, ...], normalise: bool, **options: Any) -> Non
 @number_option("--draws", click.IntRange(min=0), 40, "How often synthetic numbers are drawn.")
 @workers_option
 @_study_options
-def numbers(datasets: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+def numbers(datasets: tuple[str, ...], **options: Any) -> None:
     """How far off estimates of numbers are, and how often their intervals hold.
 
     A DATASET is a folder with claims and truth; of each attribute, plain numbers are taken.
@@ -217,7 +214,7 @@ def numbers(datasets: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 @workers_option
 @out_option
 @seed_option
-def asking(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+def asking(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:
     """What answers are worth, by how their items were chosen.
 
     A DATASET is a folder with claims and truth; only items whose truth is known take part.
@@ -234,7 +231,7 @@ def asking(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None: 
 @workers_option
 @out_option
 @seed_option
-def ablation(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+def ablation(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:
     """What each part of the default is worth, and whether its constants suit other data.
 
     A DATASET is a folder with claims and truth.
@@ -251,7 +248,7 @@ def ablation(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None
 @number_option("--draws", click.IntRange(min=1), 10, "How often a random start is drawn.")
 @workers_option
 @_study_options
-def statements(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:  # noqa: ANN401
+def statements(datasets: tuple[str, ...], normalise: bool, **options: Any) -> None:
     """LTD-RBM without its start, without its treatment of silence, and with other batches.
 
     A DATASET is a folder with claims and truth.
@@ -288,7 +285,7 @@ def _carry_out(
     out: Path,
     workers: int | None = None,
     algorithms: list[str] | None = None,
-    **settings: Any,  # noqa: ANN401
+    **settings: Any,
 ) -> None:
     """Carry a study out and show what was found."""
     from veracity.errors import StudyError

@@ -24,8 +24,6 @@ from veracity.cli.options import (
     table_options,
 )
 
-__all__ = ["tune"]
-
 
 @click.command(epilog=example("veracity tune claims.csv --truth truth.csv --grid strength=2,8,32"))
 @claims_argument
@@ -51,7 +49,7 @@ __all__ = ["tune"]
 @seed_option
 @local_options
 @json_option
-def tune(paths: tuple[str, ...], grid: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def tune(paths: tuple[str, ...], grid: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Try settings of an algorithm, and find the best.
 
     PATH is what discover takes. With known truths, some of them are kept back in turn to measure

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from veracity.claims.block import FloatArray, IntArray
 
-__all__ = ["Copies"]
-
 
 class Copies(NamedTuple):
     """Pairs of sources of which one copies the other, likelier than not; the clearest first.

@@ -29,19 +29,6 @@ from veracity.dependence.coverage import (
 )
 from veracity.kernels.loading import kernels
 
-__all__ = [
-    "Agreement",
-    "Dependence",
-    "Shared",
-    "agreements",
-    "confirmed",
-    "looked_at",
-    "mistakes",
-    "pair_work",
-    "slots_of",
-    "with_excess",
-]
-
 MOST_SLOTS = 200
 """Sources whose pairs are looked at: those with the most claims."""
 

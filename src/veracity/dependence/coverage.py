@@ -16,18 +16,6 @@ import numpy as np
 from veracity.claims.block import BoolArray, FloatArray, IntArray
 from veracity.dependence.pairs import first_of_joined
 
-__all__ = [
-    "FEWEST",
-    "MOSTLY",
-    "Overlap",
-    "direct_copies",
-    "doubt",
-    "families",
-    "is_borne_out",
-    "overlap_of",
-    "taken_over",
-]
-
 FEWEST = 10
 """How many claims a source must make, and how many items a pair must share, to be looked at."""
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from veracity.claims.block import Block, FloatArray
 
-__all__ = ["decided_by_copies", "disputed_items"]
-
 AHEAD = 0.25
 """Of one independent voice: by so much a value must be ahead of all others, if it is to win."""
 

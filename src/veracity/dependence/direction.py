@@ -16,8 +16,6 @@ from veracity.dependence.agreement import Dependence, Shared, agreements
 from veracity.dependence.coverage import MOSTLY
 from veracity.kernels.reference.sums import sigmoid
 
-__all__ = ["copying_pairs", "shared_with_others"]
-
 MOST_COPIES = 10_000
 """How many pairs are told of, at most."""
 

@@ -9,8 +9,6 @@ import numpy as np
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.claims.encoded import Encoded
 
-__all__ = ["Met", "meetings"]
-
 
 class Met(NamedTuple):
     """For each two sources: items both speak of, items of which both say the same.
@@ -79,7 +77,7 @@ def _meet(answers: _Answers, slot: IntArray, n_slots: int) -> FloatArray:
     is_chosen = row >= 0
     is_wrong = is_chosen & answers.is_mistake
 
-    def table(column: IntArray, meant: BoolArray) -> Any:  # noqa: ANN401 - scipy's
+    def table(column: IntArray, meant: BoolArray) -> Any:
         """One row per source, 1 in the columns it meets."""
         shape = (n_slots, int(column.max()) + 1)
         return csr_array((np.ones(meant.sum()), (row[meant], column[meant])), shape=shape)

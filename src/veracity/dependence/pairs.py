@@ -17,21 +17,6 @@ from numpy.typing import NDArray
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
-__all__ = [
-    "PAIR_RULE",
-    "Links",
-    "PairCounts",
-    "PairRule",
-    "Pairs",
-    "choose_pairs",
-    "count_shared",
-    "first_of_joined",
-    "joined",
-    "links_of",
-    "nameless_rank",
-    "signature_of_source",
-]
-
 
 class PairRule(NamedTuple):
     """Which pairs of sources are looked at.

@@ -17,8 +17,6 @@ from veracity.engines import Held
 from veracity.naming import as_text
 from veracity.result.warnings import DataWarning, count, data_warning, some
 
-__all__ = ["Taken", "by_vote", "differs", "flip_risk", "near_copies", "taken", "vote"]
-
 CHANCE = 0.02
 """Agreement beyond chance below which sources agree no better than if they guessed."""
 

@@ -9,8 +9,6 @@ from veracity.printing import in_short
 from veracity.result.warnings import DataWarning, data_warning, some
 from veracity.similarity import as_numbers
 
-__all__ = ["number_warnings"]
-
 MOSTLY = 0.95
 """The share of the values of an attribute that are numbers, from which all are taken for such."""
 

@@ -16,8 +16,6 @@ from veracity.naming import as_text
 from veracity.printing import counted, in_short
 from veracity.result.warnings import DataWarning, count, data_warning, lone_sources
 
-__all__ = ["FEW_SHARED", "overlap_warnings"]
-
 FEW_SHARED = 5
 """A source that shares fewer items with others can hardly be judged."""
 

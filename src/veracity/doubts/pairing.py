@@ -24,8 +24,6 @@ from veracity.dependence.pairs import (
 )
 from veracity.engines import Held, Local
 
-__all__ = ["as_named_values", "pairs_table", "some_items"]
-
 USUAL_DIFFERENCES = 10.0
 """So many differences every pair is taken to have beside those seen: a few claims prove nothing."""
 
@@ -80,7 +78,7 @@ def _count_claims(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
     return (counts.astype(np.float64),), turn.memory
 
 
-def _count_shared(block: Block, is_able: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
+def _count_shared(block: Block, is_able: Any, turn: Turn) -> tuple[Any, Any]:
     signature = signature_of_source(block, len(is_able))
     return (count_shared(block, is_able, PAIR_RULE), signature), turn.memory
 

@@ -13,8 +13,6 @@ from veracity.printing import in_short
 from veracity.result.warnings import DataWarning, count, data_warning, some
 from veracity.similarity import NUMBER
 
-__all__ = ["name_warnings", "value_warnings"]
-
 ODDLY_NAMED = 0.01
 """The share of entities that seem to have two names, from which it is worth a warning."""
 

@@ -11,8 +11,6 @@ from veracity.claims.encoded import Encoded
 from veracity.doubts.conflicts import by_vote
 from veracity.result.warnings import count, dicts
 
-__all__ = ["AgainstVote", "against_vote"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstVote:

@@ -11,8 +11,6 @@ import numpy as np
 
 from veracity.io.spill import Shelf, Spill, spilling
 
-__all__ = ["Answers", "Beside"]
-
 Key = tuple[int, int]
 NO_LANE = -1
 
@@ -31,7 +29,7 @@ class Beside:
         self._n_lanes = 0
         self._lock = threading.Lock()
 
-    def of(self, block: int, lane: int = NO_LANE) -> Any:  # noqa: ANN401 - an algorithm's own
+    def of(self, block: int, lane: int = NO_LANE) -> Any:
         """What is kept beside a block; of all lanes, as a list, if a walk came by."""
         if lane == NO_LANE and self._n_lanes:
             return [self.of(block, own) for own in range(self._n_lanes)]
@@ -41,7 +39,7 @@ class Beside:
                 return pickle.load(file)
         return self._in_memory.get(key)
 
-    def put(self, block: int, kept: Any, before: Any, lane: int = NO_LANE) -> None:  # noqa: ANN401
+    def put(self, block: int, kept: Any, before: Any, lane: int = NO_LANE) -> None:
         """Keep something in the place of what was there before, unless it is the same."""
         if kept is before or (lane == NO_LANE and self._n_lanes):
             return
@@ -59,7 +57,7 @@ class Beside:
         """A walk with so many lanes is to come."""
         self._n_lanes = n_lanes
 
-    def _takes_room(self, key: Key, kept: Any) -> bool:  # noqa: ANN401
+    def _takes_room(self, key: Key, kept: Any) -> bool:
         with self._lock:
             self._room += self._size.pop(key, 0)
             size = _size(kept)
@@ -69,7 +67,7 @@ class Beside:
             self._size[key] = size
             return True
 
-    def _path(self, key: Key) -> Any:  # noqa: ANN401 - a path
+    def _path(self, key: Key) -> Any:
         assert self._spill is not None  # what is on disk was spilled
         return self._spill.folder / f"beside-{id(self):x}-{key[0]}-{key[1]}"
 
@@ -81,7 +79,7 @@ class Beside:
         self._on_disk.clear()
 
 
-def _size(kept: Any) -> int:  # noqa: ANN401
+def _size(kept: Any) -> int:
     """About how many bytes something takes."""
     if isinstance(kept, np.ndarray):
         return kept.nbytes
@@ -97,7 +95,7 @@ class Answers(Sequence[Any]):
         self._shelf = Shelf(spill, f"answers-{id(self):x}")
         self._is_tuple = False
 
-    def append(self, answer: Any) -> None:  # noqa: ANN401
+    def append(self, answer: Any) -> None:
         """Put the answer of the next block behind the others."""
         self._is_tuple = isinstance(answer, tuple)
         self._shelf.add(answer if self._is_tuple else (answer,))
@@ -106,7 +104,7 @@ class Answers(Sequence[Any]):
         return len(self._shelf)
 
     @overload
-    def __getitem__(self, number: int) -> Any: ...  # noqa: ANN401
+    def __getitem__(self, number: int) -> Any: ...
     @overload
     def __getitem__(self, number: slice) -> list[Any]: ...
     def __getitem__(self, number: int | slice) -> Any:

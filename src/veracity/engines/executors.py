@@ -23,21 +23,6 @@ from veracity.engines.merging import merged
 from veracity.engines.packing import packed, read_packed, unpacked, write_packed
 from veracity.errors import EngineError
 
-__all__ = [
-    "FOUND",
-    "MADE",
-    "Fetching",
-    "Held",
-    "Leading",
-    "Looking",
-    "Made",
-    "Making",
-    "Sent",
-    "Tabling",
-    "Telling",
-    "merge_found",
-]
-
 MADE = "part long, told binary, names binary, data binary"
 """One row per part: what is told of it, its names, and all of it."""
 
@@ -74,7 +59,7 @@ class Sent:
     broadcast: Any
 
     @cached_property
-    def content(self) -> Any:  # noqa: ANN401 - whatever was sent
+    def content(self) -> Any:
         """What was sent."""
         return unpacked(bytearray(self.broadcast.value))
 
@@ -94,7 +79,7 @@ class Store:
         self._folder.mkdir(parents=True, exist_ok=True)
         write_packed(self._folder / f"{part}.{what}", content)
 
-    def read(self, part: int, what: str) -> Any:  # noqa: ANN401 - whatever was put there
+    def read(self, part: int, what: str) -> Any:
         """Take it; a `FileNotFoundError` if it is not there."""
         return read_packed(self._folder / f"{part}.{what}")
 
@@ -187,7 +172,7 @@ class Held:
         store.write(number, f"block-{name}", block)
         return block
 
-    def rest(self, number: int) -> Any:  # noqa: ANN401 - as it was made
+    def rest(self, number: int) -> Any:
         """What else belongs to a part."""
         return Store(self.store).read(number, "rest")
 
@@ -295,7 +280,7 @@ class Leading:
 
     go: Callable[[Any, Any, Any], tuple[Any, Any]]
 
-    def __call__(self, block: Any, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    def __call__(self, block: Any, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, Any]:
         """Where the lanes are behind the block, and what they keep there."""
         before = turn.memory or [None] * len(lanes)
         pairs = [
@@ -330,7 +315,7 @@ def _rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _batch_of(**columns: list[Any]) -> Any:  # noqa: ANN401
+def _batch_of(**columns: list[Any]) -> Any:
     """A record batch."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, there where this runs
 

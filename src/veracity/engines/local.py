@@ -24,8 +24,6 @@ from veracity.kernels.loading import load_ahead
 from veracity.progress import Progress
 from veracity.workers import in_order
 
-__all__ = ["Engine", "Held", "Local", "threads_of"]
-
 SHARE_BESIDE = 0.2
 """What share of the memory is for what is kept beside blocks that are on disk."""
 
@@ -43,21 +41,21 @@ class Held(Protocol):
     answers with what it found, and the memory to keep.
     """
 
-    def sweep(self, look: Look, state: Any, turn: Any) -> Any:  # noqa: ANN401 - never looked at
+    def sweep(self, look: Look, state: Any, turn: Any) -> Any:
         """Look at every block, and merge the tallies in the order of the blocks."""
         ...
 
     def walk(
-        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None  # noqa: ANN401
+        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None
     ) -> tuple[Any, ...]:  # fmt: skip
         """Lead every lane through all blocks, one after the other; they may be prepared for it."""
         ...
 
-    def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:  # noqa: ANN401
+    def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:
         """What is found in each block, in the order of the blocks."""
         ...
 
-    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:  # noqa: ANN401
+    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:
         """Where a look finds an answer and a tally: the answers, and the tallies merged.
 
         The answers, an array or a tuple of them for each block, stay where the blocks are.
@@ -148,14 +146,14 @@ class HeldLocally:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._ahead: tuple[Any, Future[Any]] | None = None  # for what a block is prepared, and it
 
-    def sweep(self, look: Look, state: Any, turn: Any) -> Any:  # noqa: ANN401
+    def sweep(self, look: Look, state: Any, turn: Any) -> Any:
         """Look at every block, and merge the tallies in the order of the blocks."""
         return merged_all(self.collect(look, state, turn))
 
-    def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:  # noqa: ANN401
+    def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:
         """What is found in each block, in the order of the blocks."""
 
-        def at(number: int) -> Any:  # noqa: ANN401
+        def at(number: int) -> Any:
             before = self._beside.of(number)
             found, kept = look(self._blocks[number], state, turn._replace(memory=before))
             self._beside.put(number, kept, before)
@@ -163,7 +161,7 @@ class HeldLocally:
 
         return self._in_order(at, range(len(self._blocks)))
 
-    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:  # noqa: ANN401
+    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:
         """Where a look finds an answer and a tally: the answers, and the tallies merged."""
         answers: Any = [] if self._spill is None else Answers(self._spill)
 
@@ -176,7 +174,7 @@ class HeldLocally:
         return tuple(answers) if self._spill is None else answers, total
 
     def walk(
-        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None  # noqa: ANN401
+        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None
     ) -> tuple[Any, ...]:  # fmt: skip
         """Lead every lane through all blocks; lanes are independent, and go side by side.
 
@@ -184,7 +182,7 @@ class HeldLocally:
         """
         is_alone = len(lanes) == 1 and self._pool is not None
 
-        def lead(number: int) -> Any:  # noqa: ANN401
+        def lead(number: int) -> Any:
             lane = lanes[number]
             for place in range(len(self._blocks)):
                 before = self._beside.of(place, number)
@@ -199,13 +197,13 @@ class HeldLocally:
         self._beside.expect(len(lanes))
         return tuple(self._in_order(lead, range(len(lanes))))
 
-    def _prepared(self, prepare: Prepare, place: int, turn: Any) -> tuple[Block, Any]:  # noqa: ANN401
+    def _prepared(self, prepare: Prepare, place: int, turn: Any) -> tuple[Block, Any]:
         """A block and what is prepared of it; the next one, of the next round at the end, is begun.
 
         The last round prepares one block in vain: nobody knows beforehand that it is the last.
         """
 
-        def made(place: int, turn: Any) -> tuple[Block, Any]:  # noqa: ANN401
+        def made(place: int, turn: Any) -> tuple[Block, Any]:
             block = self._blocks[place]
             return block, prepare(block, turn)
 

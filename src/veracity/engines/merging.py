@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["can_merge", "merged", "merged_all", "padded"]
 
-
-def merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - a tally: numbers, arrays, tuples of them
+def merged(one: Any, other: Any) -> Any:
     """Two tallies as one. Numbers and arrays add up; what merges otherwise says so by its ``+``.
 
     Of two arrays the smaller may lack the last rows: names only ever grow, so these are of names
@@ -31,7 +29,7 @@ def merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - a tally: numbers, arr
     return one + other
 
 
-def merged_all(tallies: Iterable[Any]) -> Any:  # noqa: ANN401 - a tally
+def merged_all(tallies: Iterable[Any]) -> Any:
     """Tallies as one, in their order; None if there is none.
 
     All are added to a copy of the first, in place: with many sources, arrays are large.
@@ -47,7 +45,7 @@ def merged_all(tallies: Iterable[Any]) -> Any:  # noqa: ANN401 - a tally
     return total
 
 
-def _copied(tally: Any) -> Any:  # noqa: ANN401 - a tally
+def _copied(tally: Any) -> Any:
     """The same, with arrays that nothing else refers to: two of its own may be one."""
     if isinstance(tally, tuple):
         parts = map(_copied, tally)
@@ -55,7 +53,7 @@ def _copied(tally: Any) -> Any:  # noqa: ANN401 - a tally
     return tally.copy() if isinstance(tally, np.ndarray) else tally
 
 
-def _added(total: Any, tally: Any) -> Any:  # noqa: ANN401 - tallies
+def _added(total: Any, tally: Any) -> Any:
     """The same as `merged`, where the arrays of the total may be written to."""
     if total is None:
         return _copied(tally)
@@ -69,7 +67,7 @@ def _added(total: Any, tally: Any) -> Any:  # noqa: ANN401 - tallies
     return merged(total, tally)
 
 
-def can_merge(kept: Any, total: Any) -> bool:  # noqa: ANN401 - tallies
+def can_merge(kept: Any, total: Any) -> bool:
     """Whether a tally that was kept can be one of what this one is of, or of a part of it."""
     if kept is None or total is None:
         return True

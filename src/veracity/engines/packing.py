@@ -16,8 +16,6 @@ from uuid import uuid4
 
 import numpy as np
 
-__all__ = ["Dumps", "packed", "read_packed", "unpacked", "write_packed"]
-
 ALIGNED = 64
 """Arrays begin at multiples of this: compiled kernels take others for another type."""
 
@@ -34,7 +32,7 @@ def packed(content: object, dumps: Dumps = pickle.dumps) -> bytes:
     return b"".join(_pieces(content, dumps))
 
 
-def unpacked(data: Any) -> Any:  # noqa: ANN401 - any buffer in, whatever was packed out
+def unpacked(data: Any) -> Any:
     """What was packed; its arrays lie in `data`, and can be written to if that can."""
     whole = memoryview(data).cast("B")
     (n_bounds,) = struct.unpack_from("<q", whole)
@@ -52,7 +50,7 @@ def write_packed(path: Path, content: object) -> None:
     unfinished.replace(path)
 
 
-def read_packed(path: Path) -> Any:  # noqa: ANN401 - whatever was packed
+def read_packed(path: Path) -> Any:
     """What a file holds; its arrays stay on disk until they are looked at."""
     return unpacked(np.memmap(path, dtype=np.uint8, mode="c"))
 

@@ -43,8 +43,6 @@ from veracity.progress import Progress
 if TYPE_CHECKING:
     from veracity.engines.local import Look, Prepare
 
-__all__ = ["MOST_COLLECTED", "HeldOnSpark", "Spark", "explained", "mapped", "merged_there"]
-
 MOST_COLLECTED = 64
 """Parts whose tallies come to the driver each by itself; of more, neighbours are merged before."""
 
@@ -103,7 +101,7 @@ class Spark:
         if self.partitions is not None and self.partitions < 1:
             raise ParameterError(f"Spark: partitions must be at least 1, got {self.partitions}")
 
-    def started(self) -> Any:  # noqa: ANN401 - a SparkSession
+    def started(self) -> Any:
         """The session, which is started if it has to be."""
         session = start(self.master) if self.session is None else self.session
         if "connect" in type(session).__module__:
@@ -113,7 +111,7 @@ class Spark:
             )
         return session
 
-    def encode(self, table: Any, tell: Progress) -> Encoded:  # noqa: ANN401 - any claims
+    def encode(self, table: Any, tell: Progress) -> Encoded:
         """Turn claims into blocks where the executors are."""
         from veracity.engines.spark_encoding import encode_on_spark  # noqa: PLC0415 - it looks here
 
@@ -234,16 +232,16 @@ class HeldOnSpark:
         self._held = Held(made.store, uuid4().hex, steps)
         self._journal: dict[int, list[Sent]] = {}
 
-    def sweep(self, look: Look, state: Any, turn: Any) -> Any:  # noqa: ANN401
+    def sweep(self, look: Look, state: Any, turn: Any) -> Any:
         """Look at every part, and merge the tallies in the order of the parts."""
         merge = len(self._made.parts) > MOST_COLLECTED
         return merged_all(self._found(look, state, turn, merge=merge))
 
-    def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:  # noqa: ANN401
+    def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:
         """What is found in each part, in the order of the parts."""
         yield from self._found(look, state, turn)
 
-    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Any, Any]:
         """Where a look finds an answer and a tally: what finds the answers, the tallies merged."""
         if self._are_from_here:
             answers, tallies = zip(*self._found(look, state, turn), strict=True)
@@ -253,7 +251,7 @@ class HeldOnSpark:
         return AnswersOnSpark(self._with_journal(), answer), total
 
     def walk(
-        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None  # noqa: ANN401
+        self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None
     ) -> tuple[Any, ...]:  # fmt: skip
         """Lead all lanes through one part after the other: each part is a job of its own.
 
@@ -266,8 +264,8 @@ class HeldOnSpark:
     def _found(
         self,
         look: Look,
-        state: Any,  # noqa: ANN401
-        turn: Any,  # noqa: ANN401
+        state: Any,
+        turn: Any,
         *,
         only: int | None = None,
         merge: bool = False,
@@ -336,7 +334,7 @@ class _Alone:
     look: Look
     which: int
 
-    def __call__(self, block: Block, state: Any, turn: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    def __call__(self, block: Block, state: Any, turn: Any) -> tuple[Any, Any]:
         found, memory = self.look(block, state, turn)
         return found[self.which], memory
 
@@ -396,7 +394,7 @@ def _reason(text: str) -> str:
     return (told or lines or ["no reason is told"])[-1 if told else 0][:300]
 
 
-def start(master: str) -> Any:  # noqa: ANN401 - a SparkSession
+def start(master: str) -> Any:
     """The session that runs, or a new one."""
     try:
         from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - an extra

@@ -35,8 +35,6 @@ from veracity.io.frames import spark_table
 from veracity.io.memory import require_room
 from veracity.progress import Progress
 
-__all__ = ["encode_on_spark"]
-
 BYTES_PER_PART, CLAIMS_PER_PART = 1 << 23, 1 << 20
 """Bytes of a frame, as Spark guesses them, from which a part is made, and about how many claims."""
 
@@ -55,7 +53,7 @@ PART = "part of veracity"
 """The column that has the number of the part that a row belongs to."""
 
 
-def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:  # noqa: ANN401
+def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:
     """Encode claims where the executors are; those of this machine are handed over first."""
     claims = table if isinstance(table, SparkClaims) else _handed_over(engine, table)
     tell("encoding", 0, 1)
@@ -132,7 +130,7 @@ def _made(engine: Spark, claims: SparkClaims, are_numbers: bool | None) -> MadeP
     return MadeParts(parted, make)
 
 
-def _n_parts(frame: Any) -> int:  # noqa: ANN401 - a Spark frame
+def _n_parts(frame: Any) -> int:
     """As many parts as a frame is large, by Spark's own guess, and as many as work at once."""
     at_once = int(frame.sparkSession.sparkContext.defaultParallelism)
     size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))

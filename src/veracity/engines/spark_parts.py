@@ -36,8 +36,6 @@ from veracity.io.frames import spark_table
 from veracity.io.memory import BYTES_PER_CLAIM_HERE, SHARE_HERE, free_memory
 from veracity.io.pieces import PieceTable
 
-__all__ = ["Counts", "EncodedOnSpark", "PartsOnSpark", "Rest", "Told"]
-
 
 class Rest(NamedTuple):
     """What belongs to a part beside its block: names of items, spellings of values, all names."""
@@ -99,7 +97,7 @@ class CountingKnown:
 
     look: Callable[[Part], tuple[Block, Any]]
 
-    def __call__(self, block: Block, rest: Rest, answer: None) -> Any:  # noqa: ANN401
+    def __call__(self, block: Block, rest: Rest, answer: None) -> Any:
         """What is counted when it is marked."""
         return self.look(Part(block, rest.items, rest.values))[1]
 
@@ -121,7 +119,7 @@ class PartsOnSpark:
     """Of each part, in order."""
 
     @property
-    def blocks(self) -> Any:  # noqa: ANN401 - a `Sequence[Block]` that an engine knows
+    def blocks(self) -> Any:
         """What Spark holds; taken one by one, they all come to this machine."""
         return _Blocks(self.made, self.steps, self)
 
@@ -165,7 +163,7 @@ class PartsOnSpark:
     def tables(
         self,
         make: Make,
-        answers: Any,  # noqa: ANN401 - `AnswersOnSpark`, or one answer for each part
+        answers: Any,
         names: Mapping[str, int],
     ) -> list[PieceTable]:
         """The tables that are made of all parts, where these are, when they are asked for."""
@@ -182,7 +180,7 @@ class PartsOnSpark:
             tables.append(TableOnSpark(name, self.made, tabling, n_rows, answers))
         return tables
 
-    def _schema(self, make: Make, name: str, *, has_answer: bool) -> Any:  # noqa: ANN401
+    def _schema(self, make: Make, name: str, *, has_answer: bool) -> Any:
         """The columns of a table, as Spark has them: those of one item's."""
         part = self.example
         answer: Any = 0
@@ -247,7 +245,7 @@ class _Blocks(BlocksOnSpark, Sequence[Block]):
     def __len__(self) -> int:
         return len(self.parts)
 
-    def __getitem__(self, number: Any) -> Any:  # noqa: ANN401 - an int or a slice
+    def __getitem__(self, number: Any) -> Any:
         return [part.block for part in self.parts][number]
 
     def __iter__(self) -> Iterator[Block]:
@@ -262,7 +260,7 @@ class _OneTable:
     name: str
     given: Mapping[int, Any] | None
 
-    def __call__(self, number: int, block: Block, rest: Rest, found: Any) -> pl.DataFrame:  # noqa: ANN401
+    def __call__(self, number: int, block: Block, rest: Rest, found: Any) -> pl.DataFrame:
         answer = found if self.given is None else self.given[number]
         return self.make(Part(block, rest.items, rest.values), answer, self.name)
 
@@ -273,7 +271,7 @@ class _Chosen:
 
     choose: Choose | None
 
-    def __call__(self, block: Block, rest: Rest, answer: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    def __call__(self, block: Block, rest: Rest, answer: Any) -> tuple[Any, Any]:
         part = Part(block, rest.items, rest.values)
         if self.choose is None:
             return (part.block, part.items, part.values), answer
@@ -293,7 +291,7 @@ class TableOnSpark(PieceTable):
         made: MadeParts,
         tabling: Tabling,
         n_rows: int,
-        answers: Any,  # noqa: ANN401
+        answers: Any,
     ) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
 
@@ -302,7 +300,7 @@ class TableOnSpark(PieceTable):
         self._columns = from_arrow_schema(tabling.schema)
 
     @property
-    def frame(self) -> Any:  # noqa: ANN401 - a Spark frame
+    def frame(self) -> Any:
         """All rows, as a Spark frame that is not yet made."""
         return mapped(self._parts(), self._tabling, self._columns)
 
@@ -327,7 +325,7 @@ class TableOnSpark(PieceTable):
             table = mapped(part, self._tabling, self._columns).toArrow()
         return pl.DataFrame(pl.from_arrow(table))
 
-    def _parts(self) -> Any:  # noqa: ANN401
+    def _parts(self) -> Any:
         return self._made.filled.select("part", "data")
 
 
@@ -410,7 +408,7 @@ class EncodedOnSpark(Encoded):
         parts, found = self.parts.here(choose, answers)
         return Encoded(self.kind, self.names, parts, self.notes), found
 
-    def summed(self, look: Callable[[Block, Any], Any], answers: Any) -> Any:  # noqa: ANN401
+    def summed(self, look: Callable[[Block, Any], Any], answers: Any) -> Any:
         """What a look finds in all blocks and the answers to them, added up where they are."""
         merge = len(self.parts) > MOST_COLLECTED
         return functools.reduce(merged, self.parts.fetched(_Summing(look), answers, merge=merge))
@@ -420,7 +418,7 @@ class EncodedOnSpark(Encoded):
         """By which the item is known that is drawn before all others."""
         return min(counts.lowest_mark for counts in self.parts.counts)
 
-    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:  # noqa: ANN401
+    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:
         """The items that are drawn, on this machine, with the answers to their facts."""
         return self.here(draw, answers)
 
@@ -431,5 +429,5 @@ class _Summing:
 
     look: Callable[[Block, Any], Any]
 
-    def __call__(self, block: Block, rest: Rest, answer: Any) -> Any:  # noqa: ANN401
+    def __call__(self, block: Block, rest: Rest, answer: Any) -> Any:
         return self.look(block, answer)

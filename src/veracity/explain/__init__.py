@@ -23,16 +23,6 @@ from veracity.printing import counted, did_you_mean, html_by, in_short, printabl
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = [
-    "MOST_ROWS",
-    "MOST_VALUES",
-    "Why",
-    "explain",
-    "heaviest_first",
-    "said_by_source",
-    "without_keys",
-]
-
 MOST_VALUES = 20
 """Claims are listed for the most plausible values of an item, these at most."""
 
@@ -69,12 +59,12 @@ class Why:
     frame_kind: FrameKind = "polars"
 
     @property
-    def values(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
+    def values(self) -> Any:
         """One row per value: its plausibility, its score, the score before any claim."""
         return hand_back(self.tables[0], self.frame_kind)
 
     @property
-    def rows(self) -> Any:  # noqa: ANN401
+    def rows(self) -> Any:
         """One row per claim and value it bears on: who claims what, and what that weighs.
 
         A row without a source sums up the claims that weigh less; `claims` is how many.

@@ -16,8 +16,6 @@ from veracity.claims.encoded import Encoded
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["Contribution", "Item", "items_at"]
-
 
 class Contribution(NamedTuple):
     """What claims of an item add to the score of one fact; an index into the item's claims each."""

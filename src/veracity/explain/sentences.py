@@ -15,8 +15,6 @@ from veracity.printing import counted, in_short
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["told_in_words"]
-
 CLOSE = 0.2
 """A margin below this is a close call."""
 

@@ -14,8 +14,6 @@ from veracity.fit.loop import Kept, Learned, learn
 from veracity.fit.readings import MOST_CLAIMS, Reading, find_readings, mistaken
 from veracity.progress import Progress, say_nothing
 
-__all__ = ["Answered", "answered"]
-
 
 class Answered(NamedTuple):
     """What was learned, the answer, and other readings, with the claims in which they show.

@@ -26,8 +26,6 @@ from veracity.progress import Progress
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["Fitted"]
-
 MOST_VALUES = 1_000_000
 """So many values of attributes are looked at for how text is spelt."""
 
@@ -68,7 +66,7 @@ class Fitted:
         min_plausibility: float | None = None,
         source_features: object | None = None,
         item_features: object | None = None,
-        engine: Any = None,  # noqa: ANN401 - `Engine`, which is further down the flow
+        engine: Any = None,
         progress: Progress | None = None,
     ) -> Result:
         """Judge claims with what was learned from others; nothing is learned.
@@ -103,7 +101,7 @@ class Fitted:
         min_plausibility: float | None = None,
         source_features: object | None = None,
         item_features: object | None = None,
-        engine: Any = None,  # noqa: ANN401
+        engine: Any = None,
         progress: Progress | None = None,
     ) -> Result:
         """Go on learning from new claims; of the old ones what they added up to is kept.
@@ -202,7 +200,7 @@ class Fitted:
         )
 
 
-def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:  # noqa: ANN401
+def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:
     """A tally as arrays: of a tuple also how long it is."""
     if isinstance(value, tuple):
         arrays[f"{path}/n"] = np.array(len(value))
@@ -212,13 +210,13 @@ def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:  #
         arrays[path] = np.asarray(value)
 
 
-def _count(value: Any) -> int:  # noqa: ANN401 - whatever was in a file
+def _count(value: Any) -> int:
     if not np.issubdtype(np.asarray(value).dtype, np.integer) or np.ndim(value) or value < 0:
         raise ValueError("what was learned counts what cannot be counted")
     return int(value)
 
 
-def _counted(told: Any, n_sources: int) -> Counted:  # noqa: ANN401 - whatever was in a file
+def _counted(told: Any, n_sources: int) -> Counted:
     """What was counted; a `ValueError` if it cannot be of so many sources."""
     if not isinstance(told, tuple) or len(told) != len(Counted._fields):
         raise ValueError("what was learned lacks what was counted")
@@ -233,13 +231,13 @@ def _counted(told: Any, n_sources: int) -> Counted:  # noqa: ANN401 - whatever w
     return Counted(**own)
 
 
-def _check_counts(value: Any, shape: tuple[int, ...]) -> None:  # noqa: ANN401 - as above
+def _check_counts(value: Any, shape: tuple[int, ...]) -> None:
     is_sound = isinstance(value, np.ndarray) and value.shape == shape and value.dtype.kind == "f"
     if not is_sound or not np.isfinite(value).all():
         raise ValueError("what was counted is not of the sources")
 
 
-def _restored(path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:  # noqa: ANN401
+def _restored(path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if f"{path}/n" in arrays:
         n = _count(arrays[f"{path}/n"])
         if n > len(arrays):

@@ -15,8 +15,6 @@ from veracity.claims.block import UNKNOWN, Block, FloatArray
 from veracity.engines import Held
 from veracity.kernels.loading import kernels
 
-__all__ = ["Judged", "Met", "judge_all"]
-
 
 class Met(NamedTuple):
     """How each source's word met the facts.
@@ -69,7 +67,7 @@ class Judged:
 def judge_all(
     held: Held,
     algorithm: Algorithm[Any],
-    state: Any,  # noqa: ANN401 - the algorithm's own
+    state: Any,
     kind: str,
     n_sources: int,
 ) -> Judged:
@@ -87,7 +85,7 @@ class _Judging:
     n_sources: int
     kind: str
 
-    def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
+    def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:
         judged, doubt = self.algorithm.judge_with_doubt(block, state, turn.memory)
         plausibility = clamp_known(judged, block)
         features = self.algorithm.item_features
@@ -101,7 +99,7 @@ class _Estimating:
     algorithm: Algorithm[Any]
     n_sources: int
 
-    def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:  # noqa: ANN401
+    def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:
         estimate = self.algorithm.estimate(block, state)
         numbers = numbers_of(block)
         found = distances(numbers, numbers.units.away(estimate[0]), self.n_sources)

@@ -21,16 +21,6 @@ from veracity.errors import InputError, NotConverged
 from veracity.naming import as_text
 from veracity.progress import Progress, say_nothing
 
-__all__ = [
-    "Kept",
-    "Learned",
-    "Totals",
-    "learn",
-    "not_converged",
-    "prior_rates",
-    "survey_of",
-]
-
 Totals = dict[str, tuple[Any, ...]]
 """The last total of every step, by phase: what is kept of the claims that were learned from."""
 
@@ -134,7 +124,7 @@ class _Run:
         self.trace: list[dict[str, float | None]] = []
         self.converged, self.tolerance = True, algorithm.tolerance
 
-    def through(self, phase: Phase[Any], state: Any) -> Any:  # noqa: ANN401 - the algorithm's own
+    def through(self, phase: Phase[Any], state: Any) -> Any:
         """Take the steps of a phase: once, or until little changes."""
         if phase.change is None:
             return self._steps(phase, state, Turn(1, self.algorithm.seed))
@@ -153,7 +143,7 @@ class _Run:
             self.converged = number >= algorithm.min_rounds and change < self.tolerance
         return state
 
-    def _steps(self, phase: Phase[Any], state: Any, turn: Turn) -> Any:  # noqa: ANN401
+    def _steps(self, phase: Phase[Any], state: Any, turn: Turn) -> Any:
         kept = self.kept_totals.get(phase.name) or ()
         totals: list[Any] = []
         for number, step in enumerate(phase.steps):
@@ -176,7 +166,7 @@ class _Run:
         )
 
 
-def _together(total: Any, kept: Any) -> Any:  # noqa: ANN401 - tallies
+def _together(total: Any, kept: Any) -> Any:
     """A tally with what was kept of earlier claims, which may come from a file."""
     if can_merge(kept, total):
         return merged(total, kept)

@@ -23,8 +23,6 @@ from veracity.errors import NotConverged
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import learn, survey_of
 
-__all__ = ["Reading", "decided", "differing", "find_readings", "mistaken"]
-
 MUCH = 0.15
 """The share of items from which another answer is another reading: models that agree on what the
 claims say differ on a few per cent of the items, those that do not on fifteen to fifty."""
@@ -81,7 +79,7 @@ class Sample(NamedTuple):
 def find_readings(
     encoded: Encoded,
     algorithm: Algorithm[Any],
-    state: Any,  # noqa: ANN401 - the algorithm's own
+    state: Any,
     judged: Judged,
 ) -> list[Reading]:
     """Other readings of the claims, in the order of the rivals; none if all rivals agree."""
@@ -105,7 +103,7 @@ def find_readings(
 
 def mistaken(
     algorithm: Algorithm[Any],
-    state: Any,  # noqa: ANN401 - the algorithm's own
+    state: Any,
     readings: Sequence[Reading],
 ) -> Reading | None:
     """The reading to tell in the place of the algorithm's own, if that makes too few claims true.

@@ -22,8 +22,6 @@ from veracity.preparing import prepare
 from veracity.printing import counted, html_by
 from veracity.result import Result
 
-__all__ = ["Agreement", "agreement", "alpha_of"]
-
 MOST_CELLS = 100_000_000
 """Different values, times attributes, beyond which they are not counted."""
 
@@ -103,7 +101,7 @@ def agreement(
     return _agreement_of(prepared.encoded.here()[0], prepared.table.frame_kind)
 
 
-def _agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:  # noqa: ANN401
+def _agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:
     """The same of claims that are encoded."""
     if encoded.kind not in ("categorical", "binary"):
         raise ParameterError(f"agreement is of labels, not for {encoded.kind} claims")
@@ -158,7 +156,7 @@ class _Counts(NamedTuple):
         attribute, n = block.attribute_of_item, n[is_met]
         own = attribute[is_met]
 
-        def by_attribute(number: Any) -> FloatArray:  # noqa: ANN401 - numbers of items
+        def by_attribute(number: Any) -> FloatArray:
             return np.bincount(own, number, shape[0]).astype(np.float64)
 
         counted = is_met[item]

@@ -74,7 +74,7 @@ class Health:
         return not self.warnings
 
     @property
-    def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
+    def table(self) -> Any:
         """One row per warning: its name and severity, what was seen, what it means, what helps."""
         names = ("name", "severity", "seen", "means", "help")
         rows = [{name: getattr(one, name) for name in names} for one in self.warnings]

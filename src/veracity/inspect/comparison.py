@@ -29,8 +29,6 @@ from veracity.printing import html_by
 from veracity.progress import Progress, say_nothing, shows_progress
 from veracity.result import Result
 
-__all__ = ["Comparison", "answer_quietly", "compare"]
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -51,12 +49,12 @@ class Comparison:
     _repr_html_ = html_by("comparison_html")
 
     @property
-    def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
+    def table(self) -> Any:
         """One row per algorithm: its measures, rounds, seconds, and why it failed if it did."""
         return hand_back(self.rows, self.frame_kind)
 
     @property
-    def agreement(self) -> Any:  # noqa: ANN401
+    def agreement(self) -> Any:
         """One row per pair of algorithms: the share of items on which they settle on the same."""
         return hand_back(self.pairs, self.frame_kind)
 

@@ -19,8 +19,6 @@ from veracity.printing import counted, html_by, printable
 from veracity.result import Result
 from veracity.result.layout import claims_of_part
 
-__all__ = ["Difference", "diff"]
-
 SHOWN = 2
 """So many claims or sources are named in a reason."""
 

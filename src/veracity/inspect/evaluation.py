@@ -23,8 +23,6 @@ from veracity.io.frames import hand_back
 from veracity.printing import counted, html_by
 from veracity.result import Result
 
-__all__ = ["Evaluation", "calibration_bins", "evaluate", "score_truths", "usual_tolerance"]
-
 LEAST = 1e-6
 """The least plausibility the log-loss sees: a truth nobody claimed costs 13.8, not infinity."""
 

@@ -32,14 +32,6 @@ from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 
-__all__ = [
-    "Profile",
-    "Spread",
-    "accuracy_of_source",
-    "entropy_of_item",
-    "profile",
-]
-
 
 @dataclass(frozen=True)
 class Spread:
@@ -239,7 +231,7 @@ def _given(
     claims: object,
     truth: object | None,
     tell: Progress,
-    **how: Any,  # noqa: ANN401 - as `prepare` takes it
+    **how: Any,
 ) -> _Given:
     """The claims of a result are encoded already; all others are read."""
     notes: list[str] = []

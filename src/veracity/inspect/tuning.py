@@ -29,8 +29,6 @@ from veracity.progress import Progress, say_nothing
 from veracity.result import Result
 from veracity.result.layout import claims_of_part
 
-__all__ = ["Tuning", "tune"]
-
 MEASURES: dict[Kind, str] = {
     "categorical": "accuracy", "binary": "accuracy", "multiple": "f1", "numeric": "mae",
 }  # fmt: skip
@@ -73,7 +71,7 @@ class Tuning:
     _repr_html_ = html_by("tuning_html")
 
     @property
-    def table(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
+    def table(self) -> Any:
         """One row per setting, the best first: its measure, the standard error, and the default."""
         return hand_back(self.rows, self.frame_kind)
 

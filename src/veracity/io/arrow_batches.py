@@ -15,8 +15,6 @@ from typing import IO, NamedTuple
 from veracity.io.flat_tables import FlatTable, NotAsWritten
 from veracity.io.memory import require_room
 
-__all__ = ["MARK", "Batches", "Block", "block_at", "blocks_of_stream", "message_in"]
-
 MARK = b"\xff\xff\xff\xff"
 DICTIONARY, RECORDS = 2, 3
 """Messages that have rows, by their number in the union `MessageHeader`."""

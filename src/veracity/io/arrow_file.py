@@ -26,8 +26,6 @@ from veracity.io.arrow_schema import check_fields
 from veracity.io.batched import lazy_rows
 from veracity.io.flat_tables import FlatTable, NotAsWritten
 
-__all__ = ["check_arrow_file", "open_arrow_file"]
-
 MAGIC = b"ARROW1"
 PLACE = "<qi4xq"
 """As the footer tells where a batch is, how long its head is, and its body."""

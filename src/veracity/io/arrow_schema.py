@@ -20,8 +20,6 @@ from veracity.io.cells import MOST_DIGITS
 from veracity.io.flat_tables import FlatTable
 from veracity.printing import in_short
 
-__all__ = ["MANY_DIGITS", "check_fields", "check_schema", "refuse_column"]
-
 DECIMAL, TIMESTAMP = 7, 10
 NOT_READ = {11: "an interval", 14: "a union", 22: "run-end encoded", 25: "a list view",
             26: "a large list view"}  # fmt: skip

@@ -11,8 +11,6 @@ import polars as pl
 
 from veracity.io.flat_tables import NotAsWritten
 
-__all__ = ["BatchedRows", "lazy_rows", "whole_batches"]
-
 
 def whole_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """The rows in batches to their end, none of them empty.

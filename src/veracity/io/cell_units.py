@@ -20,8 +20,6 @@ import polars as pl
 from veracity.naming import rendered
 from veracity.printing import in_short
 
-__all__ = ["Sheet", "UnitOfCell", "number_of_column", "units_in", "with_units"]
-
 UnitOfCell = dict[tuple[int, int], str]
 """The unit of each number that is shown with one, by row and column from the first that is filled.
 """
@@ -77,7 +75,7 @@ def units_in(path: Path, sheet: str) -> UnitOfCell:
         return {}
 
 
-def _xml() -> Any:  # noqa: ANN401 - a module
+def _xml() -> Any:
     """Python's reader of XML, which only workbooks with units need."""
     return importlib.import_module("xml.etree.ElementTree")
 

@@ -13,16 +13,6 @@ import polars as pl
 
 from veracity.naming import as_text
 
-__all__ = [
-    "MOST_DIGITS",
-    "cells_that_fit",
-    "even_cells",
-    "finite_cells",
-    "plain_cell",
-    "texts_of",
-    "too_many_digits",
-]
-
 MOST_DIGITS = 38
 """Of a decimal of Polars."""
 
@@ -46,7 +36,7 @@ PLAIN = RENDERED | NUMBERS | {str}
 """Types that can stand in one column, as text if they are several."""
 
 
-def plain_cell(cell: Any) -> Any:  # noqa: ANN401 - whatever a user has in a row
+def plain_cell(cell: Any) -> Any:
     """A cell as Polars can hold it: missing ones are None, and what knows its own text is text.
 
     >>> [plain_cell(cell) for cell in (float("nan"), np.bool_(True), np.datetime64("2024-01-31"))]

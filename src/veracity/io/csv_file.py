@@ -25,8 +25,6 @@ from veracity.io.text_file import codec_of, is_packed, may_have, opened_text, we
 from veracity.io.totals import LONGEST_TOTAL, MOST_TOTALS, n_totals, totals_note
 from veracity.printing import in_short
 
-__all__ = ["plain_text", "read_csv", "scan_csv"]
-
 LONGEST_FIELD = 1 << 30
 
 LINES_LOOKED_AT = 40

@@ -44,21 +44,6 @@ from veracity.io.noting import Notes
 from veracity.io.parquet_file import DamagedParquet, check_parquet, open_parquet
 from veracity.io.text_file import is_longer
 
-__all__ = [
-    "TABLE_SUFFIXES",
-    "TEXT_SUFFIXES",
-    "Part",
-    "batches_of",
-    "first_rows_of",
-    "has_null",
-    "n_rows_of",
-    "open_files",
-    "reading_file",
-    "reading_frame",
-    "reading_part",
-    "stamp_of",
-]
-
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 TABLE_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES, *OTHER_SUFFIXES)

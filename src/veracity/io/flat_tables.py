@@ -5,8 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-__all__ = ["FlatTable", "NotAsWritten"]
-
 CUT_OFF = "what it tells of itself is cut off"
 
 

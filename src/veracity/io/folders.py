@@ -23,8 +23,6 @@ import polars as pl
 from veracity.errors import OutputError, first_line
 from veracity.io.owned import locked_place, make_owned, remove_leftovers, remove_owned
 
-__all__ = ["check_file", "check_target", "finished_file", "finished_folder", "recover", "writing"]
-
 PAGE_MARK = b'<meta name="generator" content="veracity'
 """By this, near its beginning, veracity knows a page of its own."""
 
@@ -249,7 +247,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 @cache
-def _system_exchange() -> Any:  # noqa: ANN401 - a function of C
+def _system_exchange() -> Any:
     try:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError, TypeError):

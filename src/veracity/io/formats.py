@@ -31,18 +31,6 @@ from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
 from veracity.io.uneven import in_even_lines
 from veracity.printing import counted, in_short
 
-__all__ = [
-    "JSON_SUFFIXES",
-    "OTHER_SUFFIXES",
-    "SPOOLED_NAME",
-    "STANDARD_INPUT",
-    "WORKBOOK_SUFFIXES",
-    "is_workbook",
-    "open_other",
-    "open_workbook",
-    "spooled",
-]
-
 JSON_SUFFIXES = (".json", ".json.gz")
 LINES_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")

@@ -8,15 +8,6 @@ import polars as pl
 
 from veracity.naming import as_text
 
-__all__ = [
-    "FIRST_ROWS",
-    "ROWS_PER_BATCH",
-    "FrameKind",
-    "hand_back",
-    "is_spark_frame",
-    "spark_table",
-]
-
 FrameKind = Literal["polars", "pandas", "pyarrow", "spark"]
 """The kind of frame a user gave and gets back."""
 
@@ -33,7 +24,7 @@ def is_spark_frame(data: object) -> bool:
     return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
-def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:  # noqa: ANN401
+def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:
     """The table in the user's own kind of frame."""
     if kind == "pandas":
         return frame.with_columns(
@@ -51,7 +42,7 @@ def _is_too_fine(column: pl.Series) -> bool:
     return column.dtype == pl.Time and bool((column.cast(pl.Int64) % 1_000 != 0).any())
 
 
-def spark_table(frame: pl.DataFrame) -> Any:  # noqa: ANN401 - an Arrow table
+def spark_table(frame: pl.DataFrame) -> Any:
     """The table in the types that Spark has: it knows no unsigned numbers, and one kind of text."""
     import pyarrow as pa  # noqa: PLC0415 - an extra
 
@@ -60,7 +51,7 @@ def spark_table(frame: pl.DataFrame) -> Any:  # noqa: ANN401 - an Arrow table
     return table.cast(pa.schema(fields))
 
 
-def _spark_type(kind: Any) -> Any:  # noqa: ANN401 - Arrow types
+def _spark_type(kind: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - an extra
 
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):

@@ -7,8 +7,6 @@ import csv
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["distinct", "find_header", "header_at"]
-
 DELIMITERS = (",", "\t", ";", "|")
 
 

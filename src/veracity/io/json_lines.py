@@ -15,8 +15,6 @@ import polars as pl
 
 from veracity.io.batched import lazy_rows
 
-__all__ = ["open_json_lines"]
-
 PORTION = 1 << 24
 """So many bytes are read at a time, and on to the end of a line."""
 

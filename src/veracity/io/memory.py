@@ -11,19 +11,6 @@ from pathlib import Path
 
 from veracity.errors import ParameterError, TooLarge
 
-__all__ = [
-    "BYTES_PER_CLAIM",
-    "BYTES_PER_CLAIM_HERE",
-    "SHARE_HERE",
-    "as_bytes",
-    "bytes_per_claim",
-    "claims_within_reach",
-    "fits",
-    "free_memory",
-    "give_back",
-    "require_room",
-]
-
 BYTES_PER_CLAIM = 100
 """What a run in memory needs for each claim, from reading to tables: see docs/performance.md."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["FileNote", "Notes", "told_once"]
-
 
 class FileNote(NamedTuple):
     """What was noticed of one file."""

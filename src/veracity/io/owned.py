@@ -20,8 +20,6 @@ try:
 except ImportError:  # Windows: there nothing is known of who lives, and leftovers stay
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["locked_place", "make_owned", "remove_leftovers", "remove_owned"]
-
 LOCK = "lock"
 LOCKS = (LOCK, f"{LOCK}-new")
 

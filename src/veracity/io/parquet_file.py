@@ -23,8 +23,6 @@ from veracity.io.cells import MOST_DIGITS
 from veracity.io.flat_tables import NotAsWritten
 from veracity.io.memory import require_room
 
-__all__ = ["DamagedParquet", "check_parquet", "open_parquet"]
-
 MAGIC = b"PAR1"
 TAIL = 4 + len(MAGIC)
 """What stands behind the footer: how long it is."""
@@ -203,7 +201,7 @@ class _Compact:
             fields[number] = kind == 1 if kind in (1, 2) else self._value(kind, depth)
         return fields
 
-    def _value(self, kind: int, depth: int) -> Any:  # noqa: ANN401 - whatever is written
+    def _value(self, kind: int, depth: int) -> Any:
         if depth > DEEPEST:
             raise DamagedParquet(NONSENSE)
         if 3 < kind < 7:

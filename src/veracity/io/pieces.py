@@ -12,8 +12,6 @@ import polars as pl
 from veracity.io.batched import lazy_rows
 from veracity.io.memory import require_room
 
-__all__ = ["PieceTable"]
-
 
 class PieceTable:
     """A table in pieces. It can be scanned, written and, if there is room, collected.

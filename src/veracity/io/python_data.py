@@ -19,13 +19,11 @@ from veracity.io.memory import require_room
 from veracity.io.uneven import even_rows
 from veracity.printing import in_short
 
-__all__ = ["OF_OTHERS", "as_polars", "index_of", "name_of"]
-
 BYTES_PER_ROW = 200
 """About what a row takes that another engine hands over."""
 
 
-def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:  # noqa: ANN401
+def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:
     """Any frame as a lazy polars frame, and the kind to give back."""
     if isinstance(data, pl.LazyFrame | pl.DataFrame):
         return data.lazy(), "polars"
@@ -71,7 +69,7 @@ NEVER_ODD = {str, int, NoneType}
 """Types of cells that need no second look, however they are mixed."""
 
 
-def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mapping
+def _from_dicts(data: Any) -> pl.DataFrame:
     """A list with a dictionary for each row, or a dictionary with a list for each column.
 
     Or a dictionary with a value for each item, or a list of them, as truths may be.
@@ -102,7 +100,7 @@ def _from_dicts(data: Any) -> pl.DataFrame:  # noqa: ANN401 - a list or a mappin
     return pl.from_dicts(rows, infer_schema_length=None, strict=False)
 
 
-def _refuse_tables_in(data: Any) -> None:  # noqa: ANN401 - a list or a mapping
+def _refuse_tables_in(data: Any) -> None:
     """Refuse several frames, and dictionaries by name: nobody says whether sources or entities."""
     inside = list(data.values()) if isinstance(data, Mapping) else list(data)
     if any(hasattr(one, "columns") and hasattr(one, "shape") for one in inside):
@@ -143,20 +141,20 @@ def _truth(item: object, value: object) -> dict[str, object]:
     return {**dict(zip(("entity", "attribute"), keys, strict=False)), "value": value}
 
 
-def _list_that_fits(column: Any) -> Any:  # noqa: ANN401 - whatever is given as a column
+def _list_that_fits(column: Any) -> Any:
     if not isinstance(column, list | tuple):
         return column
     return even_cells(cells_that_fit([plain_cell(cell) for cell in column]))
 
 
-def index_of(data: Any) -> tuple[str, ...]:  # noqa: ANN401
+def index_of(data: Any) -> tuple[str, ...]:
     """The names of the levels of a pandas index, if there are several."""
     names = getattr(getattr(data, "index", None), "names", ())
     is_named = len(names) > 1 and not any(name is None for name in names)
     return tuple(map(str, names)) if is_named else ()
 
 
-def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
+def _from_pandas(data: Any) -> pl.DataFrame:
     """A pandas frame; columns of mixed types are taken as text.
 
     An index that has a name is a column like others, as after ``set_index`` or ``pivot``.
@@ -182,7 +180,7 @@ def _from_pandas(data: Any) -> pl.DataFrame:  # noqa: ANN401
     return pl.DataFrame(dict(zip(names, columns, strict=True)))
 
 
-def _frame_of_series(data: Any) -> Any:  # noqa: ANN401
+def _frame_of_series(data: Any) -> Any:
     """A pandas series as a frame: its index names the items, unless it only counts the rows."""
     if index_of(data):
         return data.to_frame("value" if data.name is None else data.name)
@@ -203,14 +201,14 @@ OF_OTHERS: Any = getattr(pl, "BaseExtension", ())
 """Types that another library made up, such as intervals; earlier versions of Polars have none."""
 
 
-def _holds(column: Any, what: str) -> bool:  # noqa: ANN401
+def _holds(column: Any, what: str) -> bool:
     """Whether a pandas column without a type has such cells, by pandas' own name for them."""
     if str(column.dtype) != "object":
         return False
     return bool(importlib.import_module("pandas").api.types.infer_dtype(column) == what)
 
 
-def _from_pandas_column(column: Any) -> pl.Series:  # noqa: ANN401
+def _from_pandas_column(column: Any) -> pl.Series:
     if _holds(column, "decimal"):
         is_missing = column.isna()
         cells = [None if gone else cell for cell, gone in zip(column, is_missing, strict=True)]

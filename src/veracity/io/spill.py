@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from veracity.errors import OutputError, TooLarge
 from veracity.io.owned import make_owned, remove_leftovers, remove_owned
 
-__all__ = ["Shelf", "Spill", "spilling"]
-
 PREFIX = "veracity-spill-"
 PAGE = mmap.ALLOCATIONGRANULARITY
 ALIGNED = 64

@@ -22,9 +22,6 @@ from veracity.io.folders import check_file, finished_file
 from veracity.io.pieces import PieceTable
 from veracity.naming import rendered
 
-__all__ = ["ENDINGS", "check_table_file", "guarded", "is_table_file", "unguarded", "without_lists",
-           "write_table"]  # fmt: skip
-
 ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx")
 """The formats that a table can be written in."""
 
@@ -220,7 +217,7 @@ def _list_of_texts(name: str, dtype: pl.List) -> pl.Expr:
 # --- Excel ----------------------------------------------------------------------------------------
 
 
-def _excel() -> Any:  # noqa: ANN401 - a module
+def _excel() -> Any:
     try:
         return importlib.import_module("xlsxwriter")
     except ImportError as error:

@@ -14,8 +14,6 @@ from typing import IO
 
 from veracity.errors import ParameterError, UnreadableFile, WrongEncoding, damaged
 
-__all__ = ["codec_of", "is_longer", "is_packed", "may_have", "opened_text", "unpacked", "western"]
-
 MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
     codecs.BOM_UTF32_BE: "utf-32",

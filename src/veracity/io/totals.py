@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from veracity.io.noting import FileNote
 from veracity.printing import in_short
 
-__all__ = ["LONGEST_TOTAL", "MOST_TOTALS", "n_totals", "totals_note"]
-
 MOST_TOTALS = 5
 """So many rows of totals are looked for at the end of a table."""
 

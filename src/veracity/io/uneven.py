@@ -13,8 +13,6 @@ from typing import Any
 
 from veracity.io.cells import texts_of
 
-__all__ = ["even_rows", "in_even_lines"]
-
 Path = tuple[str | None, ...]
 """The names of the fields that lead to a value; None for the members of a list."""
 
@@ -65,12 +63,12 @@ def _objects(content: bytes) -> list[dict[str, Any]]:
     return rows
 
 
-def _without_nan(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON has
+def _without_nan(text: bytes) -> Any:
     """What a text says; NaN, which Python writes though JSON has none, is missing."""
     return json.loads(text, parse_constant=lambda name: None if name == "NaN" else float(name))
 
 
-def _gather(value: Any, path: Path, types: Types) -> None:  # noqa: ANN401 - whatever JSON has
+def _gather(value: Any, path: Path, types: Types) -> None:
     """Note which types there are at the end of each path."""
     if value is None:
         return
@@ -84,7 +82,7 @@ def _gather(value: Any, path: Path, types: Types) -> None:  # noqa: ANN401 - wha
             _gather(own, (*path, None), types)
 
 
-def _even(value: Any, path: Path, types: Types) -> Any:  # noqa: ANN401
+def _even(value: Any, path: Path, types: Types) -> Any:
     """The value, of the one type that its field has."""
     if value is None:
         return None

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from veracity.claims.block import FloatArray, IntArray
 
-__all__ = ["BEND", "STEADY", "InOrder", "Machine", "Numbers", "Pace"]
-
 STEADY = 200
 """Facts whose gradients may be summed into one step; with more, the step shrinks in proportion."""
 

@@ -10,8 +10,6 @@ import stat
 import tempfile
 from pathlib import Path
 
-__all__ = ["find_cache", "places"]
-
 
 def places() -> list[Path]:
     """Where machine code is looked for; it is kept at the first that can be written to."""

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
-__all__ = ["climb", "climb_in", "reorder"]
-
-
 SMALL = 1.0 / 16.0
 """Moves of log-odds up to which a short series is exact."""
 

@@ -13,8 +13,6 @@ from numba.extending import intrinsic
 from veracity.kernels.jit import BARE, HOW
 from veracity.kernels.kept import Given, MachineCode
 
-__all__ = ["emitted"]
-
 numba: Any = importlib.import_module("numba")
 njit, types = numba.njit, numba.types
 
@@ -62,7 +60,7 @@ class _Signature(NamedTuple):
     parameters: list[tuple[str, Any]]
     known: dict[str, Any]
 
-    def add(self, argument: Any) -> tuple[str, Any]:  # noqa: ANN401
+    def add(self, argument: Any) -> tuple[str, Any]:
         """Add what tells an argument; how it is made of that, and its type for the kernel."""
         if argument is None:
             return "None", types.none
@@ -96,7 +94,7 @@ class _Signature(NamedTuple):
         return made, types.Array(numba.from_dtype(array.dtype), array.ndim, "C")
 
 
-def _told(found: Any) -> tuple[list[Given], list[str]]:  # noqa: ANN401
+def _told(found: Any) -> tuple[list[Given], list[str]]:
     """How what a kernel found is told as numbers, and the lines of code that do so."""
     is_tuple = isinstance(found, types.BaseTuple)
     gives: list[Given] = []
@@ -122,10 +120,10 @@ def _told(found: Any) -> tuple[list[Given], list[str]]:  # noqa: ANN401
 
 
 @intrinsic
-def owner_and_address(context: Any, array: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def owner_and_address(context: Any, array: Any) -> tuple[Any, Any]:
     """By what handle the memory of an array is given back, and where it begins; it stays."""
 
-    def generate(target: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ANN401
+    def generate(target: Any, builder: Any, signature: Any, given: Any) -> Any:
         own = target.make_array(array)(target, builder, given[0])
         target.nrt.incref(builder, array, given[0])
         number = target.get_value_type(types.intp)

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from numba import njit
 
-__all__ = ["BARE", "HOW", "kernel", "sigmoid"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

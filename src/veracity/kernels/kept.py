@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
-__all__ = ["Arguments", "Compiled", "Given", "MachineCode", "compiled", "load_linker"]
-
 PLAIN = "biuf"
 """The kinds of numbers whose arrays can be told by an address and a shape."""
 
@@ -84,7 +82,7 @@ class Compiled:
 compiled = Compiled()
 
 
-def _run(name: str, *arguments: Any) -> Any:  # noqa: ANN401 - as the kernel's own
+def _run(name: str, *arguments: Any) -> Any:
     linker = load_linker()
     told = None if linker is None else Arguments.of(arguments)
     code = None if linker is None or told is None else linker.code(name, told, arguments)
@@ -114,7 +112,7 @@ class Arguments(NamedTuple):
             return None
         return told._replace(key=" ".join(key))
 
-    def _add(self, argument: Any, key: list[str]) -> bool:  # noqa: ANN401
+    def _add(self, argument: Any, key: list[str]) -> bool:
         if isinstance(argument, tuple):
             key.append(f"{type(argument).__name__}({','.join(getattr(argument, '_fields', ()))}")
             if not all(self._add(part, key) for part in argument):
@@ -216,7 +214,7 @@ def _digest(content: bytes) -> str:
 class _Linker:
     """Finds code, has it made where there is none, and links it."""
 
-    def __init__(self, llvm: Any) -> None:  # noqa: ANN401 - a module
+    def __init__(self, llvm: Any) -> None:
         self._llvm, self._lock = llvm, threading.Lock()
         self._codes: dict[tuple[str, str], Callable[[Arguments], Any] | None] = {}
         llvm.initialize_native_target()
@@ -298,7 +296,7 @@ class _Linked:
         self._room = ctypes.c_int64 * sum(given.size for given in code.gives)
         self._give_back = give_back
 
-    def __call__(self, told: Arguments) -> Any:  # noqa: ANN401
+    def __call__(self, told: Arguments) -> Any:
         out, ignored = self._room(), (ctypes.c_void_p * 2)()
         at = ctypes.addressof(ignored)
         failed = self._call(at, at + ctypes.sizeof(ctypes.c_void_p), ctypes.addressof(out),
@@ -308,7 +306,7 @@ class _Linked:
         found = tuple(self._results(out, told.arrays))
         return found if self._is_tuple else found[0]
 
-    def _results(self, out: Any, arrays: list[NDArray[Any]]) -> Iterator[Any]:  # noqa: ANN401
+    def _results(self, out: Any, arrays: list[NDArray[Any]]) -> Iterator[Any]:
         at = 0
         for given in self._gives:
             if given.ndim:
@@ -348,7 +346,7 @@ def _only_linker() -> _Linker | None:
         return None  # a Numba that is made otherwise
 
 
-def _extension(numba: Path, name: str) -> Any:  # noqa: ANN401 - a module
+def _extension(numba: Path, name: str) -> Any:
     """One of Numba's modules in C, without Numba."""
     for suffix in EXTENSION_SUFFIXES:
         file = numba / f"{name.replace('.', '/')}{suffix}"
@@ -360,7 +358,7 @@ def _extension(numba: Path, name: str) -> Any:  # noqa: ANN401 - a module
     raise ImportError(f"no {name} in {numba}")
 
 
-def _processor(llvm: Any) -> tuple[Any, ...]:  # noqa: ANN401
+def _processor(llvm: Any) -> tuple[Any, ...]:
     """What the code is for: the processor, and what else Numba is told of by the environment."""
     names = sorted(name for name in os.environ if name.startswith("NUMBA_"))
     told = [(name, os.environ[name]) for name in names if name not in NOT_OF_CODE]

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from veracity.claims.block import IntArray
     from veracity.kernels import Numbers
 
-__all__ = ["find_voices", "lay_out", "number_names", "part_claims"]
-
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(0xFFFFFFFF00000000)
 HALF = np.uint64(32)

@@ -11,8 +11,6 @@ from veracity.kernels.jit import kernel
 if TYPE_CHECKING:
     from veracity.claims.block import Block, IntArray
 
-__all__ = ["count_shared", "find_joined", "find_links"]
-
 
 @kernel
 def count_shared(block: Block, slot_of_source: IntArray, most_supporters: int) -> IntArray:

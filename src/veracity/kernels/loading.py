@@ -10,8 +10,6 @@ from typing import Any
 from veracity.kernels import kept, reference
 from veracity.kernels.cache import find_cache
 
-__all__ = ["FEW", "kernels", "kernels_for", "load_ahead"]
-
 FEW = 50_000
 """Claims up to which the work takes a moment in NumPy, whatever they are like: compiling on the
 first run takes ten times as long."""
@@ -20,7 +18,7 @@ ALWAYS_COMPILED = ("climb", "gibbs")
 """Their reference goes from fact to fact, round after round: too slow even for few claims."""
 
 
-def kernels_for(n_claims: int) -> Any:  # noqa: ANN401 - by their names, as in a module
+def kernels_for(n_claims: int) -> Any:
     """The kernels for so many claims, where what one of them is given does not tell."""
     return reference if n_claims <= FEW else _compiled()
 
@@ -44,7 +42,7 @@ class _Kernels:
         if name not in reference.__all__:
             raise AttributeError(name)
 
-        def either(*arguments: Any) -> Any:  # noqa: ANN401 - as the kernel's own
+        def either(*arguments: Any) -> Any:
             # arrays that tell where groups begin have one entry more than there are claims
             is_small = name not in ALWAYS_COMPILED and max(map(_size, arguments)) <= FEW + 1
             return getattr(reference if is_small else _compiled(), name)(*arguments)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STATE", "room_for"]
-
 STATE = np.dtype(
     [
         ("a", np.float64),

@@ -12,8 +12,6 @@ from veracity.kernels.jit import kernel, sigmoid
 if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["gibbs"]
-
 
 @kernel
 def gibbs(

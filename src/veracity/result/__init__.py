@@ -109,12 +109,12 @@ class Result:
         return self.encoded.by_block(facts["plausibility"].to_numpy())
 
     @property
-    def truths(self) -> Any:  # noqa: ANN401 - the user's own kind of frame
+    def truths(self) -> Any:
         """One row per item: the value settled on, its plausibility, runner-up and margin."""
         return self._handed("truths")
 
     @checked
-    def records(self, *, plausibility: bool = False) -> Any:  # noqa: ANN401
+    def records(self, *, plausibility: bool = False) -> Any:
         """One row per entity, one column per attribute: the value that was settled on.
 
         Columns have the names of the claims' own columns, so that it can be joined with the user's
@@ -130,11 +130,11 @@ class Result:
         return hand_back(records_of(self, plausibility=plausibility), self.frame_kind)
 
     @property
-    def facts(self) -> Any:  # noqa: ANN401
+    def facts(self) -> Any:
         """One row per fact: its plausibility, how many sources support and oppose it."""
         return self._handed("facts")
 
-    def _handed(self, name: str) -> Any:  # noqa: ANN401
+    def _handed(self, name: str) -> Any:
         """A table with one row per item or fact: a frame of the engine's own, if it has one."""
         table = vars(self.tables)[name]
         if self.frame_kind == "spark" and isinstance(table, PieceTable):
@@ -142,12 +142,12 @@ class Result:
         return hand_back(getattr(self.tables, name), self.frame_kind)
 
     @property
-    def sources(self) -> Any:  # noqa: ANN401
+    def sources(self) -> Any:
         """One row per source: its tpr, fpr and accuracy, with 90 % intervals; claims and items."""
         return hand_back(self.tables.sources, self.frame_kind)
 
     @property
-    def sources_by_attribute(self) -> Any:  # noqa: ANN401
+    def sources_by_attribute(self) -> Any:
         """One row per source and attribute: how often it is right there, and its claims there.
 
         A claim counts as right by its plausibility. None if there are no attributes.
@@ -169,7 +169,7 @@ class Result:
         return rightness(self.encoded, self.plausibility_by_block)
 
     @property
-    def confusions(self) -> Any:  # noqa: ANN401
+    def confusions(self) -> Any:
         """One row per source, true label and label said: how likely that is, and how many claims.
 
         Probabilities are those that the algorithm learned, if it learns confusions; otherwise, and
@@ -178,7 +178,7 @@ class Result:
         return hand_back(confusions_of(self), self.frame_kind)
 
     @property
-    def probabilities(self) -> Any:  # noqa: ANN401
+    def probabilities(self) -> Any:
         """One row per item, one column per label: how plausible it is; zero if nobody says it.
 
         Items are named as in `truths`; a label of such a name gets a number, as in ``entity_2``.
@@ -187,7 +187,7 @@ class Result:
         return hand_back(probabilities_of(self), self.frame_kind)
 
     @property
-    def difficulty(self) -> Any:  # noqa: ANN401
+    def difficulty(self) -> Any:
         """One row per item, the hardest first: label these again.
 
         The `entropy` of what is plausible, in bits, and the share of pairs of claims on the item
@@ -197,13 +197,13 @@ class Result:
         return hand_back(difficulty_of(self), self.frame_kind)
 
     @property
-    def copies(self) -> Any:  # noqa: ANN401
+    def copies(self) -> Any:
         """One row per pair of sources of which one seems to copy; None if nobody looked."""
         copies = self.tables.copies
         return None if copies is None else hand_back(copies, self.frame_kind)
 
     @property
-    def readings(self) -> Any:  # noqa: ANN401
+    def readings(self) -> Any:
         """One row per other way to read the claims, the most different first; usually none.
 
         What it assumes, on what share of the items it `differs`, which sources it trusts more
@@ -213,13 +213,13 @@ class Result:
         return hand_back(table(self.run.readings), self.frame_kind)
 
     @property
-    def changes(self) -> Any:  # noqa: ANN401
+    def changes(self) -> Any:
         """One row per value that normalising changed: before and after; None without it."""
         changes = self.tables.changes
         return None if changes is None else hand_back(changes, self.frame_kind)
 
     @property
-    def features(self) -> Any:  # noqa: ANN401
+    def features(self) -> Any:
         """One row per feature, or level of one: what it is worth; None without features.
 
         The `weight` is in log-odds of the rate, per standard deviation of a number, with the ends
@@ -229,7 +229,7 @@ class Result:
         return None if features is None else hand_back(features, self.frame_kind)
 
     @property
-    def trace(self) -> Any:  # noqa: ANN401
+    def trace(self) -> Any:
         """One row per round: how much it changed the sources' rates, and the seconds it took."""
         schema = {"round": pl.Int64, "change": pl.Float64, "seconds": pl.Float64}
         return hand_back(pl.DataFrame(self.run.trace, schema=schema), self.frame_kind)
@@ -299,7 +299,7 @@ class Result:
         return explain(self, entity, attribute)
 
     @checked
-    def questions(self, budget: int = 10) -> Any:  # noqa: ANN401
+    def questions(self, budget: int = 10) -> Any:
         """One row per item whose true value would help most, at most `budget` of them.
 
         The item, the `values` to choose from, how plausible the first of them is, how much it would
@@ -489,7 +489,7 @@ class Result:
         return Short.of(vars(self.tables)["truths"])
 
     @property
-    def plot(self) -> Any:  # noqa: ANN401 - `Plots`, which is further down the flow
+    def plot(self) -> Any:
         """The figures of this result, e.g. ``result.plot.sources()``: see `veracity.plot.Plots`."""
         return importlib.import_module("veracity.show.plot").Plots(self)
 

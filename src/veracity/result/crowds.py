@@ -21,8 +21,6 @@ from veracity.result.records import free_names, in_own_names, own_names
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["confusions_of", "difficulty_of", "probabilities_of"]
-
 MOST_LABELS = 100
 """Distinct values beyond which confusing one with another means little."""
 

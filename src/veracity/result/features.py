@@ -15,8 +15,6 @@ from veracity.algorithms.source_features import FeaturePart
 from veracity.claims.block import FloatArray
 from veracity.fit.judging import Met
 
-__all__ = ["FEATURE_NUMBERS", "FEATURE_TEXTS", "features_table"]
-
 FEATURE_TEXTS = ("of", "feature", "level", "rate", "words")
 FEATURE_NUMBERS = ("weight", "weight_low", "weight_high")
 
@@ -34,7 +32,7 @@ SAYS = {
 
 def features_table(
     algorithm: Algorithm[Any],
-    state: Any,  # noqa: ANN401 - the algorithm's own
+    state: Any,
     met: Met,
     n_learned: float,
 ) -> pl.DataFrame | None:

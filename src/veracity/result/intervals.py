@@ -21,8 +21,6 @@ from veracity.claims.block import FloatArray
 from veracity.claims.schema import Kind
 from veracity.fit.judging import Met
 
-__all__ = ["LEVEL", "Range", "Ranges", "beta_range", "ranges_of"]
-
 LEVEL = 0.9
 """How probable it is that a rate is in its interval."""
 

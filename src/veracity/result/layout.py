@@ -13,15 +13,6 @@ from veracity.claims.encoded import Encoded, Part
 from veracity.claims.numbering import marks_of
 from veracity.claims.schema import Kind, keys_of
 
-__all__ = [
-    "SavedOfPart",
-    "blocks_table",
-    "claims_of_block",
-    "claims_of_part",
-    "part_from",
-    "saved_tables",
-]
-
 
 def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
     """The claims as they are saved: those of `claims_of_block`, and those of `_layout_of_block`."""

@@ -14,8 +14,6 @@ from veracity.naming import as_text
 from veracity.printing import in_short
 from veracity.result import Result
 
-__all__ = ["readings_table", "with_readings"]
-
 MOST_NAMED = 3
 """So many sources are named that a reading believes more, and less."""
 

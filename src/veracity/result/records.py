@@ -16,8 +16,6 @@ from veracity.naming import as_text, in_type
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = ["free_names", "in_own_names", "own_names", "records_for_databases", "records_of"]
-
 MOST_ATTRIBUTES = 10_000
 """A table with more columns than these serves nobody."""
 

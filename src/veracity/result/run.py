@@ -15,13 +15,11 @@ from veracity.algorithms.base import Algorithm
 from veracity.claims.normalise import Normalisation
 from veracity.claims.schema import Kind
 
-__all__ = ["Input", "Run", "describe_parameters", "notes_table"]
-
 
 class _Keyed:
     """What has fields, also by name in brackets."""
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - any field
+    def __getitem__(self, name: str) -> Any:
         if name not in (own.name for own in fields(self)):  # type: ignore[arg-type]
             raise KeyError(name)
         return getattr(self, name)
@@ -76,7 +74,7 @@ class Run(_Keyed):
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: Any) -> Run:  # noqa: ANN401 - whatever a file holds
+    def from_json(cls, told: Any) -> Run:
         """The run that JSON tells of; a `ValueError` if it tells of none."""
         wanted = {"kind", "algorithm", "parameters", "input", "trace", "converged", "rounds",
                   "notes", "files"}  # fmt: skip
@@ -180,7 +178,7 @@ def describe_parameters(algorithm: Algorithm[Any]) -> dict[str, Any]:
     return described
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any parameter
+def _plain(value: Any) -> Any:
     """Dataclasses and mappings as dictionaries with text for keys; nothing is copied."""
     if hasattr(value, "described"):  # it holds tables, which are kept otherwise
         return value.described()

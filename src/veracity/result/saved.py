@@ -49,16 +49,6 @@ from veracity.result.soundness import (
 )
 from veracity.result.tables import Tables
 
-__all__ = [
-    "FITTED_FILE",
-    "RUN_FILE",
-    "RUN_MARK",
-    "Saved",
-    "digest_of",
-    "read_saved",
-    "sealed",
-]
-
 RUN_FILE = "run.json"
 """The file that makes a folder the folder of a run."""
 
@@ -264,7 +254,7 @@ class _Folder:
             self._check_mark(file.name)  # it may have been replaced meanwhile
         return rows
 
-    def _table(self, name: str) -> Any:  # noqa: ANN401 - a frame, or none if it may lack
+    def _table(self, name: str) -> Any:
         file = self.file(f"{name}.parquet")
         if name not in ALWAYS_THERE and not file.exists():
             return None
@@ -284,7 +274,7 @@ class _Folder:
         if pl.read_parquet_metadata(self.file(name)).get(RUN_MARK) != self.id:
             raise ValueError(f"{name} is of another run")
 
-    def _names(self, sources: pl.DataFrame, facts: Any) -> Names:  # noqa: ANN401 - a schema
+    def _names(self, sources: pl.DataFrame, facts: Any) -> Names:
         """The names of sources, labels and attributes."""
         labels, attributes = (self._table(name) for name in ("labels", "attributes"))
         n_open = self._table("open_values")

@@ -16,8 +16,6 @@ from veracity.io.pieces import PieceTable
 from veracity.progress import Progress
 from veracity.result.saved import FITTED_FILE, RUN_MARK, digest_of
 
-__all__ = ["write_files"]
-
 ONLY_LOADED = ("claims", "layout")
 """The tables of a folder that nobody asks for single rows: they need no statistics of columns."""
 

@@ -16,16 +16,6 @@ from veracity.claims.schema import Kind, keys_of
 from veracity.result.features import FEATURE_NUMBERS, FEATURE_TEXTS
 from veracity.result.tables import Tables
 
-__all__ = [
-    "check_blocks",
-    "check_claims",
-    "check_counts",
-    "check_names",
-    "check_schema",
-    "check_tables",
-    "check_values",
-]
-
 
 def _is_share(column: pl.Series) -> bool:
     return column.dtype.is_float() and bool(column.is_between(-1e-6, 1.0 + 1e-6).all())

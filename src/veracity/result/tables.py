@@ -22,18 +22,6 @@ from veracity.kernels.loading import kernels
 from veracity.result.features import features_table
 from veracity.result.intervals import ranges_of
 
-__all__ = [
-    "Rightness",
-    "Short",
-    "Tables",
-    "TablesOfPart",
-    "closest_first",
-    "rightness",
-    "sources_by_attribute",
-    "tabulate",
-]
-
-
 SHOWN = 8
 """So many truths are shown of a result."""
 
@@ -44,7 +32,7 @@ class _Table:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, tables: Any, owner: type) -> pl.DataFrame:  # noqa: ANN401
+    def __get__(self, tables: Any, owner: type) -> pl.DataFrame:
         if tables is None:
             raise AttributeError(self._name)  # so the field has no default
         table = vars(tables)[self._name]
@@ -55,7 +43,7 @@ class _Table:
             vars(tables)[self._name] = collected
         return collected
 
-    def __set__(self, tables: Any, table: pl.DataFrame | PieceTable) -> None:  # noqa: ANN401
+    def __set__(self, tables: Any, table: pl.DataFrame | PieceTable) -> None:
         vars(tables)[self._name] = table
 
 
@@ -157,7 +145,7 @@ class TablesOfPart:
     kind: Kind
     min_plausibility: float | None = None
 
-    def __call__(self, part: Part, answer: Any, name: str) -> pl.DataFrame:  # noqa: ANN401
+    def __call__(self, part: Part, answer: Any, name: str) -> pl.DataFrame:
         """The truths of a part, or its facts."""
         if self.kind == "numeric":
             return (_number_facts if name == "facts" else _number_truths)(part, *answer)
@@ -324,7 +312,7 @@ class Rightness(NamedTuple):
         return float(self.right[sources, attribute].sum()) / claims if claims else 0.0
 
 
-def rightness(encoded: Encoded, plausibility: Any) -> Rightness:  # noqa: ANN401
+def rightness(encoded: Encoded, plausibility: Any) -> Rightness:
     """How often each source is right on each attribute, by the plausibilities of each block.
 
     These are a sequence of arrays, or what the engine keeps in its place.

@@ -12,8 +12,6 @@ from veracity.naming import as_text
 from veracity.result import Result
 from veracity.result.tables import Tables
 
-__all__ = ["in_text"]
-
 NAMES = ("source", "original", "entity", "attribute", "fact", "value", "runner_up")
 """The columns of tables that hold names or values."""
 

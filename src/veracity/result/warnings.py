@@ -23,21 +23,6 @@ from veracity.fit.loop import Learned, not_converged
 from veracity.naming import as_text
 from veracity.printing import in_short
 
-__all__ = [
-    "ADVICE",
-    "DataWarning",
-    "Severity",
-    "count",
-    "data_warning",
-    "dicts",
-    "few_conflicts",
-    "is_upside_down",
-    "lone_sources",
-    "notes_on_fit",
-    "some",
-    "two_readings",
-]
-
 Severity = Literal["serious", "caution"]
 
 ADVICE: dict[str, tuple[str, str]] = {
@@ -259,6 +244,6 @@ def some(names: Sequence[object], most: int = 3) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
-def dicts(table: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any kind of frame, or None
+def dicts(table: Any) -> list[dict[str, Any]]:
     """The rows of a table, as JSON can hold them; none if there is no table."""
     return [] if table is None else pl.DataFrame(table).to_dicts()

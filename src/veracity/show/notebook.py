@@ -28,19 +28,6 @@ from veracity.result.warnings import DataWarning
 if TYPE_CHECKING:
     from veracity.result import Result
 
-__all__ = [
-    "agreement_html",
-    "bar",
-    "comparison_html",
-    "difference_html",
-    "evaluation_html",
-    "health_html",
-    "profile_html",
-    "summary_html",
-    "tuning_html",
-    "why_html",
-]
-
 MOST_TRUTHS = 5
 MOST_SOURCES = 8
 MOST_ROWS = 40

@@ -31,19 +31,6 @@ if TYPE_CHECKING:  # a command loads what it shows itself, and nothing that othe
     from veracity.inspect.evaluation import Evaluation
     from veracity.inspect.profiling import Profile
 
-__all__ = [
-    "at_work",
-    "print_json",
-    "show_comparison",
-    "show_difference",
-    "show_evaluation",
-    "show_health",
-    "show_profile",
-    "show_result",
-    "show_table",
-    "show_why",
-]
-
 NAMES = frozenset(
     {"source", "claimed", "entity", "attribute", "value", "runner_up", "fact", "algorithm", "other"}
 )
@@ -247,7 +234,7 @@ def print_json(content: dict[str, Any]) -> None:
     click.echo(json.dumps(_finite(content), indent=2, default=name_text))
 
 
-def _finite(content: Any) -> Any:  # noqa: ANN401
+def _finite(content: Any) -> Any:
     """The same without NaN and infinity, which are no JSON: null in their place."""
     if isinstance(content, dict):
         return {key: _finite(value) for key, value in content.items()}

@@ -21,8 +21,6 @@ from veracity.study.synthetic import SyntheticStudy
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["INGREDIENTS", "AblationStudy"]
-
 WHOLE = "veracity"
 
 SYNTHETIC = "synthetic"

@@ -26,8 +26,6 @@ from veracity.study.measure import right_of_item
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["AskingStudy"]
-
 ASKED, RANDOM, MARGIN = "asked", "random", "smallest margin"
 """How the items to look up are chosen."""
 

@@ -17,8 +17,6 @@ from veracity.study.data import check_datasets, require_names
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["Row", "Study", "StudyOfDatasets"]
-
 Row = dict[str, Any]
 
 

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from veracity.errors import ParameterError
 
-__all__ = ["CONSTANTS", "Constant", "turned"]
-
 DEFAULT = "veracity.algorithms.veracity"
 
 

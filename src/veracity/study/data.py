@@ -19,8 +19,6 @@ from veracity.claims.truths import read_truths_beside
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.preparing import Prepared, prepare
 
-__all__ = ["Judged", "check_datasets", "file_of", "name_of", "read_dataset", "require_names"]
-
 NORMALISED = "+normalised"
 """What marks a dataset whose values are normalised, after the path of its folder."""
 

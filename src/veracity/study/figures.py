@@ -13,19 +13,6 @@ from veracity.show.plot.figure import chart_of
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = [
-    "ablation_figure",
-    "asking_figure",
-    "characteristic_figure",
-    "intervals_figure",
-    "league_figure",
-    "numbers_figure",
-    "runtime_figure",
-    "sensitivity_figure",
-    "statements_figure",
-    "table_figure",
-]
-
 COLOUR_OF = {
     "majority-vote": "#000000",
     "ltd-rbm-cd": "#e69f00",
@@ -61,7 +48,7 @@ def by_whom(table: pl.DataFrame, *measures: str) -> pl.DataFrame:
     return pl.concat([ours, paper], how="vertical_relaxed")
 
 
-def whose(alt: Any, rows: pl.DataFrame) -> dict[str, Any]:  # noqa: ANN401 - the module
+def whose(alt: Any, rows: pl.DataFrame) -> dict[str, Any]:
     """Colour for the algorithm, dashes for the paper."""
     there = set(rows["algorithm"])
     known = [name for name in COLOUR_OF if name in there]
@@ -79,7 +66,7 @@ def whose(alt: Any, rows: pl.DataFrame) -> dict[str, Any]:  # noqa: ANN401 - the
     }
 
 
-def dashes(alt: Any, rows: pl.DataFrame) -> Any:  # noqa: ANN401
+def dashes(alt: Any, rows: pl.DataFrame) -> Any:
     """Ours solid, the paper's dashed; a legend only where there are both."""
     legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2)
     return alt.StrokeDash(
@@ -90,7 +77,7 @@ def dashes(alt: Any, rows: pl.DataFrame) -> Any:  # noqa: ANN401
     )
 
 
-def decades(alt: Any, values: pl.Series) -> dict[str, Any]:  # noqa: ANN401
+def decades(alt: Any, values: pl.Series) -> dict[str, Any]:
     """A logarithmic scale as long as its values need, marked at powers of ten."""
     lowest, highest = float(values.min()), float(values.max())  # type: ignore[arg-type]
     first, last = math.floor(math.log10(lowest)), math.ceil(math.log10(highest))
@@ -122,7 +109,7 @@ def characteristic_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
     return figure
 
 
-def _curves(alt: Any, rows: pl.DataFrame) -> Any:  # noqa: ANN401
+def _curves(alt: Any, rows: pl.DataFrame) -> Any:
     """Lines, with points where we measured, so that a gap is not taken for a measurement."""
     encoding = whose(alt, rows)
     points = chart_of(rows.filter(pl.col("by") == OURS)).mark_point(size=14, filled=True)

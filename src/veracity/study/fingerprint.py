@@ -30,8 +30,6 @@ from veracity.study.measure import judged_facts
 from veracity.study.settings import GRID, parameters_of, with_settings
 from veracity.synthetic import Synthetic
 
-__all__ = ["CLOSE", "Answers", "answers_of", "changed"]
-
 Answers = dict[str, dict[str, str]]
 """By algorithm and setting: the plausibilities of some facts, in a line that people can compare."""
 

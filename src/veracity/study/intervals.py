@@ -25,8 +25,6 @@ from veracity.synthetic import Ranges
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["IntervalsStudy"]
-
 FEWEST_KNOWN = 30
 """So many claims of a source must have a known truth: from fewer its accuracy is not known."""
 

@@ -19,8 +19,6 @@ from veracity.study.measure import judged_facts, measure, right_of_item
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["LeagueStudy"]
-
 VOTE = "majority-vote"
 
 BEST_ELSEWHERE = "best elsewhere"

@@ -18,8 +18,6 @@ from veracity.fit.answering import answered
 from veracity.fit.loop import Learned, survey_of
 from veracity.inspect.evaluation import N_BINS
 
-__all__ = ["Measured", "accuracy", "calibration_error", "judged_facts", "measure", "right_of_item"]
-
 
 class Measured(NamedTuple):
     """One run of an algorithm."""

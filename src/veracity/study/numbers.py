@@ -23,8 +23,6 @@ from veracity.study.figures import numbers_figure
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["SHAPES", "NumbersStudy", "draw_numbers"]
-
 ENDLESS = 1e12
 """So many degrees of freedom are those of a normal distribution."""
 

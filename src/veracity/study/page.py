@@ -16,8 +16,6 @@ import polars as pl
 from veracity.io.folders import finished_file
 from veracity.study.base import Study
 
-__all__ = ["write_page"]
-
 OPTIONS = (
     "algorithms", "coarse", "datasets", "draws", "fixed", "known_only", "most", "only_first",
     "parameters", "repeats", "seed", "synthetic",

@@ -10,8 +10,6 @@ from importlib.resources import files
 
 import polars as pl
 
-__all__ = ["paper_table"]
-
 OUR_NAME = {
     "MajorityVoting": "majority-vote",
     "LTD-RBM": "ltd-rbm-cd",

@@ -19,8 +19,6 @@ from veracity.study.settings import GRID, MACHINES_AND_RIVALS, parameters_of, wi
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["RobustnessStudy", "optimise"]
-
 SEARCH, APPLY = "search", "apply"
 
 NOT_OPTIMISED = frozenset({"batch_size"})

@@ -21,8 +21,6 @@ from veracity.study.synthetic import PAPER_ALGORITHMS, SyntheticStudy
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["RuntimeStudy"]
-
 CLAIMS_PER_ITEM = 10
 
 VOTE = "majority-vote"

@@ -21,8 +21,6 @@ from veracity.study.settings import GRID, MACHINES_AND_RIVALS, parameters_of, wi
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["SensitivityStudy", "optima_in"]
-
 FIGURE_5 = tuple(round(0.05 * n, 2) for n in range(1, 16))
 """The initial false positive rates of the paper's figure."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from veracity.algorithms import Algorithm, algorithm_named
 from veracity.errors import ParameterError
 
-__all__ = ["GRID", "MACHINES_AND_RIVALS", "Setting", "parameters_of", "with_settings"]
-
 MACHINES_AND_RIVALS = ("ltd-rbm-cd", "ltd-rbm", "ltd-rbm-c-cd", "ltd-rbm-c", "mle", "ltm")
 """What the paper compares on real claims; the machines as it trains them, and as we do."""
 

@@ -26,8 +26,6 @@ from veracity.study.synthetic import MACHINES, SyntheticStudy
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["VARIANTS", "StatementsStudy"]
-
 SYNTHETIC = "synthetic"
 
 ALL = 1_000_000_000

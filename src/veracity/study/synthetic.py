@@ -25,8 +25,6 @@ from veracity.synthetic import NOBODY, Ranges, Synthetic, SyntheticArrays
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = ["PAPER_ALGORITHMS", "SyntheticStudy"]
-
 PAPER_ALGORITHMS = ("majority-vote", "ltd-rbm-cd", "ltd-rbm", "mle", "ltm", "two-estimates")
 """Those of the paper; of LTD-RBM its own, trained by contrastive divergence, and ours beside it."""
 

@@ -35,8 +35,6 @@ from veracity.study.base import Row, Study
 from veracity.study.fingerprint import answers_of, changed
 from veracity.study.page import write_page
 
-__all__ = ["STUDY_FILE", "carry_out", "publish"]
-
 STUDY_FILE = "study.json"
 """The file that makes a folder that of a study."""
 

@@ -57,8 +57,6 @@ from veracity.claims.survey import Survey
 from veracity.errors import ParameterError
 from veracity.naming import as_text
 
-__all__ = ["NumericLTDRBM", "Training"]
-
 NegativePhase = Literal["exact", "sampled"]
 
 MOST_CELLS = 20_000_000

@@ -15,22 +15,6 @@ from veracity.algorithms.base import BySource
 from veracity.algorithms.numbers import LARGEST, Numbers, difference, numbers_of
 from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = [
-    "USUAL_FREEDOM",
-    "Inferred",
-    "Machine",
-    "Measured",
-    "Reached",
-    "Widths",
-    "errors_of",
-    "infer",
-    "interval_factor",
-    "measured",
-    "scales_from",
-    "told_as_numbers",
-    "widths_of",
-]
-
 FARTHEST = 1e100
 """How far a number counts as being from the median of its item's, at most."""
 

@@ -10,16 +10,6 @@ from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.ltd_rbm_n.items import USUAL_FREEDOM, Inferred, Machine, Measured
 from veracity.claims.block import FloatArray
 
-__all__ = [
-    "Errors",
-    "best_of_three",
-    "bluntness",
-    "fit_of_items",
-    "fit_of_tails",
-    "pulls_of",
-    "studentised",
-]
-
 STRIDE = float(np.log(1.5))
 """By how much, in logs, degrees of freedom move in a round at most."""
 

@@ -27,19 +27,6 @@ from veracity.algorithms.numbers import LARGEST
 from veracity.algorithms.prior import PriorSpreads
 from veracity.claims.block import BoolArray, FloatArray
 
-__all__ = [
-    "Cells",
-    "Common",
-    "Told",
-    "drawn_from",
-    "learned",
-    "rescaled",
-    "told",
-    "with_expected",
-    "with_freedoms",
-    "with_truths",
-]
-
 STRENGTHS = np.exp(np.linspace(0.0, np.log(100.0), 24))
 """How many claims the precision of all sources may be worth against a source's own."""
 

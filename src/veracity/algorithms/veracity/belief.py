@@ -12,8 +12,6 @@ from veracity.algorithms.veracity.two_coin import TwoCoin
 from veracity.claims.survey import Survey
 from veracity.dependence.agreement import Dependence
 
-__all__ = ["Belief", "as_usual", "counted_labels"]
-
 MOST_COUNTED = 100_000
 """Distinct values up to which it is counted how often each is claimed: more hardly coincide by
 chance."""

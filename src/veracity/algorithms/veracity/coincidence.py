@@ -16,8 +16,6 @@ import numpy as np
 from veracity.algorithms.distributions import log_gamma
 from veracity.claims.block import Block, FloatArray
 
-__all__ = ["EVEN", "beyond_even_errors", "log_likelihoods", "n_false_values"]
-
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 CONCENTRATIONS = tuple(2.0**n for n in range(9))
 

@@ -32,8 +32,6 @@ from veracity.algorithms.veracity.shrinkage import (
 from veracity.claims.block import Block, FloatArray
 from veracity.kernels.loading import kernels
 
-__all__ = ["Confusions"]
-
 STRENGTHS = (1.0, 1024.0)
 """How few and how many pseudo-claims a source's accuracy may be worth against its confusions."""
 

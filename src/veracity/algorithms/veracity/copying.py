@@ -22,8 +22,6 @@ from veracity.dependence.agreement import (
 )
 from veracity.dependence.deciding import decided_by_copies, disputed_items
 
-__all__ = ["items_that_show_who_copies", "steps_to_find_copies"]
-
 ENOUGH_CLAIMS = 300_000
 """Items with about so many claims are looked at for who of two copies."""
 

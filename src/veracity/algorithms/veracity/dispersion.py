@@ -15,19 +15,6 @@ import numpy as np
 
 from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = [
-    "NO_PAIRS",
-    "Dispersion",
-    "Pairs",
-    "Same",
-    "Scatter",
-    "chance_of",
-    "err_alike",
-    "said_of_label",
-    "said_the_same",
-    "telling_items",
-]
-
 ENOUGH_CLAIMS = 100_000
 """Items with about so many claims are looked at: the error of the mean is small then."""
 

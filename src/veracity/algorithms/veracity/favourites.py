@@ -15,8 +15,6 @@ import numpy as np
 from veracity.algorithms.base import BySource, CountBySource
 from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["Favourites"]
-
 OFTEN = 0.01
 """The share of all claims from which a value may be somebody's favourite: one that is named more
 seldom hardly makes two sources agree."""

@@ -20,8 +20,6 @@ import numpy as np
 from veracity.algorithms.veracity.shrinkage import surely
 from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["items_are_hard", "said_of_items"]
-
 MOST_VOICES = 100
 """Items of which more speak are not looked at."""
 

@@ -14,8 +14,6 @@ from veracity.algorithms.rules import (
 )
 from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["moderated", "off_by"]
-
 BELIEVED = 0.8
 """How far the algorithm's own reading is believed against the other one. On sets with two readings,
 real and synthetic, it is right on about four of five items on which either of them is right."""

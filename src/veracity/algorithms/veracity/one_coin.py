@@ -28,8 +28,6 @@ from veracity.algorithms.veracity.shrinkage import (
 from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray, Names
 from veracity.kernels.loading import kernels
 
-__all__ = ["OneCoin"]
-
 ATTRIBUTE_STRENGTHS: FloatArray = 2.0 ** np.arange(14.0)
 """How many pseudo-claims a source's accuracy may be worth against that on one attribute."""
 

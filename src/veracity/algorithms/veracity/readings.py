@@ -13,8 +13,6 @@ from veracity.algorithms.veracity.one_coin import OneCoin
 if TYPE_CHECKING:
     from veracity.algorithms.veracity.algorithm import Veracity
 
-__all__ = ["gives_way_to", "rivals_of", "with_rival"]
-
 
 def rivals_of(own: Veracity, state: Belief) -> dict[str, Algorithm[Any]]:
     """The same without what decided most, by what each assumes: confusions, favourites, copies."""

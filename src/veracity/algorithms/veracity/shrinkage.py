@@ -13,24 +13,6 @@ from veracity.algorithms.rules import logit, sigmoid
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
-__all__ = [
-    "MOST_CORRELATED",
-    "SUREST",
-    "Derived",
-    "correlation_of",
-    "counted",
-    "derived",
-    "design_effect",
-    "expected_of",
-    "likeliest_strength",
-    "log_known",
-    "says_most",
-    "shrunk",
-    "shrunk_accuracy",
-    "surely",
-    "weigh_known",
-]
-
 SUREST = 1e-3
 """No rate comes closer to zero or one than this: typing errors happen to the best."""
 

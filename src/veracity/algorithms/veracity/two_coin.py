@@ -14,8 +14,6 @@ from veracity.algorithms.veracity.shrinkage import expected_of, shrunk, surely
 from veracity.claims.block import Block, FloatArray
 from veracity.kernels.loading import kernels
 
-__all__ = ["TwoCoin"]
-
 OF_TPR, OF_FPR = range(2)
 N_RATES = 2
 """The rates that features tell of."""

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-__all__ = ["read_dates"]
-
 CLOCK = (
     r"(?P<before>^|[^0-9:])(?P<hour>[01]?[0-9]|2[0-3])[:h](?P<minute>[0-5][0-9])"
     r"(?P<second>:[0-5][0-9](?:[.,][0-9]+)?)?"

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-__all__ = ["as_text", "can_convert", "convert", "read_numbers"]
-
 PLAIN = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$"
 """What is a number without a thought, but for `OPEN`. Not 007: codes are no numbers."""
 

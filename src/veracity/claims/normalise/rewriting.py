@@ -7,8 +7,6 @@ import polars as pl
 from veracity.claims.normalise.quantities import OPEN, can_convert, convert
 from veracity.claims.normalise.spelling import fold, plain, says_nothing, says_where_to_look, tidy
 
-__all__ = ["spell", "write"]
-
 
 def write(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
     """With `after`, as far as values can be read, and `change`; both null where they cannot."""

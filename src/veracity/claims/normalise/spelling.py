@@ -12,8 +12,6 @@ import re
 
 import polars as pl
 
-__all__ = ["fold", "plain", "says_nothing", "says_where_to_look", "tidy"]
-
 ENTITY = r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]+\d*);|&nbsp"
 SPACE = "[\\s\u200b\u2060\ufeff]+"
 FRACTION_SIGN = "([0-9])([¼-¾⅐-⅞])"

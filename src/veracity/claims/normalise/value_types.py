@@ -14,16 +14,6 @@ from veracity.claims.normalise.dates import read_dates
 from veracity.claims.normalise.quantities import can_convert, convert, read_numbers
 from veracity.claims.normalise.spelling import plain, tidy
 
-__all__ = [
-    "READING_SCHEMA",
-    "VALUE_KINDS",
-    "Reading",
-    "ValueKind",
-    "detect_readings",
-    "in_unit_of_bare",
-    "read_values",
-]
-
 ValueKind = Literal["time", "date", "datetime", "number", "text", "unchanged"]
 """What the values of an attribute are; "unchanged" ones are taken as they come."""
 

@@ -10,8 +10,6 @@ from urllib.parse import parse_qsl, unquote
 
 from veracity.errors import ParameterError
 
-__all__ = ["Address", "address_of", "database_file", "is_address", "is_database"]
-
 SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9.-]+)(?P<driver>\+\w+)?://")
 
 SYSTEMS = {

@@ -20,8 +20,6 @@ from veracity.io.databases.base import (
     require_file,
 )
 
-__all__ = ["NO_EXTENSIONS", "Adbc", "DuckDb", "Postgres"]
-
 NO_EXTENSIONS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -35,7 +33,7 @@ BYTES_PER_BATCH = 1 << 24
 class Adbc(Database):
     """Any database with an ADBC driver: batches come as Arrow."""
 
-    def __init__(self, connection: Any, name: str, secrets: set[str] | None = None) -> None:  # noqa: ANN401
+    def __init__(self, connection: Any, name: str, secrets: set[str] | None = None) -> None:
         super().__init__(connection, name, secrets)
         self.errors = (driver("adbc_driver_manager", "ADBC", "postgresql").Error,)
 
@@ -153,7 +151,7 @@ class Postgres(Adbc):
                 self.refuse_digits(name)
         return scales
 
-    def _is_text(self, field: Any) -> bool:  # noqa: ANN401 - a field of pyarrow
+    def _is_text(self, field: Any) -> bool:
         kind = _pg_type(field)
         return kind in self.AS_TEXT or str(field.type).startswith("extension<arrow.opaque")
 
@@ -161,7 +159,7 @@ class Postgres(Adbc):
 class DuckDb(Database):
     """DuckDB, which gives Arrow by itself."""
 
-    def __init__(self, connection: Any, name: str) -> None:  # noqa: ANN401
+    def __init__(self, connection: Any, name: str) -> None:
         super().__init__(connection, name)
         self.errors = (driver("duckdb", "DuckDB", "duckdb").Error,)
 
@@ -216,12 +214,12 @@ class DuckDb(Database):
         yield from _from_arrow(found.to_arrow_reader(ROWS_PER_FETCH))
 
 
-def _from_arrow(reader: Any) -> Iterator[pl.DataFrame]:  # noqa: ANN401 - a reader of pyarrow
+def _from_arrow(reader: Any) -> Iterator[pl.DataFrame]:
     for batch in reader:
         yield pl.DataFrame(batch)
 
 
-def _pg_type(field: Any) -> str:  # noqa: ANN401 - a field of pyarrow
+def _pg_type(field: Any) -> str:
     told = (field.metadata or {}).get(b"POSTGRESQL:type", b"")
     return str(told, "utf-8")
 
@@ -235,7 +233,7 @@ def _scale(modifier: int) -> int:
     return max((((modifier - 4) & 0x7FF) ^ 0x400) - 0x400, 0)
 
 
-def _polars_type(field: Any) -> pl.DataType:  # noqa: ANN401 - a field of pyarrow
+def _polars_type(field: Any) -> pl.DataType:
     """The type of a column; one that polars does not have is an object, and refused later."""
     pyarrow = importlib.import_module("pyarrow")
     try:

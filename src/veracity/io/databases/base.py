@@ -18,15 +18,6 @@ from veracity.io.databases.address import Address
 from veracity.io.databases.sentences import advice_on, reason_of
 from veracity.printing import in_short
 
-__all__ = [
-    "ROWS_PER_FETCH",
-    "Database",
-    "TableName",
-    "driver",
-    "quoted",
-    "require_file",
-]
-
 ROWS_PER_FETCH = 1 << 16
 """How many rows are asked for at a time, where they come as Python's own values."""
 
@@ -62,7 +53,7 @@ def _wrapping(query: str) -> str:
     return f"({query.rstrip().rstrip(';')}\n) claims"
 
 
-def driver(module: str, system: str, extra: str) -> Any:  # noqa: ANN401 - a module
+def driver(module: str, system: str, extra: str) -> Any:
     """The driver of a database, or how to get it."""
     try:
         importlib.import_module("pyarrow")
@@ -79,7 +70,7 @@ class Database(ABC):
     errors: tuple[type[Exception], ...] = ()
     """What the driver raises."""
 
-    def __init__(self, connection: Any, name: str, secrets: set[str] | None = None) -> None:  # noqa: ANN401
+    def __init__(self, connection: Any, name: str, secrets: set[str] | None = None) -> None:
         self.connection, self.name, self.secrets = connection, name, secrets or set()
 
     @abstractmethod

@@ -22,13 +22,11 @@ from veracity.io.databases.base import (
     require_file,
 )
 
-__all__ = ["DbApi", "SqlAlchemy", "Sqlite"]
-
 
 class DbApi(Database):
     """Any database with a DB-API connection: rows come as Python's own values."""
 
-    def __init__(self, connection: Any, name: str) -> None:  # noqa: ANN401
+    def __init__(self, connection: Any, name: str) -> None:
         super().__init__(connection, name)
         self.library = type(connection).__module__.split(".")[0]
         # Elsewhere "source" may be a text, as in MySQL: there, columns are taken by their place.
@@ -177,13 +175,13 @@ def _cast(name: str, dtype: pl.DataType) -> str:
 class SqlAlchemy(DbApi):
     """Whatever SQLAlchemy has a dialect for."""
 
-    def __init__(self, connection: Any, name: str) -> None:  # noqa: ANN401
+    def __init__(self, connection: Any, name: str) -> None:
         super().__init__(connection, name)
         self.errors = (importlib.import_module("sqlalchemy.exc").SQLAlchemyError,)
 
     @classmethod
     @contextlib.contextmanager
-    def opened(cls, engine: Any, name: str) -> Iterator[SqlAlchemy]:  # noqa: ANN401
+    def opened(cls, engine: Any, name: str) -> Iterator[SqlAlchemy]:
         """A connection of an engine, which is given back afterwards; or one that was given."""
         if hasattr(engine, "exec_driver_sql"):
             yield cls(engine, name)

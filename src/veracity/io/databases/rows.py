@@ -20,8 +20,6 @@ from veracity.io.databases.base import Database, TableName
 from veracity.io.databases.dbapi import DbApi, SqlAlchemy, Sqlite
 from veracity.printing import did_you_mean
 
-__all__ = ["Selection", "StreamedRows", "column_names", "selection_of"]
-
 OPENED = {"PostgreSQL": Postgres.opened, "SQLite": Sqlite.opened, "DuckDB": DuckDb.opened}
 
 
@@ -97,7 +95,7 @@ def tables_of(selection: Selection) -> list[Selection]:
     return [replace(selection, table=table.shown) for table in tables]
 
 
-def _connected(given: Any, name: str) -> Database:  # noqa: ANN401 - any connection
+def _connected(given: Any, name: str) -> Database:
     """The way to talk to a database by a connection that was given."""
     if hasattr(given, "adbc_get_info"):
         is_postgres = given.adbc_get_info().get("vendor_name") == "PostgreSQL"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["advice_on", "reason_of"]
-
 PREFIX = re.compile(
     r"^(?:[A-Z_]{2,}: +|\[libpq\] |Failed to [a-z ]+: |Execution error \[\w+\]: |\([\w.]+\) )+"
 )

@@ -19,8 +19,6 @@ from veracity.io.databases.sentences import advice_on, reason_of
 from veracity.io.pieces import PieceTable
 from veracity.naming import rendered
 
-__all__ = ["check_tables", "write_tables"]
-
 MARK = "written by veracity"
 """By this, in what the database keeps with a table, veracity knows its own."""
 
@@ -309,7 +307,7 @@ class FileTarget(Target):
                     Path(f"{file}{beside}").unlink(missing_ok=True)
 
     @abstractmethod
-    def connect(self) -> Any:  # noqa: ANN401 - a connection
+    def connect(self) -> Any:
         """A connection to the file."""
 
     def commit(self) -> None:
@@ -338,7 +336,7 @@ class DuckDbTarget(FileTarget):
         "with time zone": "timestamp with time zone",
     }  # fmt: skip
 
-    def connect(self) -> Any:  # noqa: ANN401 - a connection
+    def connect(self) -> Any:
         """A connection to the file."""
         duckdb = driver("duckdb", "DuckDB", "duckdb")
         return duckdb.connect(self.address.location, config=NO_EXTENSIONS)
@@ -394,7 +392,7 @@ class SqliteTarget(FileTarget):
         pl.Binary: "blob",
     }  # fmt: skip
 
-    def connect(self) -> Any:  # noqa: ANN401 - a connection
+    def connect(self) -> Any:
         """A connection to the file."""
         connect = importlib.import_module("sqlite3").connect
         return connect(self.address.location, isolation_level=None)

@@ -13,8 +13,6 @@ from veracity.kernels.reference.sums import sigmoid
 if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = ["climb", "gibbs", "reorder"]
-
 
 def reorder(block: Block, order: IntArray) -> InOrder:
     """The items of a block that stand in `order`, one behind the other."""

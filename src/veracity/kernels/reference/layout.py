@@ -13,17 +13,6 @@ if TYPE_CHECKING:
 
     from veracity.claims.block import IntArray
 
-__all__ = [
-    "begins_of",
-    "find_voices",
-    "in_groups",
-    "joined_begins",
-    "lay_out",
-    "number_names",
-    "pairs_of",
-    "part_claims",
-]
-
 LOW = np.uint64(0xFFFFFFFF)
 
 

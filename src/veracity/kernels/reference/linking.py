@@ -12,15 +12,6 @@ from veracity.kernels.reference.sums import counted, sigmoid, sum_by
 if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = [
-    "count_false_pairs",
-    "count_once",
-    "count_pairs",
-    "count_shared",
-    "find_joined",
-    "find_links",
-]
-
 
 def count_pairs(
     block: Block, items: IntArray, slot_of_source: IntArray, weight_of_fact: FloatArray

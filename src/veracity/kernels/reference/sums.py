@@ -9,23 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from veracity.claims.block import Block, FloatArray, IntArray
 
-__all__ = [
-    "best_two",
-    "count_confusions",
-    "count_named",
-    "count_votes",
-    "counted",
-    "normalise_log",
-    "sigmoid",
-    "sum_by",
-    "sum_by_source",
-    "sum_claims",
-    "sum_confusions",
-    "sum_met",
-    "sum_votes",
-    "weigh_claims",
-]
-
 
 def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:
     """Score each fact: the bases of all voices of its item plus the weights of its supporters."""

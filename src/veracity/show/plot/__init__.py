@@ -115,7 +115,7 @@ class Plots:
         return plot_decision(self._result, entity, attribute, theme)
 
     @checked
-    def draw(self, what: str, **arguments: Any) -> TopLevelMixin:  # noqa: ANN401 - the figure's own
+    def draw(self, what: str, **arguments: Any) -> TopLevelMixin:
         """The figure of this name, one of `FIGURES`."""
         if what not in FIGURES:
             raise ParameterError(f"plot: no figure {what!r}; there are {', '.join(FIGURES)}")

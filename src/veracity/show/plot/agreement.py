@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from veracity.result import Result
 
-__all__ = ["agreement_table", "plot_agreement"]
-
 MOST_SOURCES = 60
 """So many sources fit in a matrix one can read; of more, the most active."""
 
@@ -127,7 +125,7 @@ def plot_agreement(
     return figure
 
 
-def _names(alt: Any, order: list[str], step: int, angle: int) -> dict[str, Any]:  # noqa: ANN401
+def _names(alt: Any, order: list[str], step: int, angle: int) -> dict[str, Any]:
     letters = {"labelFontSize": min(11, step - 2), "labelLimit": 150, "labelOverlap": False}
     axis = alt.Axis(**letters, labelAngle=angle, ticks=False, grid=False)
     return {"title": None, "axis": axis, "scale": alt.Scale(domain=order)}
@@ -144,7 +142,7 @@ def _note(result: Result, table: pl.DataFrame, shown: int) -> str:
     return " ".join(parts)
 
 
-def _outlines(alt: Any, look: Look, table: pl.DataFrame) -> Any:  # noqa: ANN401
+def _outlines(alt: Any, look: Look, table: pl.DataFrame) -> Any:
     """A square around each group of near-copies."""
     members = table.drop_nulls("group").unique(["group", "source"], maintain_order=True)
     squares = members.group_by("group", maintain_order=True).agg(
@@ -162,12 +160,12 @@ def _outlines(alt: Any, look: Look, table: pl.DataFrame) -> Any:  # noqa: ANN401
     )
 
 
-def _shade(alt: Any, look: Look) -> Any:  # noqa: ANN401
+def _shade(alt: Any, look: Look) -> Any:
     scale = alt.Scale(range=list(look.shades), domain=[0.0, 0.7, 1.0], interpolate="lab")
     return alt.Color("agreement:Q", scale=scale, title="agreement", legend=alt.Legend(format=".0%"))
 
 
-def _tooltip(alt: Any) -> list[Any]:  # noqa: ANN401
+def _tooltip(alt: Any) -> list[Any]:
     counts = {
         "shared": "items shared",
         "same": "the same said",
@@ -182,7 +180,7 @@ def _tooltip(alt: Any) -> list[Any]:  # noqa: ANN401
     ]
 
 
-def _numbers(alt: Any, look: Look, cells: Any) -> Any:  # noqa: ANN401
+def _numbers(alt: Any, look: Look, cells: Any) -> Any:
     """The agreement in each cell, in a colour that stands out from it."""
     known = cells.transform_filter("isValid(datum.agreement)")
     return known.mark_text(fontSize=10).encode(

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from veracity.result import Result
 
-__all__ = ["confusions_table", "plot_confusions"]
-
 MOST_SOURCES = 12
 """So many matrices fit in a figure; of more sources, those with most claims."""
 
@@ -58,7 +56,7 @@ def plot_confusions(result: Result, theme: str = "light") -> TopLevelMixin:
     return figure
 
 
-def _matrix(table: pl.DataFrame, look: Look) -> Any:  # noqa: ANN401 - a layered chart
+def _matrix(table: pl.DataFrame, look: Look) -> Any:
     """What is said of which label, as shades; as numbers, too, where there is room."""
     alt = altair()
     step = max(14, min(34, 240 // table["true"].n_unique()))

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from veracity.explain import Why
     from veracity.result import Result
 
-__all__ = ["plot_decision", "waterfall_table"]
-
 MOST_STEPS = 24
 """So many claims have a bar of their own; the others are summed up, for and against."""
 
@@ -168,7 +166,7 @@ def plot_decision(
     return figure
 
 
-def _waterfall(steps: pl.DataFrame, look: Look, unit: str) -> Any:  # noqa: ANN401 - any chart
+def _waterfall(steps: pl.DataFrame, look: Look, unit: str) -> Any:
     alt = altair()
     steps = drawable(steps).with_columns(far=pl.max_horizontal("start", "end"))
     colour_of = {"prior": look.muted, "for": look.main, "against": look.against, "score": look.ink}
@@ -194,7 +192,7 @@ def _waterfall(steps: pl.DataFrame, look: Look, unit: str) -> Any:  # noqa: ANN4
     return alt.layer(nought, bars, words).properties(width=WIDTH, height={"step": 20})
 
 
-def _around(why: Why, look: Look) -> Any:  # noqa: ANN401
+def _around(why: Why, look: Look) -> Any:
     """The numbers claimed, as large as they weigh, and the estimate with its standard error."""
     alt = altair()
     values, rows = why.tables

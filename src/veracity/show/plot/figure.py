@@ -24,20 +24,6 @@ from veracity.printing import in_short, printable
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-__all__ = [
-    "THEMES",
-    "Look",
-    "ThemeName",
-    "altair",
-    "chart_of",
-    "check_figure",
-    "drawable",
-    "finish",
-    "look_of",
-    "save_figure",
-    "shorten",
-]
-
 FORMATS = (".svg", ".png", ".pdf", ".html")
 
 ThemeName = Literal["light", "dark"]
@@ -104,7 +90,7 @@ PADDING = {"left": 36, "right": 36, "top": 12, "bottom": 28}
 """Space around a figure, in pixels: in a browser, long names may be wider than was reckoned."""
 
 
-def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:  # noqa: ANN401 - any chart
+def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:
     """Put a title, a note below it, and the colours of the theme on a figure."""
     alt = altair()
     heading: dict[str, Any] = {"text": printable(title), "anchor": "start", "offset": 12}
@@ -136,7 +122,7 @@ def finish(chart: Any, look: Look, title: str, note: str = "") -> Any:  # noqa: 
     return _offline(chart.properties(title=alt.Title(**heading), config=config))
 
 
-def _offline(chart: Any) -> Any:  # noqa: ANN401 - any chart
+def _offline(chart: Any) -> Any:
     """The chart, which a notebook shows as SVG; as Altair shows it, it needs the network."""
     kind: Any = type(chart)
     object.__setattr__(chart, "__class__", _drawn_here(kind))  # its own takes it for a parameter
@@ -144,10 +130,10 @@ def _offline(chart: Any) -> Any:  # noqa: ANN401 - any chart
 
 
 @cache
-def _drawn_here(kind: Any) -> Any:  # noqa: ANN401 - a class of Altair's
+def _drawn_here(kind: Any) -> Any:
     """The kind of chart, with a picture of itself for notebooks."""
 
-    def picture(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as IPython calls it
+    def picture(self: Any, *args: Any, **kwargs: Any) -> Any:
         if importlib.util.find_spec("vl_convert") is None:
             return kind._repr_mimebundle_(self, *args, **kwargs)
         file = io.StringIO()
@@ -175,7 +161,7 @@ def shorten(name: str, longest: int = LONGEST_NAME) -> str:
     return in_short(name, longest)
 
 
-def chart_of(table: pl.DataFrame) -> Any:  # noqa: ANN401 - Altair's own
+def chart_of(table: pl.DataFrame) -> Any:
     """A chart of a table. Every figure begins here, so that no text gets past `drawable`."""
     return altair().Chart(drawable(table))
 
@@ -235,7 +221,7 @@ def check_figure(path: str | os.PathLike[str], *, force: bool) -> Path:
 class _InScript(json.JSONEncoder):
     """JSON that may stand in a page's script: no name in it can end the script."""
 
-    def encode(self, o: Any) -> str:  # noqa: ANN401 - json's own signature
+    def encode(self, o: Any) -> str:
         return super().encode(o).replace("<", "\\u003c")
 
 
@@ -250,12 +236,12 @@ def _page(chart: TopLevelMixin) -> str:
     return page.replace("<html>", '<html lang="en">', 1).replace("<head>", head, 1)
 
 
-def altair() -> Any:  # noqa: ANN401 - the module
+def altair() -> Any:
     """The plotting library, which not everybody has installed."""
     return _need("altair")
 
 
-def _need(module: str) -> Any:  # noqa: ANN401
+def _need(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:

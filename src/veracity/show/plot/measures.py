@@ -22,20 +22,6 @@ if TYPE_CHECKING:
 
     from veracity.inspect.comparison import Comparison
 
-__all__ = [
-    "accuracy_table",
-    "calibration_table",
-    "comparison_table",
-    "plausibility_table",
-    "plot_accuracy",
-    "plot_calibration",
-    "plot_comparison",
-    "plot_plausibility",
-    "plot_trace",
-    "share_interval",
-    "trace_table",
-]
-
 N_BINS = 20
 """Bars of the histogram."""
 
@@ -129,7 +115,7 @@ def plot_calibration(result: Result, truth: object, theme: str = "light") -> Top
     return figure
 
 
-def _bin_tooltip(alt: Any) -> list[Any]:  # noqa: ANN401 - the module
+def _bin_tooltip(alt: Any) -> list[Any]:
     shares = ("plausibility", "right", "right_low", "right_high")
     return [
         *(alt.Tooltip(f"{name}:Q", format=".3f") for name in shares),
@@ -255,7 +241,7 @@ def plot_trace(result: Result, theme: str = "light") -> TopLevelMixin:
     return figure
 
 
-def _decades(alt: Any, rows: pl.DataFrame, tolerance: float | None) -> dict[str, Any]:  # noqa: ANN401
+def _decades(alt: Any, rows: pl.DataFrame, tolerance: float | None) -> dict[str, Any]:
     """A logarithmic scale from one power of ten to another."""
     changes = [*rows["change"], *([tolerance] if tolerance else [])]
     first, last = math.floor(math.log10(min(changes))), math.ceil(math.log10(max(changes)))
@@ -309,7 +295,7 @@ def _n_attributes(result: Result) -> int:
     return facts["attribute"].n_unique() if "attribute" in facts.columns else 0
 
 
-def _shares(rows: pl.DataFrame, name: str, share: str, title: str, look: Look) -> Any:  # noqa: ANN401
+def _shares(rows: pl.DataFrame, name: str, share: str, title: str, look: Look) -> Any:
     """One line a name: the share, its interval, and the number beside it."""
     alt, rows = altair(), drawable(rows)
     lowest = float(rows[f"{share}_low"].min())  # type: ignore[arg-type]
@@ -371,7 +357,7 @@ def plot_comparison(comparison: Comparison, theme: str = "light") -> TopLevelMix
     return figure
 
 
-def _distances(rows: pl.DataFrame, look: Look) -> Any:  # noqa: ANN401 - any chart
+def _distances(rows: pl.DataFrame, look: Look) -> Any:
     alt = altair()
     bars = chart_of(rows).encode(
         x=alt.X("mae:Q", title="mae: mean absolute distance from the truths"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from veracity.result import Result
 
-__all__ = ["deviation_points", "plot_sources", "source_cells", "source_points"]
-
 MOST_POINTS = 40
 """So many sources are drawn one by one."""
 
@@ -136,7 +134,7 @@ def _window(points: pl.DataFrame) -> Window:
     return Window((0.0, min(highest, 1.0)), (max(lowest, 0.0), 1.0))
 
 
-def _axis(alt: Any, name: str, domain: Sequence[float]) -> Any:  # noqa: ANN401 - the module
+def _axis(alt: Any, name: str, domain: Sequence[float]) -> Any:
     """The axis of a rate, titled in the words of the design."""
     given = {"tpr": "true", "fpr": "false"}[name]
     make = alt.Y if name == "tpr" else alt.X
@@ -146,7 +144,7 @@ def _axis(alt: Any, name: str, domain: Sequence[float]) -> Any:  # noqa: ANN401 
     return make(f"{name}:Q", title=title, scale=scale, axis=axis)
 
 
-def _diagonal(alt: Any, look: Look, window: Window) -> Any:  # noqa: ANN401
+def _diagonal(alt: Any, look: Look, window: Window) -> Any:
     """Where a source's word says nothing: it claims false facts as readily as true ones."""
     low, high = max(window.fpr[0], window.tpr[0]), min(window.fpr[1], window.tpr[1])
     spots = [low, high] if low < high else []
@@ -155,7 +153,7 @@ def _diagonal(alt: Any, look: Look, window: Window) -> Any:  # noqa: ANN401
     return chart_of(ends).mark_line(color=look.muted, strokeDash=[4, 4]).encode(x=x, y=y)
 
 
-def _cells(alt: Any, look: Look, cells: pl.DataFrame) -> Any:  # noqa: ANN401
+def _cells(alt: Any, look: Look, cells: pl.DataFrame) -> Any:
     shade = alt.Scale(type="log", range=list(look.shades[:2]), domainMin=1)
     return (
         chart_of(cells)
@@ -171,7 +169,7 @@ def _cells(alt: Any, look: Look, cells: pl.DataFrame) -> Any:  # noqa: ANN401
     )
 
 
-def _bars(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> list[Any]:  # noqa: ANN401
+def _bars(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> list[Any]:
     """The intervals of both rates, where they are told."""
     if not set(BOUNDS) <= set(points.columns):
         return []
@@ -181,7 +179,7 @@ def _bars(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> list[An
     return [flat, upright]
 
 
-def _dots(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> Any:  # noqa: ANN401
+def _dots(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> Any:
     """One point a source, as large as it has claims, another colour below the diagonal."""
     rates = [n for n in ("tpr", *BOUNDS[:2], "fpr", *BOUNDS[2:], "accuracy") if n in points.columns]
     marked = points.with_columns(worse=pl.col("tpr") <= pl.col("fpr"))
@@ -211,7 +209,7 @@ def _dots(alt: Any, look: Look, points: pl.DataFrame, x: Any, y: Any) -> Any:  #
     )
 
 
-def _names(alt: Any, look: Look, points: pl.DataFrame, window: Window) -> Any:  # noqa: ANN401
+def _names(alt: Any, look: Look, points: pl.DataFrame, window: Window) -> Any:
     """Names beside the points, as many as there is room for."""
     wide, high = window.fpr[1] - window.fpr[0], window.tpr[1] - window.tpr[0]
     across = (points["fpr"].to_numpy() - window.fpr[0]) / wide * SIDE

@@ -19,8 +19,6 @@ from veracity.show.report.contents import sections_of
 from veracity.show.report.gather import gather
 from veracity.show.report.page import put_together
 
-__all__ = ["check_page", "write_report"]
-
 ENDINGS = ("", ".html", ".htm")
 
 

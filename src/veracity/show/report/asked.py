@@ -12,8 +12,6 @@ from veracity.progress import Progress
 from veracity.questions import questions_of
 from veracity.result import Result
 
-__all__ = ["MOST_ASKED", "MOST_EXPLAINED", "Asked", "asked_of"]
-
 MOST_ASKED = 200
 """So many items are listed."""
 

@@ -14,8 +14,6 @@ from veracity.show.report.rightness import rightness
 from veracity.show.report.sources import sources
 from veracity.show.report.summary import summary
 
-__all__ = ["sections_of"]
-
 
 def sections_of(found: Findings) -> list[Section]:
     """All that the page tells; how right it is where truth is known, labels where there are any."""

@@ -8,8 +8,6 @@ from veracity.doubts.overlap import FEW_SHARED
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, paragraph, table
 
-__all__ = ["copies", "shared_mistakes"]
-
 MOST_PAIRS = 100
 """So many pairs are listed."""
 

@@ -21,8 +21,6 @@ from veracity.show.report.markup import (
     text,
 )
 
-__all__ = ["changes", "characteristics"]
-
 MOST_ROWS = 100
 """Rows of attributes and of changes."""
 

@@ -16,8 +16,6 @@ from veracity.result import Result
 from veracity.show.plot import Plots, ThemeName
 from veracity.show.report.markup import text
 
-__all__ = ["Drawn", "draw"]
-
 TITLES = {
     "sources": "The sources by their rates",
     "plausibility": "How plausible the answers are",
@@ -79,7 +77,7 @@ def _figure(plots: Plots, name: str, title: str, given: dict[str, Any]) -> str:
     return f'<figure role="img" aria-label="{text(title)}" tabindex="0">{both}</figure>'
 
 
-def _svg(chart: Any, prefix: str) -> str:  # noqa: ANN401 - any chart
+def _svg(chart: Any, prefix: str) -> str:
     """The figure with names of its own, and without the words for each mark: it is one picture."""
     file = io.StringIO()
     chart.save(file, format="svg")

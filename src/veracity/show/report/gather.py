@@ -19,8 +19,6 @@ from veracity.show.plot import agreement_table
 from veracity.show.report.asked import Asked, asked_of
 from veracity.show.report.figures import Drawn, draw
 
-__all__ = ["Findings", "gather"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:

@@ -12,8 +12,6 @@ from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, measure, name, paragraph, table
 from veracity.show.report.summary import count_contested, thing
 
-__all__ = ["items_to_check"]
-
 MOST_VALUES = 2
 """Claims are listed for so many values of an item, the most plausible ones."""
 

@@ -10,8 +10,6 @@ from veracity.result.crowds import confusions_of
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Cell, Look, details, name, paragraph, share, table
 
-__all__ = ["has_labels", "labels"]
-
 MOST_LABELS = 20
 LEAST_ITEMS_OF_LABEL = 5
 """More labels, or fewer items of each, are values of any kind."""

@@ -27,8 +27,6 @@ from veracity.show.report.gather import Findings
 from veracity.show.report.markup import measure, paragraph, text
 from veracity.show.report.summary import thing
 
-__all__ = ["chunks_of", "lookup"]
-
 MOST_ITEMS = 100_000
 """So many items can be looked up in the page, the closest calls first: some megabytes of it."""
 

@@ -21,8 +21,6 @@ from veracity.result.run import Run, describe_parameters
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, paragraph, table, text
 
-__all__ = ["command", "making", "python_call"]
-
 NO_FILE = "CLAIMS"
 """What stands for claims that were no file."""
 

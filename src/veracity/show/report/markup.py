@@ -13,20 +13,6 @@ import polars as pl
 from veracity.naming import name_text
 from veracity.printing import in_short, printable
 
-__all__ = [
-    "Cell",
-    "Look",
-    "beside",
-    "bullets",
-    "details",
-    "measure",
-    "name",
-    "paragraph",
-    "share",
-    "table",
-    "text",
-]
-
 LONGEST = 120
 """Letters of a name or value that are shown."""
 

@@ -12,8 +12,6 @@ from veracity._version import __version__
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import paragraph, text
 
-__all__ = ["Section", "put_together"]
-
 
 class Section(NamedTuple):
     """A part of the page; its content is HTML."""

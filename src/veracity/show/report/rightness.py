@@ -9,8 +9,6 @@ from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, beside, bullets, paragraph, table
 
-__all__ = ["rightness", "vote_is_better", "warn_of_vote", "wrong_items"]
-
 MOST_WRONG = 100
 MOST_ATTRIBUTES = 100
 """Rows that are shown."""

@@ -11,8 +11,6 @@ from veracity.result.intervals import LEVEL
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Cell, Look, beside, measure, paragraph, table
 
-__all__ = ["MOST_SOURCES", "sources"]
-
 MOST_SOURCES = 1_000
 """So many sources are listed, those with most claims."""
 

@@ -24,8 +24,6 @@ from veracity.show.report.markup import (
 )
 from veracity.show.report.rightness import vote_is_better, warn_of_vote
 
-__all__ = ["count_contested", "summary", "thing", "told"]
-
 SURE = 0.95
 """Values from this plausibility on are called sure."""
 
