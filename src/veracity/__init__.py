@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.crh import CRH
     from veracity.algorithms.dare import DARE
     from veracity.algorithms.dawid_skene import DawidSkene
+    from veracity.algorithms.default import Veracity
     from veracity.algorithms.gtm import GTM
     from veracity.algorithms.investment import Investment
     from veracity.algorithms.item_features import ItemFeatures
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from veracity.algorithms.three_estimates import ThreeEstimates
     from veracity.algorithms.truth_finder import TruthFinder
     from veracity.algorithms.two_estimates import TwoEstimates
-    from veracity.algorithms.veracity import Veracity
     from veracity.claims.read import read_claims, read_database
     from veracity.discovery import discover
     from veracity.engines import Local

@@ -59,11 +59,7 @@ def answer(
         )
         with looking as ahead:
             found = answered(held, encoded, survey, algorithm, tell, kept)
-            algorithm, learned, judged, readings, some, instead = found
-            if instead is not None:
-                prepared = prepared.noting(
-                    f"of two readings, that in which more claims are true is told: {instead}"
-                )
+            learned, judged, readings, some = found
             if kept is not None:
                 require_sound(judged, learned.state)
             clock.lap("learn")

@@ -16,8 +16,8 @@ import polars as pl
 
 from veracity.algorithms.base import clamp_known
 from veracity.algorithms.checks import require_at_least
+from veracity.algorithms.default import ITEMS_PER_LABEL, MOST_LABELS
 from veracity.algorithms.prior import UNLEARNED
-from veracity.algorithms.veracity.algorithm import ITEMS_PER_LABEL, MOST_LABELS
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.claims.encoded import Encoded
 from veracity.fit.judging import Judged

@@ -270,10 +270,6 @@ class Algorithm(ABC, Generic[State]):
         """Others that could read the claims otherwise, by how they are come by: see `readings`."""
         return {}
 
-    def gives_way(self, state: State, rival: Algorithm[Any]) -> bool:
-        """Whether the rival's reading is told in its place if far more claims are true in that."""
-        return False
-
     def doubted(self, state: State, rival: Algorithm[Any], other: Any) -> State:
         """The state where a rival, with a state of its own, reads the claims otherwise."""
         return state
@@ -294,6 +290,10 @@ class Algorithm(ABC, Generic[State]):
     def notes(self, state: State) -> list[str]:
         """What should be told of how the state was learned, in sentences."""
         return []
+
+    def findings(self, state: State) -> dict[str, str]:
+        """Return reasons to doubt the answer that show in what was learned, by name."""
+        return {}
 
     def check(self, state: State, survey: Survey, prior: PriorRates) -> None:
         """Refuse, with a `ValueError`, a state that this cannot have learned from such claims."""

@@ -59,7 +59,7 @@ _CD = {"negative_phase": "sampled", "shorten": False}
 """LTD-RBM as the paper trains it: contrastive divergence, and one schedule for all sizes."""
 
 CATALOGUE: dict[str, Entry] = {
-    "veracity": Entry(f"{_HERE}.veracity:Veracity"),
+    "veracity": Entry(f"{_HERE}.default:Veracity"),
     "ltd-rbm": Entry(f"{_HERE}.ltd_rbm:LTDRBM"),
     "ltd-rbm-c": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {"single_truth": True}),
     "ltd-rbm-cd": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {**_CD}),

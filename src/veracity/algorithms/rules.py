@@ -22,6 +22,17 @@ Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
 """
 
 
+class Vote(NamedTuple):
+    """The shares of the votes for the labels of each item, and their weight in a plausibility.
+
+    ``plausibility = (1 - weight) softmax(score) + weight vote``
+    """
+
+    label: FloatArray
+    """[item, label]; each row adds up to one."""
+    weight: float
+
+
 class Weights(NamedTuple):
     """What the claims of a block add to the scores of its facts, and the rule that follows.
 
@@ -48,6 +59,8 @@ class Weights(NamedTuple):
     """Logarithms, [source, label that is true, label that is claimed]."""
     shrink_of_item: FloatArray | None = None
     """With `confusion`: the scores of an item's labels are divided by this."""
+    vote: Vote | None = None
+    """With `confusion`: a vote that is mixed into the plausibilities, and so into the scores."""
     shift_of_claim: FloatArray | None = None
     """For an estimate: what is taken off each number before it is averaged, if anything."""
     centre_of_item: FloatArray | None = None
@@ -132,7 +145,38 @@ def label_scores(block: Block, weights: Weights) -> FloatArray:
     score = weights.prior + said
     if weights.shrink_of_item is not None:
         score /= weights.shrink_of_item[:, None]
-    return np.asarray(score)
+    return np.asarray(score if weights.vote is None else _with_vote(score, weights.vote))
+
+
+LEAST_PLAUSIBLE = 1e-12
+"""Least plausibility of a label where a vote is mixed in."""
+
+NOT_AHEAD = 0.9
+"""Share of the weight under which a vote would put another label level with the answer: so much of
+it is left where it is cut."""
+
+
+def _with_vote(score: FloatArray, vote: Vote) -> FloatArray:
+    """Return scores of which the softmax is that of `score`, mixed with the vote.
+
+    The answer stays the answer: where the vote would put another label first, its weight is cut for
+    that item. Labels level in score are told apart by the vote. A weight of one is never cut.
+    """
+    total = np.logaddexp.reduce(score, axis=1, keepdims=True)
+    p = np.exp(score - total)
+    weight = np.full(len(score), vote.weight)
+    if vote.weight < 1.0:
+        claimed = np.round(np.where(vote.label > 0.0, score, -np.inf), SAME)
+        is_first = claimed == claimed.max(axis=1, keepdims=True)
+        best = np.where(is_first, vote.label, -1.0).argmax(axis=1)[:, None]
+        lead = np.maximum(np.take_along_axis(p, best, axis=1) - p, 0.0)
+        behind = vote.label - np.take_along_axis(vote.label, best, axis=1)
+        level = np.divide(lead, lead + behind, out=np.ones_like(lead), where=behind > 0.0)
+        level = level.min(axis=1)
+        weight = np.where(level <= weight, NOT_AHEAD * level, weight)
+    mixture = (1.0 - weight)[:, None] * p + weight[:, None] * vote.label
+    mixture = np.maximum(mixture, LEAST_PLAUSIBLE)
+    return np.asarray(np.log(mixture / mixture.sum(axis=1, keepdims=True)) + total)
 
 
 def label_probabilities(label_score: FloatArray) -> FloatArray:

@@ -379,6 +379,33 @@ def _by_mistakes(
     return np.asarray(np.maximum(evidence, evidence.T))
 
 
+COPIED, SHARED = 0.8, 20.0
+"""Share of its claims that one source of a family has from another, at least, by how often they
+agree beyond what their accuracies explain; and the items that both claim, at least."""
+
+
+def largest_family(
+    dependence: Dependence, n_claims: FloatArray, may_copy: BoolArray, least: float
+) -> FloatArray:
+    """Return one for the members of the largest family of near-copies, by claims, else zero.
+
+    Nobody is a member if the family has a smaller share of all claims than `least`. `may_copy`
+    leaves out sources of which agreement says nothing, such as those that claim one label only.
+    """
+    chosen = np.flatnonzero(dependence.slot_of_source >= 0.0)
+    pairs = may_copy[chosen][:, None] & may_copy[chosen]
+    both, same = dependence.both * pairs, dependence.same * pairs
+    found = _beyond(both, same, 1.0 / dependence.n_values, np.arange(len(both)))
+    is_linked = found.is_clear & (found.share >= COPIED) & (both >= SHARED)
+    group = families(is_linked & ~np.eye(len(both), dtype=np.bool_))
+    size = np.bincount(group, n_claims[chosen], len(group))
+    size[np.bincount(group, minlength=len(group)) < 2] = 0.0
+    member = np.zeros(len(n_claims))
+    if size.max(initial=0.0) >= max(least * n_claims.sum(), 1.0):
+        member[chosen] = group == size.argmax()
+    return member
+
+
 class _Beyond(NamedTuple):
     """By how much pairs agree beyond what their accuracies explain."""
 

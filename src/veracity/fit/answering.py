@@ -11,22 +11,17 @@ from veracity.claims.survey import Survey
 from veracity.engines import Held
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn
-from veracity.fit.readings import MOST_CLAIMS, Reading, find_readings, mistaken
+from veracity.fit.readings import MOST_CLAIMS, Reading, find_readings
 from veracity.progress import Progress, say_nothing
 
 
 class Answered(NamedTuple):
-    """What was learned, the answer, and other readings, with the claims in which they show.
+    """What was learned, the answer, and other readings, with the claims in which they show."""
 
-    `algorithm` is who answered; `instead` says how it reads the claims, if another was asked.
-    """
-
-    algorithm: Algorithm[Any]
     learned: Learned
     judged: Judged
     readings: list[Reading]
     some: Encoded
-    instead: str | None = None
 
 
 def answered(
@@ -39,25 +34,20 @@ def answered(
 ) -> Answered:
     """Let an algorithm answer to claims that an engine holds.
 
-    Where the claims can be read in two ways, it is less sure of the one it found. If far more of
-    them are true in the other, that one is told.
+    Where the claims allow two answers, it is less sure of the one it found.
     """
     learned = learn(held, survey, algorithm, tell, kept)
     n_sources = encoded.names.n_sources
     tell("judging", 0, 1)
     judged = judge_all(held, algorithm, learned.state, encoded.kind, n_sources)
     if not algorithm.rivals(learned.state) or not judged.plausibility:
-        return Answered(algorithm, learned, judged, [], encoded)
+        return Answered(learned, judged, [], encoded)
     tell("looking for another reading", 0, 1)
     some, answers = encoded.drawn_with(judged.plausibility, MOST_CLAIMS)
     found = replace(judged, plausibility=answers)
     readings = find_readings(some, algorithm, learned.state, found)
-    better = mistaken(algorithm, learned.state, readings) if kept is None else None
-    if better is not None:
-        told = answered(held, encoded, survey, better.rival, tell)
-        return told._replace(instead=told.instead or better.name)
     if readings:
         rival, other = readings[0].rival, readings[0].state
         learned = replace(learned, state=algorithm.doubted(learned.state, rival, other))
         judged = judge_all(held, algorithm, learned.state, encoded.kind, n_sources)
-    return Answered(algorithm, learned, judged, readings, some)
+    return Answered(learned, judged, readings, some)

@@ -27,11 +27,6 @@ MUCH = 0.15
 """The share of items from which another answer is another reading: models that agree on what the
 claims say differ on a few per cent of the items, those that do not on fifteen to fifty."""
 
-MUCH_TRUER = 1.1
-"""How many times as many claims must be true in a reading to which the algorithm gives way. Where
-crowds do confuse labels, real ones or drawn at random, the plain reading makes at most 1.07 times
-as many true; where labels were learned in each other's place, mostly 1.1 to 1.7 times."""
-
 FEWEST_KNOWN = 5
 """Known items from which they choose between readings."""
 
@@ -53,15 +48,13 @@ MOST_CLAIMS = 100_000
 class Reading:
     """Another way to read the claims: how it is come by, and on what share of the items it differs.
 
-    `moved` is by how much it believes each source more often right, or less, and `truer` how many
-    times as many claims are true in it; `rival` the algorithm that reads them so, and `state` what
-    it learned.
+    `moved` is by how much it believes each source more often right, or less; `rival` the algorithm
+    that reads them so, and `state` what it learned.
     """
 
     name: str
     differs: float
     moved: FloatArray
-    truer: float
     sample: Sample
     other: Sequence[FloatArray]
     rival: Algorithm[Any]
@@ -95,24 +88,9 @@ def find_readings(
         if differs > MUCH:
             own, its = (_right(sample, answer, len(encoded.names.sources)) for answer in
                         (sample.answer, other.plausibility))  # fmt: skip
-            moved, truer = ratio(*its) - ratio(*own), float(its[0].sum() / own[0].sum())
-            answer = other.plausibility
-            found.append(Reading(name, differs, moved, truer, sample, answer, rival, its_state))
+            moved, answer = ratio(*its) - ratio(*own), other.plausibility
+            found.append(Reading(name, differs, moved, sample, answer, rival, its_state))
     return found
-
-
-def mistaken(
-    algorithm: Algorithm[Any],
-    state: Any,
-    readings: Sequence[Reading],
-) -> Reading | None:
-    """The reading to tell in the place of the algorithm's own, if that makes too few claims true.
-
-    Labels that were learned in each other's place explain the claims well, and most of these are
-    false then.
-    """
-    giving_way = (one for one in readings if algorithm.gives_way(state, one.rival))
-    return next((one for one in giving_way if one.truer > MUCH_TRUER), None)
 
 
 def decided(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[str, Algorithm[Any]] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import polars as pl
 
-from veracity.algorithms.veracity import Veracity
+from veracity.algorithms.default import Veracity
 from veracity.errors import ParameterError
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.constants import CONSTANTS, turned

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import Algorithm
-from veracity.algorithms.veracity import Veracity
+from veracity.algorithms.default import Veracity
 from veracity.answers import answer
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.errors import NotConverged, ParameterError

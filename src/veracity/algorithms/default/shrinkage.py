@@ -1,4 +1,4 @@
-"""What the error models share: shrinkage towards all sources, and errors that voices share."""
+"""What the error models share: shrinkage towards all sources, and doubt about shared errors."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ SUREST = 1e-3
 """No rate comes closer to zero or one than this: typing errors happen to the best."""
 
 CORRELATIONS = 2.0 ** np.arange(-6, 3)
-"""How alike sources may err on an item for reasons of its own, the intra-item correlation: so many
-times as much as is usual in real data."""
+"""Correlations of errors on one item that known truths choose from, as multiples of the usual."""
 
 MOST_CORRELATED = 0.6
 
 CELLS = 10_000
-"""Cells of counts from which pseudo-claims are learned: of the sources that say most."""
+"""Cells of counts from which a strength is learned: those of the sources with most claims."""
 
 Derived = tuple[FloatArray, IntArray]
-"""Of each support of a block its weight, where dependent ones count once, and how many values of
-the item its source names; each is empty where that is one for all."""
+"""Weight of each support, where dependent sources count once, and the number of values that its
+source claims of the item. Each is empty where it is one for all."""
 
 
 def derived(block: Block, weight_of_support: FloatArray, n_sources: int) -> Derived:
-    """What is worked out once for a block."""
+    """Return what is computed once for a block."""
     if block.has_shares or len(block.source_of_support) == len(block.source_of_voice):
         return weight_of_support, np.zeros(0, dtype=np.int32)
     return weight_of_support, np.asarray(kernels.count_named(block, n_sources))
@@ -40,10 +39,10 @@ def derived(block: Block, weight_of_support: FloatArray, n_sources: int) -> Deri
 def shrunk_accuracy(
     counts: Counts, prior: PriorRates, strength: float, features: Regression | None, rate: int = 0
 ) -> tuple[FloatArray, Regression | None]:
-    """Accuracies, shrunk towards what is expected of a source; fixed ones stay.
+    """Return accuracies, drawn to what is expected of a source, and what features say of it.
 
-    What is expected is the mean of all, or what the features of the source say; and what is learned
-    of these.
+    Expected is the mean of all sources, or what the features of the source lead to expect. Fixed
+    sources keep their accuracy.
     """
     right, total = counts
     usual = float(np.median(prior.tpr))
@@ -57,7 +56,7 @@ def shrunk_accuracy(
 
 
 def expected_of(mean: float, prior: FloatArray) -> FloatArray:
-    """The mean of all sources, moved for each as its prior differs from the usual one."""
+    """Return the mean of all sources, moved for each as its prior differs from the usual one."""
     usual, mean_of_all = np.median(prior), surely(np.array(mean))
     return sigmoid(logit(prior) - logit(np.array(usual)) + logit(mean_of_all))
 
@@ -65,17 +64,17 @@ def expected_of(mean: float, prior: FloatArray) -> FloatArray:
 def shrunk(
     part: FloatArray, whole: FloatArray, expected: FloatArray, strength: float
 ) -> FloatArray:
-    """Shares, with what is expected as `strength` pseudo-claims; clear of zero and one."""
+    """Return shares, with what is expected as `strength` pseudo-claims; clear of zero and one."""
     return surely((part + strength * expected) / (whole + strength))
 
 
 def surely(rate: FloatArray) -> FloatArray:
-    """Rates, clear of zero and one."""
+    """Return rates that are clear of zero and one."""
     return np.asarray(np.clip(rate, SUREST, 1.0 - SUREST))
 
 
 def says_most(n_claims: FloatArray, n_cells: int) -> BoolArray:
-    """Who says most: as many as have `CELLS` cells together, of those that say as much all."""
+    """Return the sources with most claims, as many as have `CELLS` cells; of equals all."""
     n_claims, n_most = np.round(n_claims, 6), max(CELLS // n_cells, 1)
     if n_claims.size <= n_most:
         return np.ones(n_claims.shape, dtype=np.bool_)
@@ -83,39 +82,45 @@ def says_most(n_claims: FloatArray, n_cells: int) -> BoolArray:
 
 
 def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: FloatArray) -> float:
-    """The number of pseudo-claims under which what is counted is most likely."""
+    """Return the number of pseudo-claims under which what was counted is most likely."""
     log_likelihood = log_likely_counts(counts, plain, strengths).sum(axis=0)
     return float(strengths[np.argmax(log_likelihood)])
 
 
 def counted(block: Block, found: Derived) -> FloatArray:
-    """What each support weighs, as far as it counts; empty if that is one for all."""
+    """Return what each support weighs, as far as it counts; empty if that is one for all."""
     weight, share = found[0], block.share_of_support
     if len(weight) and len(share):
         return np.asarray(weight * share)
     return weight if len(weight) else share
 
 
-def design_effect(block: Block, found: Derived, correlation: FloatArray | float) -> FloatArray:
-    """By how much the scores of an item shrink because its voices err alike: 1 + (n - 1) r.
+def voices_of_item(block: Block, found: Derived) -> FloatArray:
+    """Return the number of voices of each item, with dependent ones counted once.
 
-    n voices then tell no more than n / (1 + (n - 1) r) would that err each by itself (Kish): a
-    rest of doubt stays, however many speak. Of m values that one voice names, each is an m-th of
-    it; voices that depend on each other count once.
+    Of m values that one voice claims, each is an m-th of it.
     """
     weight, n_named = counted(block, found), found[1]
     if len(weight) == 0 and len(n_named) == 0:
-        n_voices = block.n_supports_of_item.astype(np.float64)
-    else:
-        of_support = weight if len(weight) else np.ones(len(n_named))
-        of_support = of_support / n_named if len(n_named) else of_support
-        first_support = block.first_support_of_fact[block.first_fact_of_item[:-1]]
-        n_voices = np.add.reduceat(of_support, first_support)
+        return block.n_supports_of_item.astype(np.float64)
+    of_support = weight if len(weight) else np.ones(len(n_named))
+    of_support = of_support / n_named if len(n_named) else of_support
+    first_support = block.first_support_of_fact[block.first_fact_of_item[:-1]]
+    return np.asarray(np.add.reduceat(of_support, first_support))
+
+
+def design_effect(block: Block, found: Derived, correlation: FloatArray | float) -> FloatArray:
+    """Return what the scores of an item are divided by because its voices err alike: 1 + (n - 1) r.
+
+    n voices then tell no more than n / (1 + (n - 1) r) would that err each by itself (Kish): some
+    doubt is left, however many claim the same.
+    """
+    n_voices = voices_of_item(block, found)
     return np.asarray(1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
 
 
 def log_known(known: Block, judge: Callable[[float], FloatArray], usual: float) -> FloatArray:
-    """How likely the known truths are, in logs, if sources err as much alike as they may."""
+    """Return the log-likelihood of the known truths for each correlation of errors."""
     is_true = known.known_of_fact == 1
     if not is_true.any():
         return np.zeros(len(CORRELATIONS))
@@ -123,19 +128,17 @@ def log_known(known: Block, judge: Callable[[float], FloatArray], usual: float) 
     return np.array(logs)
 
 
-def correlation_of(log_known: FloatArray, usual: float, alike: float) -> float:
-    """The correlation to expect, as a geometric mean: the usual one if no truth is known.
+def correlation_of(log_known: FloatArray, usual: float) -> float:
+    """Return the correlation to expect, as a geometric mean: the usual one if no truth is known.
 
-    `alike` is how far the claims show that sources err alike. Beforehand, a correlation of twice or
-    half as much as that is half as likely.
+    Beforehand, a correlation of twice or half as much as usual is half as likely.
 
-    >>> round(correlation_of(np.zeros(9), 0.2, 0.5), 6)
-    0.1
+    >>> round(correlation_of(np.zeros(9), 0.2), 6)
+    0.2
     """
     if not log_known.any():
-        return usual * alike
-    log_prior = -np.abs(np.log(CORRELATIONS / alike))
-    log_joint = log_known + log_prior
+        return usual
+    log_joint = log_known - np.abs(np.log(CORRELATIONS))
     probability = np.exp(log_joint - np.logaddexp.reduce(log_joint))
     return float(np.exp(probability @ np.log(_correlations(usual))))
 
@@ -147,10 +150,10 @@ def _correlations(usual: float) -> FloatArray:
 def weigh_known(
     accuracy: FloatArray, known: FloatArray, expected: FloatArray, prior: PriorRates
 ) -> FloatArray:
-    """Accuracies as known truths, [..., right or wrong], correct them; fixed sources stay.
+    """Return accuracies as known truths, [..., right or wrong], correct them; fixed sources stay.
 
-    By how often a source is right there beyond what was expected, see `known_weight`. The nearer
-    to one, the less an accuracy can rise, unless many truths say so.
+    They move by how often a source is right beyond what was expected, see `known_weight`. The
+    nearer to one, the less an accuracy can rise, unless many truths say so.
     """
     n_known = known.sum(axis=-1)
     usual = surely(expected / np.maximum(n_known, SUREST))
@@ -158,8 +161,5 @@ def weigh_known(
     beyond, told = weight * (known[..., 0] - expected), weight * n_known
     room = np.where(beyond > 0.0, np.minimum(1.0, 2.0 * (1.0 - accuracy) + told), 1.0)
     corrected = surely(accuracy + room * beyond)
-    return np.where(_is_fixed(accuracy, prior), accuracy, corrected)
-
-
-def _is_fixed(like: FloatArray, prior: PriorRates) -> BoolArray:
-    return np.asarray((prior.is_fixed == 1).reshape(-1, *[1] * (like.ndim - 1)))
+    is_fixed = (prior.is_fixed == 1).reshape(-1, *[1] * (accuracy.ndim - 1))
+    return np.where(is_fixed, accuracy, corrected)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import BySource, Tally, clamp_known
+from veracity.algorithms.default.shrinkage import expected_of, shrunk, surely
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import Weights, logit, plausibilities
-from veracity.algorithms.veracity.shrinkage import expected_of, shrunk, surely
 from veracity.claims.block import Block, FloatArray
 from veracity.kernels.loading import kernels
 

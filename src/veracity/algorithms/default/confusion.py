@@ -1,0 +1,468 @@
+"""Labels: a confusion matrix per source, drawn to its accuracy as strongly as the claims ask for."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from veracity.algorithms.base import BySource, CountBySource, Tally
+from veracity.algorithms.default.shrinkage import (
+    Derived,
+    counted,
+    expected_of,
+    likeliest_strength,
+    says_most,
+    surely,
+    voices_of_item,
+)
+from veracity.algorithms.labels import grown_confusion, grown_share, spread_labels
+from veracity.algorithms.prior import PriorRates
+from veracity.algorithms.regression import Beforehand, Counts, Regression
+from veracity.algorithms.rules import (
+    Vote,
+    Weights,
+    clamp_labels,
+    label_probabilities,
+    label_scores,
+    logit,
+    sigmoid,
+)
+from veracity.claims.block import SAME, Block, FloatArray, Names
+from veracity.kernels.loading import kernels
+
+STRENGTHS: FloatArray = 2.0 ** np.arange(-2.0, 11.0)
+"""Pseudo-claims that a mean may be worth: every strength is tried, and the likeliest is used."""
+
+LEAST_SHARE = 1e-6
+"""Smallest share of the items of which a label is taken to be true."""
+
+FEWEST_SHARED = -0.1
+"""Agreement beyond chance (kappa) below which nothing is learned. Independent sources, however bad,
+agree as often as chance; these contradict each other on purpose, as rules for one label each do."""
+
+CORRELATION = 0.4
+"""Correlation of errors on one item. Claims cannot show an error that all sources share; in 51 real
+sets of labels .4 to .6 gave the best calibration (.2: .108 for .082)."""
+
+NEGATIVE = 0.03
+"""Measured correlation below zero that shows that sources err independently."""
+
+FEWEST_CLAIMS = 4.0
+"""Claims per item from which the measured correlation means anything."""
+
+SHARE_OF_VOTE = 0.25
+"""Weight of the plain vote in a plausibility. None: calibration error .089, a half .088, for .082."""
+
+ENOUGH_CLAIMS = 500_000
+"""Claims, of items drawn at random, from which the strength of confusions is learned."""
+
+ALIKE, OVERTURNED = 4.0, 1 / 30
+"""The answer rests on an assumption if the strength of confusions is at least `ALIKE`, so sources
+are much alike, and at least this share of the items goes against two simpler answers."""
+
+LOOKED_AT = 100_000
+"""Claims, of items drawn at random, on which simpler answers are compared."""
+
+
+class Confusions(NamedTuple):
+    """What is known of sources of labels: ``confusion[s, k, l]`` is P(s claims l | k is true)."""
+
+    accuracy: BySource
+    confusion: BySource
+    only: Annotated[FloatArray, "source", -1.0]
+    """The label of a source that claims one label only; -1 for all others."""
+    evidence: CountBySource
+    """[source, label]: the weight of such a source's claim, log P(label | claim) / P(label)."""
+    family: CountBySource
+    """One for the members of a family of copies whose claims count once; else zero."""
+    simple: BySource
+    """Accuracies after two rounds without confusions, to compare answers with."""
+    prior: PriorRates
+    share: FloatArray
+    """Share of the items of which each label is true, as used for judging (pi on the page)."""
+    claimed: FloatArray
+    """Share of the claims that name each label (q)."""
+    unlike: float = 1.0
+    """Share of the claims that is by sources which claim two labels or more (beta)."""
+    agreement: float = 0.0
+    """Agreement of two claims on one item, beyond chance (kappa)."""
+    n_claims: float = 0.0
+    per_item: float = 1.0
+    """Mean number of claims of an item."""
+    pooled: float = 8.0
+    """Strength of the mean accuracy of all sources, in pseudo-claims (alpha)."""
+    strength: float = 8.0
+    """Strength of a source's accuracy in its confusions, in pseudo-claims (lambda)."""
+    correlation: float = CORRELATION
+    """Correlation of errors on one item (rho)."""
+    overturned: float = 0.0
+    """Share of the items whose answer is neither that of the vote nor that of `simple`."""
+    features: Regression | None = None
+
+    @classmethod
+    def at_start(
+        cls, prior: PriorRates, n_labels: int, rows: FloatArray | None = None
+    ) -> Confusions:
+        """Return the model before any claim; `rows` are features of the sources, if there are."""
+        n_sources, share = len(prior.tpr), np.full(n_labels, 1.0 / n_labels)
+        features = None if rows is None else Regression.at_start(rows, 1)
+        return cls(
+            accuracy=prior.tpr,
+            confusion=plain_confusion(prior.tpr, n_labels),
+            only=np.full(n_sources, -1.0),
+            evidence=np.zeros((n_sources, n_labels)),
+            family=np.zeros(n_sources),
+            simple=prior.tpr,
+            prior=prior,
+            share=share,
+            claimed=share,
+            features=features,
+        )
+
+    @property
+    def learns_nothing(self) -> bool:
+        """Return True if claims on one item agree less than by chance: then the vote answers."""
+        return self.agreement < FEWEST_SHARED
+
+    @property
+    def rests_on_assumption(self) -> bool:
+        """Return True if the answer is far from simpler ones though sources are much alike."""
+        is_alike = self.strength >= ALIKE and not self.learns_nothing
+        return is_alike and self.overturned >= OVERTURNED
+
+    def derive(self, block: Block, weight: FloatArray, n_sources: int) -> Derived:
+        """Return the weight of each support: 1/m of m values, and a family as one voice."""
+        n_named = np.zeros(0, dtype=np.int32)
+        if not block.has_shares and len(block.source_of_support) != len(block.source_of_voice):
+            n_named = np.asarray(kernels.count_named(block, n_sources))
+            weight = 1.0 / n_named
+        is_member = self.family[block.source_of_support] > 0.0
+        if is_member.any():
+            weight = weight if len(weight) else np.ones(len(is_member))
+            item = block.item_of_fact[block.fact_of_support]
+            voices = np.bincount(item, block.counted(weight) * is_member, block.n_items)
+            weight = np.where(is_member, weight / np.maximum(voices[item], weight), weight)
+        return weight, n_named[:0]
+
+    # --- survey: 0 of the recipe ------------------------------------------------------------------
+
+    def tally_survey(self, block: Block) -> Tally:
+        """Count what each source claims, and how many pairs of claims on an item agree."""
+        found = self.derive(block, np.zeros(0), len(self.accuracy))
+        weight = counted(block, found)
+        weight = weight if len(weight) else np.ones(len(block.source_of_support))
+        label = block.label_of_fact[block.fact_of_support].astype(np.int64)
+        n_sources, n_labels = self.evidence.shape
+        cell = block.source_of_support * np.int64(n_labels) + label
+        said = np.bincount(cell, weight, n_sources * n_labels).reshape(n_sources, n_labels)
+        votes = np.add.reduceat(weight, block.first_support_of_fact[:-1])
+        voices, own = voices_of_item(block, found), (weight**2).sum()
+        same, pairs = (votes**2).sum() - own, (voices**2).sum() - own
+        return said, float(same), float(pairs), block.n_items
+
+    def learn_survey(self, total: Tally) -> Confusions:
+        """Take the counts: the labels that are claimed, one-label sources, and kappa."""
+        said, same, pairs, n_items = total
+        n_claims = max(float(said.sum()), 1e-300)
+        claimed = said.sum(axis=0) / n_claims
+        by_chance = float((claimed**2).sum())
+        room = (1.0 - by_chance) * pairs
+        is_one = (np.count_nonzero(said, axis=1) == 1) & (self.prior.is_fixed == 0)
+        return self._replace(
+            only=np.where(is_one, said.argmax(axis=1), -1).astype(np.float64),
+            claimed=claimed,
+            share=np.maximum(claimed, LEAST_SHARE),
+            unlike=float(said[~is_one].sum()) / n_claims,
+            agreement=(same - by_chance * pairs) / room if room > 0.0 else 0.0,
+            n_claims=n_claims,
+            per_item=n_claims / max(n_items, 1),
+        )
+
+    # --- M-step: 1 of the recipe ------------------------------------------------------------------
+
+    def tally_vote(self, block: Block, found: Derived, vote: FloatArray) -> Tally:
+        """Count what each source claims of which label, if a vote is right."""
+        return self._met(block, found, spread_labels(vote, block, len(self.share)))
+
+    def tally(self, block: Block, found: Derived) -> Tally:
+        """Judge the labels of every item, and count what each source claims of them (E-step)."""
+        if self.learns_nothing:
+            return None, None, None, 0
+        return self._met(block, found, self._judged(block, found))
+
+    def _judged(self, block: Block, found: Derived) -> FloatArray:
+        return label_probabilities(label_scores(block, self.weights(block, found)))
+
+    def _met(self, block: Block, found: Derived, label: FloatArray) -> Tally:
+        """Count [source, true label, claimed label] softly, and by the likeliest label of an item.
+
+        A claim that stands alone says nothing of its source, unless the truth of the item is known.
+        """
+        label, n_sources = clamp_labels(label, block), len(self.accuracy)
+        tells = ((block.n_voices_of_item > 1) | block.is_known)[:, None]
+        once = block
+        if len(found[0]):
+            ones = np.ones(len(block.source_of_voice))
+            once = block._replace(share_of_support=counted(block, found), share_of_voice=ones)
+        counts = kernels.count_confusions(once, label * tells, n_sources)
+        rounded = np.round(label, SAME)
+        best = (rounded == rounded.max(axis=1, keepdims=True)) * tells
+        best = best / np.maximum(best.sum(axis=1, keepdims=True), 1.0)
+        is_drawn = block.drawn(ENOUGH_CLAIMS / max(self.n_claims, 1.0), least=0)
+        if not is_drawn.all():
+            once, best = once.select(is_drawn), best[is_drawn]
+        hard = kernels.count_confusions(once, best, n_sources) if once.n_items else counts * 0.0
+        return counts, hard, label.sum(axis=0), block.n_items
+
+    def learn_vote(self, total: Tally) -> Confusions:
+        """Learn from the counts by the vote, with every strength tried."""
+        return self._learned(total, nearby=False)
+
+    def learn(self, total: Tally) -> Confusions:
+        """Learn accuracies, confusions and shares of labels from the counts (M-step)."""
+        return self if total[0] is None else self._learned(total, nearby=True)
+
+    def _learned(self, total: Tally, *, nearby: bool) -> Confusions:
+        counts, hard, labels, n_items = total
+        right, n = np.einsum("skk->s", counts), counts.sum(axis=(1, 2))
+        is_free = self.prior.is_fixed == 0
+        mean = float((right.sum() + 1.0) / (n.sum() + 2.0))
+        expected = expected_of(mean, self.prior.tpr)
+        outcomes = np.stack([right, np.maximum(n - right, 0.0)], axis=1)
+        usual = np.stack([expected, 1.0 - expected], axis=1)
+        tried = _nearby(self.pooled) if nearby else STRENGTHS
+        tells = is_free & (n > 0.0) & says_most(np.where(is_free, n, 0.0), 2)
+        pooled = likeliest_strength(outcomes[tells], usual[tells], tried)
+        if self.features is None:
+            accuracy, features = (right + pooled * expected) / (n + pooled), None
+        else:
+            known = Beforehand.of(mean, self.prior.tpr, self.prior, pooled)
+            accuracy, features = self.features.shrunk(0, Counts(right, n), known)
+        accuracy = np.where(is_free, surely(accuracy), self.prior.tpr)
+        plain = plain_confusion(accuracy, len(self.share))
+        judged = np.maximum(labels / max(n_items, 1), LEAST_SHARE)
+        share = np.maximum(self.claimed + 0.5 * self.unlike * (judged - self.claimed), LEAST_SHARE)
+        learned = self._replace(
+            accuracy=accuracy, pooled=pooled, share=share / share.sum(), features=features
+        )
+        learned = learned._with_confusions(counts, hard, plain, nearby=nearby)
+        return learned._with_evidence(counts, n, plain, judged)
+
+    def _with_confusions(
+        self, counts: FloatArray, hard: FloatArray, plain: FloatArray, *, nearby: bool
+    ) -> Confusions:
+        """Learn confusions, with those that follow from the accuracy as pseudo-claims."""
+        n_labels, is_free = len(self.share), self.prior.is_fixed == 0
+        n_hard = np.where(is_free & (self.only < 0.0), hard.sum(axis=(1, 2)), 0.0)
+        tells = (n_hard > 0.0) & says_most(n_hard, n_labels**2)
+        said, usual = (rows[tells].reshape(-1, n_labels) for rows in (hard, plain))
+        tried = _nearby(self.strength) if nearby else STRENGTHS
+        strength = likeliest_strength(said, usual, tried)
+        confusion = counts + strength * plain
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        confusion[~is_free] = plain[~is_free]
+        return self._replace(confusion=confusion, strength=strength)
+
+    def _with_evidence(
+        self, counts: FloatArray, n: FloatArray, plain: FloatArray, judged: FloatArray
+    ) -> Confusions:
+        """Learn what a claim is worth of a source that claims one label only.
+
+        No row of its confusions can be told from another: the source is silent where it does not
+        claim its label. So its column is read: how often each label is true where it speaks.
+        """
+        one = np.flatnonzero(self.only >= 0.0)
+        label = self.only[one].astype(np.int64)
+        usual = judged * plain[one, :, label]
+        usual /= usual.sum(axis=1, keepdims=True)
+        column = (counts[one, :, label] + self.pooled * usual) / (n[one] + self.pooled)[:, None]
+        evidence = np.zeros_like(self.evidence)
+        evidence[one] = np.log(column / judged)
+        return self._replace(evidence=evidence)
+
+    def change(self, after: Confusions) -> float:
+        """Return the total variation by which the rows of a source moved, on average."""
+        return float(0.5 * np.abs(after.confusion - self.confusion).sum(axis=(1, 2)).mean())
+
+    # --- doubt: 4 of the recipe -------------------------------------------------------------------
+
+    def tally_correlation(self, block: Block) -> Tally:
+        """Sum products of the errors of two claims on one item, and what they would be at most.
+
+        Of an item with label k true, n_k claims are right; A are expected to be, by the accuracies.
+        The sum over pairs of claims is (n_k - A)² less the variances; if all errors were the
+        item's, it would be the square of the sum of deviations less the variances.
+        """
+        if self.learns_nothing:
+            return 0.0, 0.0
+        is_drawn = block.drawn(ENOUGH_CLAIMS / max(self.n_claims, 1.0), least=0) & ~block.is_known
+        if not is_drawn.any():
+            return 0.0, 0.0
+        block = block.select(is_drawn)
+        found = self.derive(block, np.zeros(0), len(self.accuracy))
+        weight = counted(block, found)
+        weight = weight if len(weight) else np.ones(len(block.source_of_support))
+        accuracy = self.accuracy[block.source_of_support]
+        variance = accuracy * (1.0 - accuracy)
+        first = block.first_support_of_fact[block.first_fact_of_item[:-1]]
+        expected, own, deviation = (
+            np.add.reduceat(of_claim, first)
+            for of_claim in (weight * accuracy, weight**2 * variance, weight * np.sqrt(variance))
+        )
+        votes = np.add.reduceat(weight, block.first_support_of_fact[:-1])
+        right = spread_labels(votes, block, len(self.share))
+        beyond = self._judged(block, found) * (right - expected[:, None]) ** 2
+        return float(beyond.sum() - own.sum()), float((deviation**2 - own).sum())
+
+    def learn_correlation(self, total: Tally) -> Confusions:
+        """Set the correlation that answers are tempered by.
+
+        It is as high as in real data, whatever the claims show, unless errors repel each other.
+        """
+        together, at_most = total
+        measured = together / at_most if at_most > 0.0 else 0.0
+        if self.per_item < FEWEST_CLAIMS:
+            measured = 0.0
+        return self._replace(
+            correlation=CORRELATION * min(max(1.0 + measured / NEGATIVE, 0.0), 1.0)
+        )
+
+    def tally_simple(self, block: Block, by_vote: bool) -> Tally:
+        """Count how often sources are right by a simpler answer, on items drawn at random."""
+        some, found = self._compared(block)
+        n_sources = len(self.simple)
+        if some.n_items == 0:
+            return np.zeros(n_sources), np.zeros(n_sources)
+        label = self._voted(some, found) if by_vote else self._simply(some, found)
+        own = label[some.item_of_fact, some.label_of_fact]
+        number = np.column_stack([own, np.ones(some.n_facts)])
+        weight = counted(some, found)
+        weight = weight if len(weight) else np.ones(len(some.source_of_support))
+        return tuple(
+            np.bincount(some.source_of_support, weight * of_fact[some.fact_of_support], n_sources)
+            for of_fact in number.T
+        )
+
+    def learn_simple(self, total: Tally) -> Confusions:
+        """Learn one accuracy of each source."""
+        right, n = total
+        mean = float((right.sum() + 1.0) / (n.sum() + 2.0))
+        return self._replace(simple=surely((right + self.pooled * mean) / (n + self.pooled)))
+
+    def tally_overturned(self, block: Block) -> Tally:
+        """Count the items whose answer is neither the vote's nor that of one accuracy a source."""
+        some, found = self._compared(block)
+        if some.n_items == 0:
+            return 0, 0
+        answer, simple, vote = (
+            np.round(np.where(self._voted(some, found) > 0.0, label, -1.0), SAME)
+            for label in (
+                self._judged(some, found), self._simply(some, found), self._voted(some, found)
+            )
+        )  # fmt: skip
+        is_answer = answer == answer.max(axis=1, keepdims=True)
+        differs = [
+            ~(is_answer & (own == own.max(axis=1, keepdims=True))).any(axis=1)
+            for own in (simple, vote)
+        ]
+        return int(np.logical_and(*differs).sum()), some.n_items
+
+    def learn_overturned(self, total: Tally) -> Confusions:
+        """Take the share of the items that is overturned."""
+        return self._replace(overturned=total[0] / max(total[1], 1))
+
+    def _compared(self, block: Block) -> tuple[Block, Derived]:
+        """Return the items on which simpler answers are compared, where confusions are weak."""
+        share = LOOKED_AT / max(self.n_claims, 1.0)
+        is_drawn = block.drawn(share, least=0) & ~block.is_known
+        if self.strength < ALIKE or self.learns_nothing:
+            is_drawn[:] = False
+        some = block.select(is_drawn)
+        return some, self.derive(some, np.zeros(0), len(self.accuracy))
+
+    def _simply(self, block: Block, found: Derived) -> FloatArray:
+        plain = self._replace(
+            confusion=plain_confusion(self.simple, len(self.share)), only=self.only * 0.0 - 1.0
+        )
+        judged: FloatArray = plain._judged(block, found)
+        return judged
+
+    # --- judging: 2 and 3 of the recipe -----------------------------------------------------------
+
+    def weights(self, block: Block, found: Derived, *, final: bool = False) -> Weights:
+        """Return log P(what a source claims | what is true), weighted; if `final`, with doubt."""
+        log_confusion = np.log(self.confusion)
+        one = np.flatnonzero(self.only >= 0.0)
+        log_confusion[one, :, self.only[one].astype(np.int64)] = self.evidence[one]
+        weights = Weights(
+            "softmax",
+            np.zeros(len(self.accuracy)),  # it is all in the confusions
+            prior=np.log(self.share),
+            of_claim=found[0] if len(found[0]) else None,
+            confusion=log_confusion,
+        )
+        if not final:
+            return weights
+        shrink = 1.0 + np.maximum(voices_of_item(block, found) - 1.0, 0.0) * self.correlation
+        vote = Vote(self._voted(block, found), SHARE_OF_VOTE)
+        if self.learns_nothing:
+            vote = Vote(self._voted(block, found, pseudo_votes=1.0), 1.0)
+        return weights._replace(shrink_of_item=shrink, vote=vote)
+
+    def _voted(self, block: Block, found: Derived, *, pseudo_votes: float = 0.0) -> FloatArray:
+        """Return the share of the votes for each label of each item."""
+        weight = found[0] if len(found[0]) else np.ones(len(block.source_of_support))
+        votes = spread_labels(kernels.sum_claims(block, weight), block, len(self.share))
+        total = votes.sum(axis=1, keepdims=True) + pseudo_votes
+        return np.asarray((votes + pseudo_votes / votes.shape[1]) / total)
+
+    # --- known truths, new names ------------------------------------------------------------------
+
+    def calibrated(self) -> Confusions:
+        """Return the model as it is: known truths counted in every round."""
+        return self
+
+    def grown(self, names: Names) -> Confusions:
+        """Return the model with room for labels that were never met."""
+        n_labels = len(names.labels)
+        n_new = n_labels - len(self.share)
+        if n_new <= 0:
+            return self
+        return self._replace(
+            confusion=grown_confusion(self.confusion, n_labels),
+            evidence=np.pad(self.evidence, [(0, 0), (0, n_new)]),
+            share=grown_share(self.share, n_labels),
+            claimed=np.pad(self.claimed, [(0, n_new)]),
+        )
+
+    def borrowing(self, rows: FloatArray, n_met: int) -> Confusions:
+        """Return the model with new sources as their features say; `rows` has those of all."""
+        assert self.features is not None
+        features = self.features._replace(rows=rows)
+        accuracy = np.append(self.accuracy[:n_met], surely(features.expected(0)[n_met:]))
+        move = (logit(accuracy) - logit(self.accuracy))[n_met:]
+        new = _moved(self.confusion[n_met:], move)
+        confusion = np.concatenate([self.confusion[:n_met], new])
+        return self._replace(accuracy=accuracy, confusion=confusion, features=features)
+
+
+def _nearby(strength: float) -> FloatArray:
+    """Return a strength, half of it and twice it, within `STRENGTHS`."""
+    tried = strength * np.array([1.0, 0.5, 2.0])
+    return tried[(tried >= STRENGTHS[0]) & (tried <= STRENGTHS[-1])]
+
+
+def _moved(confusion: FloatArray, move: FloatArray) -> FloatArray:
+    """Return confusions of sources whose log-odds of being right move by so much on every label."""
+    right = np.diagonal(confusion, axis1=1, axis2=2)
+    then = sigmoid(logit(right) + move[:, None])
+    wrong = confusion * ((1.0 - then) / np.maximum(1.0 - right, 1e-6))[:, :, None]
+    return np.where(np.eye(confusion.shape[1]) == 1.0, then[:, :, None], wrong)
+
+
+def plain_confusion(accuracy: FloatArray, n_labels: int) -> FloatArray:
+    """Return the confusions of sources that err towards all other labels alike."""
+    right = accuracy[:, None, None] * np.eye(n_labels)
+    wrong = (1.0 - accuracy)[:, None, None] * (1.0 - np.eye(n_labels)) / (n_labels - 1)
+    return np.asarray(right + wrong)
