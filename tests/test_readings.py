@@ -13,129 +13,31 @@ from numpy.testing import assert_allclose
 
 import veracity
 from test_explain import check_plausibilities
-from veracity import Veracity
-from veracity.algorithms.veracity import algorithm
-from veracity.algorithms.veracity.mixing import off_by
+from veracity.algorithms import default
+from veracity.algorithms.default.alternatives import off_by
 from veracity.cli import main
 from veracity.errors import ParameterError
 
 
 @pytest.fixture(scope="module")
 def divided():
-    """Ten sources tell both labels apart; twenty more call most of the second the first, too."""
-    rng = np.random.default_rng(7)
+    """Ten sites copy another on half of the items; without copies, many items get other values."""
+    rng = np.random.default_rng(4)
     rows, truth = [], []
-    for item in range(200):
-        true = int(rng.integers(2))
-        truth.append((f"e{item}", str(true)))
-        for source in range(30):
-            right = 0.9 if true == 0 else (0.85 if source < 10 else 0.35)
-            said = true if rng.random() < right else 1 - true
-            rows.append((f"s{source}", f"e{item}", str(said)))
-    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    return claims, pl.DataFrame(truth, schema=["entity", "value"], orient="row")
-
-
-def tempting(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """A label in five is 1. On some others two sources that speak much say 1, too, both of them."""
-    rng = np.random.default_rng(seed)
-    speakers = {  # how often they say 1: where it is true, elsewhere, and where it tempts
-        "a": (0.85, 0.08, 0.9), "b": (0.83, 0.1, 0.9), "c": (0.8, 0.03, 0.1),
-        "d": (0.2, 0.18, 0.2), "e": (0.2, 0.16, 0.18), "f": (0.75, 0.1, 0.3),
-    }  # fmt: skip
-    rows, truth = [], []
-    is_one = rng.random(600) < 0.22
-    tempts = ~is_one & (rng.random(600) < 0.2)
-    for item, (one, tempted) in enumerate(zip(is_one, tempts, strict=True)):
-        truth.append((f"q{item}", str(int(one))))
-        for source, shares in speakers.items():
-            if rng.random() < 0.85:
-                said = rng.random() < shares[0 if one else 2 if tempted else 1]
-                rows.append((source, f"q{item}", str(int(said))))
-    return _tables(rows, truth)
-
-
-def in_each_others_place(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Of three labels one is frequent; all sources are as poor, and most errors of an item alike.
-
-    So the items whose errors are alike look like items of another label.
-    """
-    rng = np.random.default_rng(seed)
-    accuracy = rng.beta(16.5, 13.5, 60)
-    rows, truth = [], []
-    for item in range(114):
-        true = int(rng.choice(3, p=[0.8, 0.15, 0.05]))
-        decoy = (true + 1 + rng.integers(2)) % 3
-        truth.append((f"q{item}", str(true)))
-        for source in rng.choice(60, 8, replace=False):
-            other = decoy if rng.random() < 0.7 else (true + 1 + rng.integers(2)) % 3
-            said = true if rng.random() < accuracy[source] else other
-            rows.append((f"s{source}", f"q{item}", str(said)))
+    for item in range(300):
+        true, of_copies = f"v{item}", f"w{item}" if rng.random() < 0.6 else f"v{item}"
+        truth.append((f"e{item}", true))
+        for n in range(8):
+            said = true if rng.random() < 0.7 else f"x{item}-{rng.integers(3)}"
+            rows.append((f"s{n}", f"e{item}", said))
+        if item % 2:
+            rows += [(f"copy{n}", f"e{item}", of_copies) for n in range(10)]
     return _tables(rows, truth)
 
 
 def _tables(rows, truth) -> tuple[pl.DataFrame, pl.DataFrame]:
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     return claims, pl.DataFrame(truth, schema=["entity", "value"], orient="row")
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_two_who_err_together_are_another_reading_and_twenty_answers_decide(seed):
-    claims, truth = tempting(seed)
-    result = veracity.discover(claims)
-    assert any(note.startswith("two readings: ") for note in result.notes)
-    plain = veracity.discover(claims, Veracity(confusions=False))
-    better = max(veracity.evaluate(one, truth).accuracy for one in (result, plain))
-    known = truth.clear()
-    for _ in range(2):
-        asked = result.questions(10).select("entity")
-        known = pl.concat([known, truth.join(asked, on="entity", how="semi")])
-        result = veracity.discover(claims, known=known)
-    rest = truth.join(known, on="entity", how="anti")
-    assert veracity.evaluate(result, rest).accuracy > better - 0.02
-
-
-def test_known_items_may_be_harder_than_others():
-    """What sources get wrong on them is compared with what was expected there, not elsewhere."""
-    claims, truth = tempting(0)
-    plain = Veracity(confusions=False)
-    before = veracity.discover(claims, plain)
-    hard = before.truths.sort("plausibility").head(40).select("entity")
-    after = veracity.discover(claims, plain, known=truth.join(hard, on="entity", how="semi"))
-    rest = truth.join(hard, on="entity", how="anti")
-    one, other = (veracity.evaluate(result, rest).accuracy for result in (before, after))
-    assert other > one - 0.01
-
-
-def test_labels_learned_in_each_others_place_are_noticed():
-    note = "of two readings, that in which more claims are true is told: if no source confuses"
-    right = []
-    for seed in range(8):
-        claims, truth = in_each_others_place(seed)
-        result, vote = veracity.discover(claims), veracity.discover(claims, "majority-vote")
-        right.append([veracity.evaluate(one, truth).accuracy for one in (result, vote)])
-        if not result.fitted.algorithm.confusions:
-            assert any(told.startswith(note) for told in result.notes)
-            assert right[-1][0] > right[-1][1] - 0.02
-    one, other = np.mean(right, axis=0)
-    assert one > other + 0.05  # 0.56 and 0.70 when it kept to its reading
-
-
-def test_a_crowd_that_does_confuse_labels_keeps_its_reading():
-    """Most call 1 mostly 0: fewer claims are true than by a vote, and rightly so."""
-    rng = np.random.default_rng(1)
-    rows, truth, confuses = [], [], rng.random(40) < 0.6
-    for item in range(300):
-        true = int(rng.integers(3))
-        truth.append((f"q{item}", str(true)))
-        for source in rng.choice(40, 10, replace=False):
-            said = true if rng.random() < 0.88 else (true + 1 + rng.integers(2)) % 3
-            said = 0 if confuses[source] and true == 1 and rng.random() < 0.7 else said
-            rows.append((f"s{source}", f"q{item}", str(said)))
-    claims, truth = _tables(rows, truth)
-    result, vote = veracity.discover(claims), veracity.discover(claims, "majority-vote")
-    one, other = (veracity.evaluate(told, truth).accuracy for told in (result, vote))
-    assert one > max(0.95, other + 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +206,7 @@ def test_an_answer_is_as_plausible_as_both_readings_mixed_four_to_one(result, be
     best = best_of_items(block, own)
     expected = (0.8 * own + 0.2 * other)[best]
     stays = expected > 0.51  # below, both readings together would give another answer
-    assert stays.mean() > 0.9
+    assert stays.mean() > 0.7
     assert mixed[best][stays] == pytest.approx(expected[stays], abs=1e-3)
     differs = best != best_of_items(block, other)
     assert differs.mean() > 0.15
@@ -324,7 +226,7 @@ def test_both_readings_are_off_whichever_is_right():
 
 
 def test_that_either_reading_may_be_right_makes_intervals_wider(divided, result, monkeypatch):
-    monkeypatch.setattr(algorithm, "off_by", lambda mixed, other: np.zeros_like(mixed))
+    monkeypatch.setattr(default, "off_by", lambda mixed, other: np.zeros_like(mixed))
     narrower = veracity.discover(divided[0])
     now, then = (
         one.sources.sort("source").select(pl.col("accuracy_high") - pl.col("accuracy_low"))
@@ -340,35 +242,19 @@ def test_both_readings_are_kept_with_the_run_and_judge_new_claims(divided, resul
     assert again["plausibility"].to_list() == expected["plausibility"].to_list()
     told = result.facts["plausibility"]
     assert again["plausibility"].to_list() == pytest.approx(told.to_list())
-    stranger = pl.DataFrame({"source": "new", "entity": ["e0", "e1"], "value": ["0", "1"]})
-    assert len(loaded.fitted.judge(pl.concat([claims, stranger])).sources) == 31
+    stranger = pl.DataFrame({"source": "new", "entity": ["e0", "e1"], "value": ["v0", "w1"]})
+    assert len(loaded.fitted.judge(pl.concat([claims, stranger])).sources) == 19
 
 
 def test_reasons_add_up_in_two_readings(result):
     check_plausibilities(result)
 
 
-def test_what_nobody_claims_is_as_plausible_as_in_both_readings():
-    """Ten sites copy another; who does not believe that has another value for many items."""
-    rng = np.random.default_rng(4)
-    rows = []
-    for item in range(300):
-        true, of_copies = f"v{item}", f"w{item}" if rng.random() < 0.6 else f"v{item}"
-        for n in range(8):
-            said = true if rng.random() < 0.7 else f"x{item}-{rng.integers(3)}"
-            rows.append((f"s{n}", f"e{item}", said))
-        if item % 2:
-            rows += [(f"copy{n}", f"e{item}", of_copies) for n in range(10)]
-    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    result = veracity.discover(claims)
-    state, algorithm = result.fitted.state, result.fitted.algorithm
-    assert state.rival is not None
-    (block,) = result.encoded.blocks
-    own, other = (algorithm.judge(block, one) for one in (state._replace(rival=None), state.rival))
+def test_what_nobody_claims_is_as_plausible_as_in_both_readings(result, believed):
+    block, own, other = believed
     none = 0.8 * left_of_items(block, own) + 0.2 * left_of_items(block, other)
     (mixed,) = result.plausibility_by_block
     assert left_of_items(block, mixed) == pytest.approx(none, abs=1e-6)
-    check_plausibilities(result)
 
 
 def left_of_items(block, plausibility):

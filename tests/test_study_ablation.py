@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import veracity
-from veracity.algorithms.veracity import confusion
+from veracity.algorithms.default import confusion
 from veracity.cli import main
 from veracity.errors import ParameterError
 from veracity.study import AblationStudy, carry_out
@@ -35,7 +35,7 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folders):
-    constants = ("USUAL_CORRELATION", "SHARED")
+    constants = ("USUAL_CORRELATION", "CORRELATION")
     study = AblationStudy(datasets=folders, synthetic=1, constants=constants, claims=(200, 2000))
     return study, study.tables(carry_out(study, workers=1))
 
@@ -71,14 +71,14 @@ def test_a_constant_is_chosen_by_the_other_datasets(found):
     assert left["dataset"].to_list() == ["data1", "data2", "synthetic"]
     others = {CONSTANTS["USUAL_CORRELATION"].value("USUAL_CORRELATION")}
     assert set(left["value"]) <= others | set(CONSTANTS["USUAL_CORRELATION"].others)
-    assert tables["constants"]["constant"].to_list() == ["USUAL_CORRELATION", "SHARED"]
+    assert tables["constants"]["constant"].to_list() == ["USUAL_CORRELATION", "CORRELATION"]
     assert len(study.findings(tables)) == len(INGREDIENTS) - 1 + 2
     assert "ablation" in study.figures(tables)
 
 
 def test_what_is_chosen_is_best_on_the_others_and_told_of_the_one_left_out():
     rows = [
-        {"dataset": d, "ingredient": None, "constant": "SHARED", "value": v, "accuracy": a,
+        {"dataset": d, "ingredient": None, "constant": "CORRELATION", "value": v, "accuracy": a,
          "calibration_error": 0.0}
         for d, v, a in (("x", 0.0, 0.9), ("x", 1.0, 0.1), ("y", 0.0, 0.2), ("y", 1.0, 0.8))
     ]  # fmt: skip
@@ -100,17 +100,17 @@ def test_every_constant_is_still_there_and_is_turned_to_others(name):
 
 
 def test_turning_ends_with_the_block_even_in_an_error():
-    before = confusion.SHARED
-    with turned({"SHARED": 0.9}):
-        assert confusion.SHARED == 0.9
-    with contextlib.suppress(ZeroDivisionError), turned({"SHARED": 0.9}):
+    before = confusion.CORRELATION
+    with turned({"CORRELATION": 0.9}):
+        assert confusion.CORRELATION == 0.9
+    with contextlib.suppress(ZeroDivisionError), turned({"CORRELATION": 0.9}):
         raise ZeroDivisionError
-    assert before == confusion.SHARED
+    assert before == confusion.CORRELATION
 
 
 def test_a_constant_that_is_gone_is_told():
     with pytest.raises(ParameterError, match="has no number 'GONE' to turn any more"):
-        Constant("veracity.algorithms.veracity.confusion", ()).value("GONE")
+        Constant("veracity.algorithms.default.confusion", ()).value("GONE")
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def find_doubts(
         some = encoded.drawn(most)
     are_normalised = bool(result.run.normalisation)
     shown = ahead or InClaims.of(held, survey, some, effort, are_normalised=are_normalised)
-    found = [*two_readings(result.run.readings), *shown.overlap()]
+    found = [*two_readings(result.run.readings), *_learned(result), *shown.overlap()]
     if is_whole:  # of some items, few would have both names
         found += name_warnings(some)
     if is_compared:
@@ -203,6 +203,14 @@ def find_doubts(
             told = [replace(one, seen=one.seen + seen_in) for one in told]
         found += told
     return Doubts(sorted(found, key=lambda warning: warning.severity != "serious"), against)
+
+
+def _learned(result: Result) -> list[DataWarning]:
+    """Return the reasons for doubt that show in what the algorithm learned."""
+    if result.fitted is None:
+        return []
+    found = result.fitted.algorithm.findings(result.fitted.state)
+    return [data_warning(name, seen, serious=True) for name, seen in found.items()]
 
 
 def _paired(encoded: Encoded, effort: Effort) -> pl.DataFrame:

@@ -67,7 +67,8 @@ class Why:
     def rows(self) -> Any:
         """One row per claim and value it bears on: who claims what, and what that weighs.
 
-        A row without a source sums up the claims that weigh less; `claims` is how many.
+        A row without a source sums up the claims that weigh less; `claims` is how many. Where a
+        vote counts beside the claims, it has the first row: `claimed` is "(the vote)".
         """
         return hand_back(self.tables[1], self.frame_kind)
 
@@ -84,6 +85,9 @@ class Why:
         shown = "\n".join([*parts, f"({counted(hidden, 'more row')})"] if hidden > 0 else parts)
         return printable(shown, lines=True)
 
+
+THE_VOTE = "(the vote)"
+"""What stands for the claim in the row of a vote that counts beside the claims themselves."""
 
 SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
 """What scores are, by rule; votes for all others."""
@@ -134,7 +138,7 @@ def without_keys(table: pl.DataFrame) -> pl.DataFrame:
     """A table to be shown: what is the same in all rows of an item goes without saying."""
     keys = keys_of(table)
     hidden = keys if table.select(keys).n_unique() == 1 else keys[:-1]
-    if "claims" in table.columns and (table["claims"] == 1).all():
+    if "claims" in table.columns and (table["claims"] <= 1).all():
         hidden.append("claims")
     return table.drop(hidden)
 
@@ -252,6 +256,9 @@ def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.Data
     if len(rest):
         summed = pl.DataFrame({"weight": [added.weight[rest].sum()], "claims": [len(rest)]})
         rows = pl.concat([rows, summed], how="diagonal")
+    if item.vote is not None:
+        vote = pl.DataFrame({"claimed": [THE_VOTE], "weight": [item.vote[fact]], "claims": [0]})
+        rows = pl.concat([rows.clear(), vote, rows], how="diagonal")
     keys = item.facts.select(pl.col("^(entity|attribute|fact|value)$"))[[fact] * len(rows)]
     measures = [name for name in told.columns if name != "source"]
     rows = pl.concat([keys, rows], how="horizontal").with_columns(pl.col("weight").fill_nan(None))

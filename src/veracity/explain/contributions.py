@@ -88,6 +88,15 @@ class Item:
         return np.broadcast_to(prior, self.block.n_facts)
 
     @cached_property
+    def vote(self) -> FloatArray | None:
+        """What a vote that is mixed in adds to the score of each fact; None if there is none."""
+        if self.weights is None or self.weights.vote is None:
+            return None
+        return np.asarray(
+            self.score - scores(self.block, self.weights._replace(vote=None)) + self._left_out
+        )
+
+    @cached_property
     def unclaimed(self) -> float:
         """The score of what nobody claims; minus infinity if there is no such thing."""
         if self.weights is None or self.weights.rule != "softmax":

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.labels import spread_labels
+from veracity.algorithms.rules import clamp_labels, label_probabilities, label_scores
 from veracity.claims.block import SAME, Block, FloatArray
 from veracity.claims.schema import Kind, keys_of
 from veracity.errors import ParameterError, TooLarge
@@ -129,8 +130,26 @@ def probabilities_of(
         numbered.with_columns(pl.col("number").cast(pl.String)), on="value", maintain_order="left"
     )
     wide = told.pivot("number", index=keys, values="plausibility", maintain_order=True)
+    learned = _of_every_label(result, labels)
+    if learned is not None:
+        wide = wide.select(keys).hstack([pl.Series(str(i), own) for i, own in enumerate(learned.T)])
     shares = [pl.col(str(i)).fill_null(0.0).alias(name) for i, name in enumerate(names)]
     return wide.select(*(pl.col(key).alias(called[key]) for key in keys), *shares)
+
+
+def _of_every_label(result: Result, labels: pl.Series) -> FloatArray | None:
+    """Return [item, label] where the algorithm judges labels that nobody claims of an item, too."""
+    fitted = result.fitted
+    if fitted is None or fitted.algorithm.confusion(fitted.state) is None:
+        return None
+    here, found = result.here(), []
+    for block in here.encoded.blocks:
+        weights = fitted.algorithm.weigh(block, fitted.state)
+        if weights is None or weights.confusion is None:
+            return None
+        found.append(clamp_labels(label_probabilities(label_scores(block, weights)), block))
+    number = {label: i for i, label in enumerate(here.encoded.names.labels.to_list())}
+    return np.concatenate(found)[:, [number[label] for label in labels.to_list()]]
 
 
 # --- which items are hard -------------------------------------------------------------------------

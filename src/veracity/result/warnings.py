@@ -83,6 +83,24 @@ ADVICE: dict[str, tuple[str, str]] = {
         "a vote, or much worse",
         "looking up the examples; a few known truths tell which of the two it is",
     ),
+    "nothing-to-learn": (
+        "sources contradict each other more often than if they guessed, as rules do that claim one "
+        "label each: nothing can be learned of their accuracies, and plausibilities are those of a "
+        "vote",
+        "sources that claim more than one label",
+    ),
+    "assumption": (
+        "the sources are much alike, so the answer rests on small differences between them: it may "
+        "be far better than a vote, or worse",
+        "looking up a few items on which the answer differs from the vote: 'veracity ask' names "
+        "items",
+    ),
+    "one-family": (
+        "they may have copied from each other or from one original; if each of them looked at the "
+        "items itself, the answer without this is better",
+        "dependence=False (--set dependence=false) counts every claim in full; known truths of a "
+        "few items choose between the two answers",
+    ),
     "spellings": (
         "sources that mean the same seem to contradict each other, and their votes are split",
         "normalise=True, or --normalise on the command line",

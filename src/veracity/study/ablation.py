@@ -37,22 +37,19 @@ INGREDIENTS: dict[str, Variant] = {
     WHOLE: Variant(),
     "without copies": Variant(Veracity(dependence=False)),
     "copies always count once": Variant(Veracity(most_undecided=1.0)),
-    "without confusions": Variant(Veracity(confusions=False)),
-    "no item is hard": Variant(Veracity(hard_items=False)),
-    "labels not compared": Variant(Veracity(labels=False)),
-    "without the crowd's errors": Variant(
-        constants={"LABEL_STRENGTH": 1e12, "ERROR_STRENGTH": 1e12}
-    ),
+    "labels as open values": Variant(Veracity(labels=False)),
+    "shares of labels as claimed": Variant(constants={"SHARE_OF_JUDGED": 0.0}),
+    "always learns from labels": Variant(constants={"FEWEST_SHARED": -math.inf}),
+    "families of labels count in full": Variant(constants={"FAMILY": math.inf}),
+    "errors on labels are independent": Variant(constants={"CORRELATION": 0.0}),
+    "without the vote": Variant(constants={"SHARE_OF_VOTE": 0.0}),
     "without attributes": Variant(Veracity(attributes=False)),
     "without shrinkage": Variant(Veracity(strength=0.01)),
     "without tempering": Variant(Veracity(temper=False)),
-    "voices always err alike": Variant(constants={"RARELY": 0.0}),
-    "without the other reading": Variant(constants={"BELIEVED": 1.0}),
-    "never gives way": Variant(constants={"MUCH_TRUER": math.inf}),
+    "without the other answer": Variant(constants={"BELIEVED": 1.0}),
     "only claimed values are false": Variant(constants={"SELDOM": math.inf}),
     "errors are even": Variant(constants={"EVEN": math.inf}),
     "no source dominates": Variant(constants={"DOMINANT": math.inf}),
-    "nobody falls back on a value": Variant(Veracity(favourites=False)),
 }
 """The default, with one ingredient after the other left out."""
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from veracity.errors import ParameterError
 
-DEFAULT = "veracity.algorithms.veracity"
+DEFAULT = "veracity.algorithms.default"
 
 
 class Constant(NamedTuple):
@@ -29,29 +29,23 @@ class Constant(NamedTuple):
 
 CONSTANTS: dict[str, Constant] = {
     "USUAL_CORRELATION": Constant(f"{DEFAULT}.one_coin", (0.1, 0.15, 0.3, 0.4)),
-    "MOST_ALIKE": Constant(f"{DEFAULT}.confusion", (0.3, 0.45, 0.8)),
-    "LESS_ALIKE": Constant(f"{DEFAULT}.confusion", (4.0, 16.0)),
-    "SHARED": Constant(f"{DEFAULT}.confusion", (0.0, 0.25, 0.75, 1.0)),
-    "LABEL_STRENGTH": Constant(f"{DEFAULT}.confusion", (2.0, 32.0)),
-    "ERROR_STRENGTH": Constant(f"{DEFAULT}.confusion", (0.5, 8.0)),
-    "MUCH_LIKELIER": Constant(f"{DEFAULT}.hard_items", (0.0, 10.0)),
-    "RARELY": Constant(f"{DEFAULT}.dispersion", (0.0, 0.05, 0.5)),
-    "USUAL": Constant(f"{DEFAULT}.dispersion", (0.025, 0.1)),
-    "BELIEVED": Constant(f"{DEFAULT}.mixing", (0.6, 0.7, 0.9, 1.0)),
+    "CORRELATION": Constant(f"{DEFAULT}.confusion", (0.2, 0.3, 0.5, 0.6)),
+    "NEGATIVE": Constant(f"{DEFAULT}.confusion", (0.015, 0.06)),
+    "SHARE_OF_VOTE": Constant(f"{DEFAULT}.confusion", (0.0, 0.1, 0.5)),
+    "SHARE_OF_JUDGED": Constant(f"{DEFAULT}.confusion", (0.0, 0.25, 1.0)),
+    "FEWEST_SHARED": Constant(f"{DEFAULT}.confusion", (-0.2, -0.05)),
+    "FAMILY": Constant(DEFAULT, (0.15, 0.35)),
+    "COPIED": Constant("veracity.dependence.agreement", (0.6, 0.9)),
+    "BELIEVED": Constant(f"{DEFAULT}.alternatives", (0.6, 0.7, 0.9, 1.0)),
     "MUCH": Constant("veracity.fit.readings", (0.1, 0.2)),
-    "MUCH_TRUER": Constant("veracity.fit.readings", (1.05, 1.25)),
     "SELDOM": Constant(f"{DEFAULT}.coincidence", (4.0, 64.0)),
     "EVEN": Constant(f"{DEFAULT}.coincidence", (4.0, 256.0)),
     "DOMINANT": Constant(f"{DEFAULT}.one_coin", (0.15, 0.5)),
-    "FAVOURITE": Constant(f"{DEFAULT}.favourites", (0.25, 0.5)),
-    "FAR_MORE": Constant(f"{DEFAULT}.favourites", (2.0, 8.0)),
     "RUN_BY_COVERAGE": Constant("veracity.dependence.agreement", (1.0, 4.0)),
-    "RUN_OF_LABELS": Constant("veracity.dependence.agreement", (2.0, 4.0, 16.0)),
     "MOSTLY": Constant("veracity.dependence.coverage", (0.3, 0.7)),
     "BORNE_OUT": Constant("veracity.dependence.coverage", (0.6, 1.0)),
     "REFUTED": Constant("veracity.dependence.coverage", (1.0, 3.0)),
     "CLEAR": Constant("veracity.dependence.agreement", (2.0, 4.0)),
-    "NEARLY": Constant("veracity.dependence.agreement", (0.7, 0.95)),
     "SLACK": Constant("veracity.dependence.agreement", (0.0, 0.015, 0.06)),
     "ENOUGH": Constant("veracity.dependence.agreement", (0.6, 0.9)),
 }

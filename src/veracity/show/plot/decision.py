@@ -11,7 +11,7 @@ from veracity.arguments import checked
 from veracity.claims.block import SAME
 from veracity.claims.schema import keys_of
 from veracity.errors import ParameterError
-from veracity.explain import said_by_source
+from veracity.explain import THE_VOTE, said_by_source
 from veracity.explain.contributions import Item, items_at
 from veracity.naming import as_text, name_text
 from veracity.printing import in_short
@@ -74,7 +74,12 @@ def _steps(result: Result, why: Why, most: int) -> pl.DataFrame:
     ahead = weighed.select("source", "claimed", weight=pl.col("weight") - rival)
     steps = _most(ahead.filter(pl.col("weight") != 0.0), most)
     first = pl.DataFrame({"label": ["before any claim"], "weight": [prior], "part": ["prior"]})
-    steps = pl.concat([first, steps], how="diagonal_relaxed")
+    parts = [first, steps]
+    if (why.tables[1]["claimed"] == THE_VOTE).any():
+        vote = score - prior - float(ahead["weight"].sum())
+        part = "for" if vote > 0.0 else "against"
+        parts.append(pl.DataFrame({"label": ["the vote"], "weight": [vote], "part": [part]}))
+    steps = pl.concat(parts, how="diagonal_relaxed")
     end = pl.col("weight").cum_sum()
     steps = steps.with_columns(start=end - pl.col("weight"), end=end)
     last = {"label": ["all in all"], "weight": [score], "start": [0.0], "end": [score]}

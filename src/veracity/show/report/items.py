@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from veracity.explain import Why, without_keys
+from veracity.explain import THE_VOTE, Why, without_keys
 from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, measure, name, paragraph, table
@@ -110,7 +110,6 @@ def _rows(why: Why, values: pl.DataFrame, rows: pl.DataFrame) -> str:
 
 
 def _weights(why: Why, rows: pl.DataFrame, caption: str) -> str:
-    n_claims = int(rows["claims"].sum())
     shown, rest = rows.head(MOST_ROWS), rows.slice(MOST_ROWS)
     if len(rest):
         sums = rest.select(pl.col("^(weight|share)$").sum(), pl.col("claims").sum())
@@ -120,14 +119,15 @@ def _weights(why: Why, rows: pl.DataFrame, caption: str) -> str:
         column for column in ("source", "claimed", "weight", "share") if column in shown.columns
     ]
     shown = shown.select(*first, pl.exclude(first))
-    n_single = min(n_claims, MOST_ROWS)
-    others = n_claims - n_single
+    others = int(rows["claims"].sum()) - int(rows.head(MOST_ROWS)["claims"].sum())
     heaviest = max((abs(w) for w in rows["weight"].drop_nulls()), default=0.0)
 
     def source(row: dict[str, Any]) -> str:
-        return (
-            f"{counted(others, 'other')} together" if row["source"] is None else name(row["source"])
-        )
+        if row["claimed"] == THE_VOTE and row["source"] is None:
+            return "the vote"
+        if row["source"] is None:
+            return f"{counted(others, 'other')} together"
+        return name(row["source"])
 
     def weight(row: dict[str, Any]) -> str:
         return f"{_bar(row['weight'], heaviest)}{measure(row['weight'])}"
