@@ -121,10 +121,15 @@ def _sureness(result: Result) -> list[str]:
 
 
 def _how_many_wrong(result: Result, n: int) -> str:
+    """Say how many answers are expected to be wrong, and on which assumption that rests."""
+    if result.run.algorithm == "veracity" and result.kind == "categorical":
+        assumed = "If sources share no more mistakes than in most data"
+    else:
+        assumed = "If sources err independently of each other"
     wrong = _expected_wrong(result)
     if wrong < 0.5:
-        return "If the plausibilities are right, hardly any is wrong."
-    return f"If the plausibilities are right, about {_about(wrong)} of the {n:,} are wrong."
+        return f"{assumed}, hardly any is wrong."
+    return f"{assumed}, about {_about(wrong)} of the {n:,} are wrong."
 
 
 def _about(number: float) -> str:
@@ -190,8 +195,8 @@ def _warnings(found: Findings) -> str:
     """What the health check says."""
     if found.health.is_healthy:
         return paragraph(
-            "The health check has no warning: nothing was found that keeps these claims from "
-            "telling who is right.",
+            "The health check has no warning. It cannot see mistakes that all sources share: only "
+            "known truths show these.",
             "healthy",
         )
     warnings = "".join(map(_warning, found.health.warnings))
