@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -162,28 +163,38 @@ def _with_vote(score: FloatArray, vote: Vote) -> FloatArray:
     The answer stays the answer: where the vote would put another label first, its weight is cut for
     that item. Labels level in score are told apart by the vote. A weight of one is never cut.
     """
-    total = np.logaddexp.reduce(score, axis=1, keepdims=True)
-    p = np.exp(score - total)
-    weight = np.full(len(score), vote.weight)
+    p = label_probabilities(score)
+    highest = highest_of_rows(score)
+    total = highest + np.log(sum_of_rows(np.exp(score - highest)))
+    weight = np.full((len(score), 1), vote.weight)
     if vote.weight < 1.0:
-        claimed = np.round(np.where(vote.label > 0.0, score, -np.inf), SAME)
-        is_first = claimed == claimed.max(axis=1, keepdims=True)
+        claimed: FloatArray = np.round(np.where(vote.label > 0.0, score, -np.inf), SAME)
+        is_first = claimed == highest_of_rows(claimed)
         best = np.where(is_first, vote.label, -1.0).argmax(axis=1)[:, None]
         lead = np.maximum(np.take_along_axis(p, best, axis=1) - p, 0.0)
         behind = vote.label - np.take_along_axis(vote.label, best, axis=1)
         level = np.divide(lead, lead + behind, out=np.ones_like(lead), where=behind > 0.0)
-        level = level.min(axis=1)
+        level = -highest_of_rows(-level)
         weight = np.where(level <= weight, NOT_AHEAD * level, weight)
-    mixture = (1.0 - weight)[:, None] * p + weight[:, None] * vote.label
-    mixture = np.maximum(mixture, LEAST_PLAUSIBLE)
-    return np.asarray(np.log(mixture / mixture.sum(axis=1, keepdims=True)) + total)
+    mixture = np.maximum((1.0 - weight) * p + weight * vote.label, LEAST_PLAUSIBLE)
+    return np.asarray(np.log(mixture / sum_of_rows(mixture)) + total)
 
 
 def label_probabilities(label_score: FloatArray) -> FloatArray:
     """Probabilities of each item's labels, which add up to one."""
-    share = np.exp(label_score - label_score.max(axis=1, keepdims=True))
-    share /= share.sum(axis=1, keepdims=True)
+    share = np.exp(label_score - highest_of_rows(label_score))
+    share /= sum_of_rows(share)
     return np.asarray(share)
+
+
+def highest_of_rows(table: FloatArray) -> FloatArray:
+    """Return the highest number of each row, as a column. NumPy is slow on rows of a few labels."""
+    return np.asarray(reduce(np.maximum, table.T)[:, None])
+
+
+def sum_of_rows(table: FloatArray) -> FloatArray:
+    """Return the sum of each row, as a column."""
+    return np.asarray(np.einsum("ij->i", table)[:, None])
 
 
 def clamp_labels(label: FloatArray, block: Block) -> FloatArray:

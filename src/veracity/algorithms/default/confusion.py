@@ -23,10 +23,12 @@ from veracity.algorithms.rules import (
     Vote,
     Weights,
     clamp_labels,
+    highest_of_rows,
     label_probabilities,
     label_scores,
     logit,
     sigmoid,
+    sum_of_rows,
 )
 from veracity.claims.block import SAME, Block, FloatArray, Names
 from veracity.kernels.loading import kernels
@@ -216,13 +218,16 @@ class Confusions(NamedTuple):
             ones = np.ones(len(block.source_of_voice))
             once = block._replace(share_of_support=counted(block, found), share_of_voice=ones)
         counts = kernels.count_confusions(once, label * tells, n_sources)
-        rounded = np.round(label, SAME)
-        best = (rounded == rounded.max(axis=1, keepdims=True)) * tells
-        best = best / np.maximum(best.sum(axis=1, keepdims=True), 1.0)
         is_drawn = block.drawn(ENOUGH_CLAIMS / max(self.n_claims, 1.0), least=0)
-        if not is_drawn.all():
-            once, best = once.select(is_drawn), best[is_drawn]
-        hard = kernels.count_confusions(once, best, n_sources) if once.n_items else counts * 0.0
+        hard = np.zeros_like(counts)
+        if is_drawn.any():
+            some, own = (
+                (once, label) if is_drawn.all() else (once.select(is_drawn), label[is_drawn])
+            )
+            own = np.round(own, SAME)
+            best = (own == highest_of_rows(own)) * tells[is_drawn]
+            best = best / np.maximum(sum_of_rows(best), 1.0)
+            hard = kernels.count_confusions(some, best, n_sources)
         return counts, hard, label.sum(axis=0), block.n_items
 
     def learn_vote(self, total: Tally) -> Confusions:
@@ -434,7 +439,7 @@ class Confusions(NamedTuple):
         """Return the share of the votes for each label of each item."""
         weight = found[0] if len(found[0]) else np.ones(len(block.source_of_support))
         votes = spread_labels(kernels.sum_claims(block, weight), block, len(self.share))
-        total = votes.sum(axis=1, keepdims=True) + pseudo_votes
+        total = sum_of_rows(votes) + pseudo_votes
         return np.asarray((votes + pseudo_votes / votes.shape[1]) / total)
 
     # --- known truths, new names ------------------------------------------------------------------
