@@ -168,7 +168,7 @@ def _with_vote(score: FloatArray, vote: Vote) -> FloatArray:
     total = highest + np.log(sum_of_rows(np.exp(score - highest)))
     weight = np.full((len(score), 1), vote.weight)
     if vote.weight < 1.0:
-        claimed: FloatArray = np.round(np.where(vote.label > 0.0, score, -np.inf), SAME)
+        claimed = np.where(vote.label > 0.0, score, -np.inf).round(SAME)
         is_first = claimed == highest_of_rows(claimed)
         best = np.where(is_first, vote.label, -1.0).argmax(axis=1)[:, None]
         lead = np.maximum(np.take_along_axis(p, best, axis=1) - p, 0.0)
