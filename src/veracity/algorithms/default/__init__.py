@@ -7,8 +7,10 @@ false each two rates (`two_coin`). All are learned by expectation maximisation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -23,38 +25,42 @@ from veracity.algorithms.base import (
     Step,
     Tally,
     Turn,
-    clamp_known,
 )
 from veracity.algorithms.checks import require_at_least, require_positive, require_share
 from veracity.algorithms.default.alternatives import mixed, off_by, rivals_of
 from veracity.algorithms.default.confusion import Confusions
 from veracity.algorithms.default.one_coin import OneCoin
-from veracity.algorithms.default.shrinkage import Derived
+from veracity.algorithms.default.shrinkage import Derived, ModelPhase, ModelStep
 from veracity.algorithms.default.two_coin import TwoCoin
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.algorithms.regression import Fit, Shifts
-from veracity.algorithms.rules import Weights, logit, plausibilities, share_of_item
+from veracity.algorithms.regression import Fit, Regression, Shifts
+from veracity.algorithms.rules import Weights, plausibilities
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.claims.block import Block, FloatArray, Names
 from veracity.claims.survey import Survey
 from veracity.dependence.agreement import (
     Agreement,
     Dependence,
-    Shared,
     agreements,
     confirmed,
     largest_family,
-    looked_at,
     mistakes,
     pair_work,
     slots_of,
     with_excess,
 )
 from veracity.dependence.deciding import decided_by_copies, disputed_items
-from veracity.dependence.direction import copying_pairs, shared_with_others
+from veracity.dependence.naming import (
+    Meetings,
+    Mistakes,
+    Naming,
+    count_meetings,
+    count_mistakes,
+    with_pairs,
+    with_suspects,
+)
 from veracity.errors import ParameterError, TooLarge
-from veracity.kernels.loading import kernels
 
 MOST_LABELS = 20
 """Distinct values up to which they are labels, if there are enough items to share them."""
@@ -75,8 +81,36 @@ accuracy only."""
 FAMILY = 0.25
 """Share of all claims from which a family of copies of labels counts once."""
 
-ENOUGH_CLAIMS = 300_000
-"""Claims, of items drawn at random, that show who copies from whom."""
+
+class ErrorModel(Protocol):
+    """What the phases of the default ask of an error model; tallies add up over blocks."""
+
+    prior: PriorRates
+    features: Regression | None
+
+    @property
+    def accuracy(self) -> FloatArray:
+        """Return how often each source is right."""
+
+    def derive(self, block: Block, weight: FloatArray, n_sources: int) -> Derived:
+        """Return what is computed once for a block, given what copies weigh."""
+
+    def phases(self) -> tuple[ModelPhase, ...]:
+        """Return the phases that follow the survey, in order."""
+
+    def weights(
+        self, block: Block, found: Derived, *, final: bool = False, temper: bool = True
+    ) -> Weights:
+        """Return what each claim is worth, with doubt if `final`."""
+
+    def calibrated(self) -> Self:
+        """Return the model as the known truths correct it."""
+
+    def grown(self, names: Names) -> Self:
+        """Return the model with room for new labels and attributes."""
+
+    def borrowing(self, rows: FloatArray, n_met: int) -> Self:
+        """Return the model with new sources as their features say."""
 
 
 class Belief(NamedTuple):
@@ -84,14 +118,12 @@ class Belief(NamedTuple):
 
     model: OneCoin | Confusions | TwoCoin
     dependence: Dependence | None
+    """Pairs of sources whose claims count once: of open values only."""
+    naming: Naming | None
+    """Pairs of sources that may have copied: reported, and no answer changes by it."""
     claims: BySource
     rival: Belief | None = None
     """What another answer knows of them, where the claims allow two."""
-
-    @property
-    def is_open(self) -> bool:
-        """Return True if values are open: an item has values of its own."""
-        return isinstance(self.model, OneCoin)
 
     @property
     def discounts(self) -> bool:
@@ -168,13 +200,17 @@ class Veracity(Algorithm[Belief]):
                     f"item features are for categorical claims, not for {survey.kind} ones: leave "
                     "them out"
                 )
-            return Belief(TwoCoin.at_start(prior, self.strength, rows), None, claims)
-        dependence = None
+            return Belief(TwoCoin.at_start(prior, self.strength, rows), None, None, claims)
+        dependence, naming, shares_labels = None, None, self._shares_labels(survey)
         if self.dependence:
             is_sure = claims <= MOST_VALUES * survey.counted.items_of_source
-            dependence = Dependence.unseen(slots_of(np.where(is_sure, claims, 0.0)), (0.0, 1))
-        if self._shares_labels(survey):
-            return Belief(Confusions.at_start(prior, survey.n_labels, rows), dependence, claims)
+            compared = np.where(is_sure, claims, 0.0)
+            naming = Naming.unseen(compared, survey.n_labels)
+            if not shares_labels:
+                dependence = Dependence.unseen(slots_of(compared), (0.0, 1))
+        if shares_labels:
+            model = Confusions.at_start(prior, survey.n_labels, rows)
+            return Belief(model, None, naming, claims)
         n_cells = survey.n_sources * survey.n_attributes
         n_attributes = survey.n_attributes if self.attributes and n_cells <= MOST_CELLS else 1
         if self.item_features is not None:
@@ -185,10 +221,10 @@ class Veracity(Algorithm[Belief]):
                     "many for an accuracy each; describe the items by fewer features, or by fewer "
                     "levels"
                 )
-        model = OneCoin.at_start(prior, n_attributes, self.strength, rows)
+        one_coin = OneCoin.at_start(prior, n_attributes, self.strength, float(claims.sum()), rows)
         if self.item_features is not None:
-            model = model._replace(kinds=Shifts.at_start(self.item_features.rows))
-        return Belief(model, dependence, claims)
+            one_coin = one_coin._replace(kinds=Shifts.at_start(self.item_features.rows))
+        return Belief(one_coin, dependence, naming, claims)
 
     def _rows(self, names: Names) -> FloatArray | None:
         """Return the features of the sources, if any are known."""
@@ -208,105 +244,109 @@ class Veracity(Algorithm[Belief]):
 
     def phases(self, state: Belief) -> tuple[Phase[Belief], ...]:
         """Return the phases, in order; a phase that does not apply to the claims is left out."""
-        model, has_pairs = state.model, state.dependence is not None
-        has_pairs = state.dependence is not None and len(state.dependence.both) > 2
-        phases: list[Phase[Belief]] = []
+        model, phases = state.model, list[Phase[Belief]]()
         if not isinstance(model, TwoCoin):
-            phases.append(Phase("survey", (Step(self.tally_survey, self.learn_survey),)))
-        if has_pairs:
-            steps = [Step(self.tally_agreement, self.learn_agreement)]
-            if state.is_open:
-                steps.append(Step(self.tally_mistakes, self.learn_mistakes))
-                steps.append(Step(self.tally_undecided, self.learn_undecided))
-            phases.append(Phase("dependence", tuple(steps)))
-        vote = Step(self.tally_vote, self.learn_vote, self.derive)
-        rounds = Step(self.tally, self.learn, self.derive)
-        phases += [Phase("vote", (vote,)), Phase("accuracies", (rounds,), self.change)]
-        if isinstance(model, OneCoin) and model.n_attributes > 1:
-            step = Step(self.tally_by_attribute, self.learn_by_attribute, self.derive)
-            phases.append(Phase("attributes", (step,), self.change_by_attribute))
-        if isinstance(model, Confusions):
-            steps = [
-                Step(self.tally_doubt, self.learn_doubt),
-                Step(self.tally_simple, self.learn_simple),
-                Step(self.tally_overturned, self.learn_overturned),
-            ]
-            phases.append(Phase("doubt", tuple(steps)))
-        if has_pairs:
-            phases.append(Phase("direction", (Step(self.tally_shared, self.learn_shared),)))
-        if isinstance(model, OneCoin):
-            expected = Step(self.tally_expected, self.learn_expected)
-            known = Step(self.tally_known, self.learn_known)
-            phases.append(Phase("known truths", (expected, known)))
+            survey = ModelStep(type(model).tally_survey, type(model).learn_survey)
+            phases.append(Phase("survey", (self._step(survey),)))
+        if state.naming is not None:
+            step = Step(self.tally_meetings, self.learn_meetings)
+            phases.append(Phase("meetings", (step,)))
+        if state.dependence is not None and len(state.dependence.both) > 2:
+            steps = (
+                Step(self.tally_pairs, self.learn_pairs),
+                Step(self.tally_agreement, self.learn_agreement),
+                Step(self.tally_mistakes, self.learn_mistakes),
+                Step(self.tally_undecided, self.learn_undecided),
+            )
+            phases.append(Phase("dependence", steps))
+        for name, steps_of_model, change in model.phases():
+            moved = None if change is None else partial(_moved, change)
+            phases.append(Phase(name, tuple(map(self._step, steps_of_model)), moved))
+        if state.naming is not None:
+            phases.append(Phase("naming", (Step(self.tally_shared, self.learn_shared),)))
         return tuple(phases)
+
+    def _step(self, one: ModelStep) -> Step[Belief]:
+        """Return a step of the error model as a step of the algorithm."""
+        return Step(partial(_tally, one.tally), partial(_learn, one.learn), self.derive)
 
     def derive(self, block: Block, state: Belief) -> Derived:
         """Return what is computed once for a block: weights of supports, and values per voice."""
-        if isinstance(state.model, TwoCoin):
-            return np.zeros(0), np.zeros(0, dtype=np.int32)
         weight = np.zeros(0)
-        if state.is_open and state.dependence is not None:
-            weight = state.dependence.weight_of_support(block, sites=True)
+        if state.dependence is not None:
+            weight = state.dependence.weight_of_support(block)
         return state.model.derive(block, weight, len(state.claims))
 
-    # --- survey -----------------------------------------------------------------------------------
+    # --- who may have copied ----------------------------------------------------------------------
 
-    def tally_survey(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count what the model asks for, the pairs of sources, and how false claims coincide."""
-        model = state.model
-        assert not isinstance(model, TwoCoin)
-        work, fallen = 0.0, None
-        if state.dependence is not None:
-            work = pair_work(block, len(state.dependence.both), contested=state.is_open)
-        if isinstance(model, OneCoin):
-            fallen = model.tally_coincidence(block, float(state.claims.sum()))
-        return model.tally_survey(block), work, fallen
+    def tally_meetings(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """Count how often each two sources claim the same items, and agree."""
+        assert state.naming is not None
+        return count_meetings(block, state.naming)
 
-    def learn_survey(self, state: Belief, total: Tally) -> Belief:
-        """Take the counts; where pairs are too many, only some items will be looked at."""
-        assert not isinstance(state.model, TwoCoin)
-        of_model, work, fallen = total
-        dependence, model = state.dependence, state.model.learn_survey(of_model)
-        if isinstance(model, OneCoin):
-            model = model.learn_coincidence(fallen)
-        if dependence is not None:
-            dependence = Dependence.unseen(dependence.slots, (work, int(state.claims.sum())))
-        return state._replace(model=model, dependence=dependence)
+    def learn_meetings(self, state: Belief, total: Tally) -> Belief:
+        """Find the pairs that agree too well; of labels, a large family of copies counts once."""
+        assert state.naming is not None
+        naming, model = with_suspects(state.naming, Meetings(*total)), state.model
+        if isinstance(model, Confusions):
+            slots, chance = naming.slot_of_source, 1.0 / len(model.share)
+            model = model._replace(
+                family=largest_family(
+                    slots, naming.met, chance, state.claims, model.only < 0.0, FAMILY
+                )
+            )
+        return state._replace(naming=naming, model=model)
 
-    # --- dependence -------------------------------------------------------------------------------
+    def tally_shared(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """Count the mistakes that suspected pairs share."""
+        assert state.naming is not None
+        return count_mistakes(block, state.naming) if state.naming.is_any else (None,)
+
+    def learn_shared(self, state: Belief, total: Tally) -> Belief:
+        """Name the pairs that share more mistakes than chance explains."""
+        assert state.naming is not None
+        if total[0] is None:
+            return state
+        return state._replace(naming=with_pairs(state.naming, Mistakes(*total)))
+
+    # --- copies of open values, which count once --------------------------------------------------
+
+    def tally_pairs(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """Count the pairs of sources that there are to be compared."""
+        assert state.dependence is not None
+        return (pair_work(block, len(state.dependence.both)),)
+
+    def learn_pairs(self, state: Belief, total: Tally) -> Belief:
+        """Pass over some items where pairs are too many."""
+        assert state.dependence is not None
+        work = total[0], int(state.claims.sum())
+        return state._replace(dependence=Dependence.unseen(state.dependence.slots, work))
 
     def tally_agreement(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count how often each two sources agree."""
+        """Count how often each two sources agree on disputed items."""
         assert state.dependence is not None
-        return agreements(block, state.dependence, None, contested=state.is_open)
+        return agreements(block, state.dependence)
 
     def learn_agreement(self, state: Belief, total: Tally) -> Belief:
-        """Find the pairs that agree too well; of labels, only a large family of them counts."""
-        found, dependence, model = Agreement(*total), state.dependence, state.model
+        """Find the pairs that agree too well."""
+        found, dependence = Agreement(*total), state.dependence
         assert dependence is not None
         if found.items == 0:
             return state
-        if state.is_open:
-            n_values = 1.0 + found.facts / found.items
-            return state._replace(dependence=with_excess(dependence, found, n_values))
-        assert isinstance(model, Confusions)
-        dependence = dependence._replace(
-            both=found.both, same=found.same, n_values=float(len(model.share))
-        )
-        family = largest_family(dependence, state.claims, model.only < 0.0, FAMILY)
-        return state._replace(dependence=dependence, model=model._replace(family=family))
+        n_values = 1.0 + found.facts / found.items
+        return state._replace(dependence=with_excess(dependence, found, n_values))
 
     def tally_mistakes(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """Count what pairs that agree too well share and all others say is false."""
         assert state.dependence is not None
         if not state.dependence.is_any:
             return (np.zeros_like(state.dependence.both),)
-        return (mistakes(block, state.dependence, contested=True),)
+        return (mistakes(block, state.dependence),)
 
     def learn_mistakes(self, state: Belief, total: Tally) -> Belief:
         """Keep the pairs that copy."""
         assert state.dependence is not None
-        return state._replace(dependence=confirmed(state.dependence, total[0], sites=True))
+        return state._replace(dependence=confirmed(state.dependence, total[0]))
 
     def tally_undecided(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """Count the items that copies decide, and those that nobody wins if they count once."""
@@ -316,8 +356,7 @@ class Veracity(Algorithm[Belief]):
         disputed = disputed_items(block, float(state.claims.sum()))
         if disputed.n_items == 0:
             return 0.0, 0.0
-        weight = state.dependence.weight_of_support(disputed, sites=True)
-        return decided_by_copies(disputed, weight)
+        return decided_by_copies(disputed, state.dependence.weight_of_support(disputed))
 
     def learn_undecided(self, state: Belief, total: Tally) -> Belief:
         """Let copies count once unless that leaves too many items undecided."""
@@ -325,137 +364,6 @@ class Veracity(Algorithm[Belief]):
         by_copies, undecided = total
         once = undecided <= self.most_undecided * by_copies
         return state._replace(dependence=state.dependence._replace(once=once))
-
-    # --- vote and rounds --------------------------------------------------------------------------
-
-    def tally_vote(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count how claims meet a vote, weighted by the prior, in which copies count once."""
-        if isinstance(state.model, TwoCoin):
-            return state.model.tally_vote(block)
-        prior, found = state.model.prior, turn.memory
-        tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
-        words = np.maximum(logit(tpr) - logit(fpr), 0.0)[block.source_of_support]
-        words = words * found[0] if len(found[0]) else words
-        vote = clamp_known(share_of_item(kernels.sum_claims(block, words), block), block)
-        return state.model.tally_vote(block, found, vote)
-
-    def learn_vote(self, state: Belief, total: Tally) -> Belief:
-        """Learn from the vote."""
-        return state._replace(model=state.model.learn_vote(total))
-
-    def tally(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Judge the facts, and count how claims meet them (E-step)."""
-        if isinstance(state.model, TwoCoin):
-            return state.model.tally(block)
-        return state.model.tally(block, turn.memory)
-
-    def learn(self, state: Belief, total: Tally) -> Belief:
-        """Learn from the counts (M-step)."""
-        return state._replace(model=state.model.learn(total))
-
-    def change(self, before: Belief, after: Belief) -> float:
-        """Return by how much a round moved what is known of a source, on average."""
-        return before.model.change(after.model)  # type: ignore[arg-type]
-
-    def tally_by_attribute(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count how often sources are right on each attribute."""
-        assert isinstance(state.model, OneCoin)
-        return state.model.tally_by_attribute(block, turn.memory)
-
-    def learn_by_attribute(self, state: Belief, total: Tally) -> Belief:
-        """Learn accuracies by attribute, as far as the claims carry them."""
-        assert isinstance(state.model, OneCoin)
-        return state._replace(model=state.model.learn_by_attribute(total))
-
-    def change_by_attribute(self, before: Belief, after: Belief) -> float:
-        """Return by how much a round moved the accuracies by attribute, on average."""
-        assert isinstance(before.model, OneCoin)
-        return before.model.change_by_attribute(after.model)  # type: ignore[arg-type]
-
-    # --- doubt about labels -----------------------------------------------------------------------
-
-    def tally_doubt(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Sum products of errors on one item, and count how often the vote is right by source."""
-        assert isinstance(state.model, Confusions)
-        return state.model.tally_correlation(block), state.model.tally_simple(block, by_vote=True)
-
-    def learn_doubt(self, state: Belief, total: Tally) -> Belief:
-        """Set the correlation of errors on one item, and one accuracy of each source."""
-        assert isinstance(state.model, Confusions)
-        return state._replace(model=state.model.learn_correlation(total[0]).learn_simple(total[1]))
-
-    def tally_simple(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count how often sources are right, judged by one accuracy each."""
-        assert isinstance(state.model, Confusions)
-        return state.model.tally_simple(block, by_vote=False)
-
-    def learn_simple(self, state: Belief, total: Tally) -> Belief:
-        """Set one accuracy of each source again."""
-        assert isinstance(state.model, Confusions)
-        return state._replace(model=state.model.learn_simple(total))
-
-    def tally_overturned(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count the items whose answer is that of neither simpler one."""
-        assert isinstance(state.model, Confusions)
-        return state.model.tally_overturned(block)
-
-    def learn_overturned(self, state: Belief, total: Tally) -> Belief:
-        """Take their share."""
-        assert isinstance(state.model, Confusions)
-        return state._replace(model=state.model.learn_overturned(total))
-
-    # --- who copies whom, and known truths --------------------------------------------------------
-
-    def tally_shared(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count what pairs share that is true, on some items."""
-        if state.dependence is None or not state.dependence.is_any:
-            return (None,)
-        some = block.select(
-            block.drawn(ENOUGH_CLAIMS / max(float(state.claims.sum()), 1.0), least=0)
-        )
-        seen = looked_at(some, state.dependence, contested=state.is_open)
-        p = np.zeros(0)
-        if seen.n_items:
-            p = clamp_known(plausibilities(seen, self._weights(seen, state)), seen)
-        return (shared_with_others(seen, state.dependence, p, contested=state.is_open),)
-
-    def learn_shared(self, state: Belief, total: Tally) -> Belief:
-        """Keep what pairs share."""
-        if total[0] is None or state.dependence is None:
-            return state
-        return state._replace(dependence=state.dependence._replace(shared=Shared(*total[0])))
-
-    def tally_expected(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count how often sources would be right on known items, were these not known."""
-        assert isinstance(state.model, OneCoin)
-        if not block.is_known.any():
-            return (None,)
-        known = block.select(block.is_known)
-        return (state.model.tally_expected(known, self.derive(known, state)),)
-
-    def learn_expected(self, state: Belief, total: Tally) -> Belief:
-        """Keep what known truths will be compared with."""
-        assert isinstance(state.model, OneCoin)
-        return state._replace(model=state.model.learn_expected(total[0]))
-
-    def tally_known(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Return how likely the known truths are for each correlation of errors."""
-        assert isinstance(state.model, OneCoin)
-        known = block.select(block.is_known)
-        if known.n_items == 0:
-            return (None,)
-        return (state.model.tally_known(known, self.derive(known, state)),)
-
-    def learn_known(self, state: Belief, total: Tally) -> Belief:
-        """Set the correlation of errors on one item."""
-        assert isinstance(state.model, OneCoin)
-        if total[0] is None:
-            return state
-        return state._replace(model=state.model.learn_known(total[0]))
-
-    def calibrate(self, state: Belief, prior: PriorRates) -> Belief:
-        """Correct what was learned by the known truths."""
-        return state._replace(model=state.model.calibrated())
 
     # --- judging ----------------------------------------------------------------------------------
 
@@ -485,14 +393,12 @@ class Veracity(Algorithm[Belief]):
         return mixed(block, weights, other), other
 
     def _weights(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
-        model = state.model
-        if isinstance(model, TwoCoin):
-            return model.weights()
         found = self.derive(block, state) if memory is None else memory
-        if isinstance(model, OneCoin):
-            correlation = model.correlation if self.temper else 0.0
-            return model.weights(block, found, correlation, final=True)
-        return model.weights(block, found, final=self.temper or model.learns_nothing)
+        return state.model.weights(block, found, final=True, temper=self.temper)
+
+    def calibrate(self, state: Belief, prior: PriorRates) -> Belief:
+        """Correct what was learned by the known truths."""
+        return state._replace(model=state.model.calibrated())
 
     # --- other answers ----------------------------------------------------------------------------
 
@@ -502,7 +408,8 @@ class Veracity(Algorithm[Belief]):
 
     def doubted(self, state: Belief, rival: Algorithm[Any], other: Belief) -> Belief:
         """Return the belief with another answer mixed into every plausibility of open values."""
-        return state._replace(rival=other._replace(rival=None)) if state.is_open else state
+        is_open = isinstance(state.model, OneCoin)
+        return state._replace(rival=other._replace(rival=None)) if is_open else state
 
     def in_own_reading(self, state: Belief) -> Belief:
         """Return the belief without the other answer."""
@@ -579,7 +486,7 @@ class Veracity(Algorithm[Belief]):
 
     def copies(self, state: Belief) -> Copies | None:
         """Return the pairs of sources that may have copied."""
-        return None if state.dependence is None else copying_pairs(state.dependence)
+        return None if state.naming is None else state.naming.pairs
 
     # --- updates ----------------------------------------------------------------------------------
 
@@ -591,11 +498,27 @@ class Veracity(Algorithm[Belief]):
 
     def grow(self, state: Belief, names: Names) -> Belief:
         """Return the belief with new sources, labels and attributes."""
-        if not isinstance(state.model, TwoCoin):
-            state = state._replace(model=state.model.grown(names))
+        state = state._replace(model=state.model.grown(names))
         if state.rival is not None:
             state = state._replace(rival=self.grow(state.rival, names))
         n_met, state, rows = len(state.claims), super().grow(state, names), self._rows(names)
         if rows is None or state.model.features is None:
             return state
         return state._replace(model=state.model.borrowing(rows, n_met))
+
+
+def _tally(
+    tally: Callable[[Any, Block, Derived], Tally], block: Block, state: Belief, turn: Turn
+) -> Tally:
+    """Let the error model look at a block."""
+    return tally(state.model, block, turn.memory)
+
+
+def _learn(learn: Callable[[Any, Tally], Any], state: Belief, total: Tally) -> Belief:
+    """Let the error model learn from the sum."""
+    return state._replace(model=learn(state.model, total))
+
+
+def _moved(change: Callable[[Any, Any], float], before: Belief, after: Belief) -> float:
+    """Return by how much a round moved the error model."""
+    return change(before.model, after.model)

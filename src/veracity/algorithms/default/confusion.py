@@ -9,8 +9,11 @@ import numpy as np
 from veracity.algorithms.base import BySource, CountBySource, Tally
 from veracity.algorithms.default.shrinkage import (
     Derived,
+    ModelPhase,
+    ModelStep,
     counted,
     expected_of,
+    first_vote,
     likeliest_strength,
     says_most,
     surely,
@@ -157,11 +160,24 @@ class Confusions(NamedTuple):
             weight = np.where(is_member, weight / np.maximum(voices[item], weight), weight)
         return weight, n_named[:0]
 
+    def phases(self) -> tuple[ModelPhase, ...]:
+        """Return the phases in order: what follows the survey."""
+        own = type(self)
+        doubt = (
+            ModelStep(own.tally_doubt, own.learn_doubt),
+            ModelStep(own.tally_simple, own.learn_simple),
+            ModelStep(own.tally_overturned, own.learn_overturned),
+        )
+        return (
+            ModelPhase("vote", (ModelStep(own.tally_vote, own.learn_vote),)),
+            ModelPhase("accuracies", (ModelStep(own.tally, own.learn),), own.change),
+            ModelPhase("doubt", doubt),
+        )
+
     # --- survey: 0 of the recipe ------------------------------------------------------------------
 
-    def tally_survey(self, block: Block) -> Tally:
+    def tally_survey(self, block: Block, found: Derived) -> Tally:
         """Count what each source claims, and how many pairs of claims on an item agree."""
-        found = self.derive(block, np.zeros(0), len(self.accuracy))
         weight = counted(block, found)
         weight = weight if len(weight) else np.ones(len(block.source_of_support))
         label = block.label_of_fact[block.fact_of_support].astype(np.int64)
@@ -193,8 +209,9 @@ class Confusions(NamedTuple):
 
     # --- M-step: 1 of the recipe ------------------------------------------------------------------
 
-    def tally_vote(self, block: Block, found: Derived, vote: FloatArray) -> Tally:
+    def tally_vote(self, block: Block, found: Derived) -> Tally:
         """Count what each source claims of which label, if a vote is right."""
+        vote = first_vote(block, found, self.prior)
         return self._met(block, found, spread_labels(vote, block, len(self.share)))
 
     def tally(self, block: Block, found: Derived) -> Tally:
@@ -312,7 +329,15 @@ class Confusions(NamedTuple):
 
     # --- doubt: 4 of the recipe -------------------------------------------------------------------
 
-    def tally_correlation(self, block: Block) -> Tally:
+    def tally_doubt(self, block: Block, found: Derived) -> Tally:
+        """Sum products of errors on one item, and count how often the vote is right by source."""
+        return self._tally_correlation(block), self._tally_right(block, by_vote=True)
+
+    def learn_doubt(self, total: Tally) -> Confusions:
+        """Set the correlation of errors on one item, and one accuracy of each source."""
+        return self._with_correlation(*total[0]).learn_simple(total[1])
+
+    def _tally_correlation(self, block: Block) -> tuple[float, float]:
         """Sum products of the errors of two claims on one item, and what they would be at most.
 
         Of an item with label k true, n_k claims are right; A are expected to be, by the accuracies.
@@ -340,12 +365,11 @@ class Confusions(NamedTuple):
         beyond = self._judged(block, found) * (right - expected[:, None]) ** 2
         return float(beyond.sum() - own.sum()), float((deviation**2 - own).sum())
 
-    def learn_correlation(self, total: Tally) -> Confusions:
+    def _with_correlation(self, together: float, at_most: float) -> Confusions:
         """Set the correlation that answers are tempered by.
 
         It is as high as in real data, whatever the claims show, unless errors repel each other.
         """
-        together, at_most = total
         measured = together / at_most if at_most > 0.0 else 0.0
         if self.per_item < FEWEST_CLAIMS:
             measured = 0.0
@@ -353,7 +377,11 @@ class Confusions(NamedTuple):
             correlation=CORRELATION * min(max(1.0 + measured / NEGATIVE, 0.0), 1.0)
         )
 
-    def tally_simple(self, block: Block, by_vote: bool) -> Tally:
+    def tally_simple(self, block: Block, found: Derived) -> Tally:
+        """Count how often sources are right, judged by one accuracy each."""
+        return self._tally_right(block, by_vote=False)
+
+    def _tally_right(self, block: Block, *, by_vote: bool) -> Tally:
         """Count how often sources are right by a simpler answer, on items drawn at random."""
         some, found = self._compared(block)
         n_sources = len(self.simple)
@@ -375,7 +403,7 @@ class Confusions(NamedTuple):
         mean = float((right.sum() + 1.0) / (n.sum() + 2.0))
         return self._replace(simple=surely((right + self.pooled * mean) / (n + self.pooled)))
 
-    def tally_overturned(self, block: Block) -> Tally:
+    def tally_overturned(self, block: Block, found: Derived) -> Tally:
         """Count the items whose answer is neither the vote's nor that of one accuracy a source."""
         some, found = self._compared(block)
         if some.n_items == 0:
@@ -415,7 +443,9 @@ class Confusions(NamedTuple):
 
     # --- judging: 2 and 3 of the recipe -----------------------------------------------------------
 
-    def weights(self, block: Block, found: Derived, *, final: bool = False) -> Weights:
+    def weights(
+        self, block: Block, found: Derived, *, final: bool = False, temper: bool = True
+    ) -> Weights:
         """Return log P(what a source claims | what is true), weighted; if `final`, with doubt."""
         log_confusion = np.log(self.confusion)
         one = np.flatnonzero(self.only >= 0.0)
@@ -427,7 +457,7 @@ class Confusions(NamedTuple):
             of_claim=found[0] if len(found[0]) else None,
             confusion=log_confusion,
         )
-        if not final:
+        if not final or not (temper or self.learns_nothing):
             return weights
         shrink = 1.0 + np.maximum(voices_of_item(block, found) - 1.0, 0.0) * self.correlation
         vote = Vote(self._voted(block, found), SHARE_OF_VOTE)

@@ -16,10 +16,14 @@ from veracity.algorithms.default.coincidence import (
 from veracity.algorithms.default.shrinkage import (
     SUREST,
     Derived,
+    ModelPhase,
+    ModelStep,
     correlation_of,
     counted,
     derived,
     design_effect,
+    first_vote,
+    known_part,
     likeliest_strength,
     log_known,
     says_most,
@@ -89,6 +93,7 @@ class OneCoin(NamedTuple):
     strength: float
     n_attributes: int
     """One where accuracies are not to differ by attribute."""
+    n_claims: float = 0.0
     n_false: float = 0.0
     """Least number of false values of an item, by how seldom false claims coincide."""
     correlation: float = USUAL_CORRELATION
@@ -100,7 +105,12 @@ class OneCoin(NamedTuple):
 
     @classmethod
     def at_start(
-        cls, prior: PriorRates, n_attributes: int, strength: float, rows: FloatArray | None = None
+        cls,
+        prior: PriorRates,
+        n_attributes: int,
+        strength: float,
+        n_claims: float,
+        rows: FloatArray | None = None,
     ) -> OneCoin:
         """Return the model before any claim; `rows` are features of the sources, if there are."""
         n_sources = len(prior.tpr)
@@ -116,6 +126,7 @@ class OneCoin(NamedTuple):
             prior=prior,
             strength=strength,
             n_attributes=n_attributes,
+            n_claims=n_claims,
             features=None if rows is None else Regression.at_start(rows, N_RATES),
         )
 
@@ -143,9 +154,23 @@ class OneCoin(NamedTuple):
         """Return what is computed once for a block."""
         return derived(block, weight, n_sources)
 
+    def phases(self) -> tuple[ModelPhase, ...]:
+        """Return the phases in order: what follows the survey."""
+        own = type(self)
+        phases = [
+            ModelPhase("vote", (ModelStep(own.tally_vote, own.learn_vote),)),
+            ModelPhase("accuracies", (ModelStep(own.tally, own.learn),), own.change),
+        ]
+        if self.n_attributes > 1:
+            step = ModelStep(own.tally_by_attribute, own.learn_by_attribute)
+            phases.append(ModelPhase("attributes", (step,), own.change_by_attribute))
+        expected = ModelStep(own.tally_expected, own.learn_expected)
+        known = ModelStep(own.tally_known, own.learn_known)
+        return (*phases, ModelPhase("known truths", (expected, known)))
+
     # --- tallies ----------------------------------------------------------------------------------
 
-    def tally_survey(self, block: Block) -> Tally:
+    def tally_survey(self, block: Block, found: Derived) -> Tally:
         """Count the items of each source, and how often it is right where that is known.
 
         A source that claims several values of an item counts once. Also return how likely the
@@ -157,15 +182,8 @@ class OneCoin(NamedTuple):
         voices = self._voices(block, column, n + SIDES - 1)
         by_attribute = voices[:, :n]
         spoken = np.column_stack([by_attribute.sum(axis=1), voices[:, n:]])
-        return spoken, by_attribute, self._tally_known(block, cell)
-
-    def tally_coincidence(self, block: Block, n_claims: float) -> FloatArray:
-        """Return how likely the claims are for each number of false values."""
-        return log_likelihoods(block, n_claims)
-
-    def learn_coincidence(self, log_likelihood: FloatArray) -> OneCoin:
-        """Set the least number of false values of an item."""
-        return self._replace(n_false=n_false_values(log_likelihood))
+        known, fallen = self._tally_known(block, cell), log_likelihoods(block, self.n_claims)
+        return spoken, by_attribute, known, fallen
 
     def _tally_known(self, block: Block, cell: IntArray) -> FloatArray:
         """Count how often each source is right and wrong where that is known."""
@@ -178,12 +196,17 @@ class OneCoin(NamedTuple):
 
     def learn_survey(self, total: Tally) -> OneCoin:
         """Take the counts."""
-        spoken, by_attribute, known = total
-        return self._replace(spoken=spoken, spoken_by_attribute=by_attribute, known=known)
+        spoken, by_attribute, known, fallen = total
+        return self._replace(
+            spoken=spoken,
+            spoken_by_attribute=by_attribute,
+            known=known,
+            n_false=n_false_values(fallen),
+        )
 
-    def tally_vote(self, block: Block, found: Derived, vote: FloatArray) -> Tally:
+    def tally_vote(self, block: Block, found: Derived) -> Tally:
         """Count how often each source is right, if a vote is right."""
-        return self._right(block, vote)
+        return self._right(block, first_vote(block, found, self.prior))
 
     def tally(self, block: Block, found: Derived) -> Tally:
         """Judge the facts, and count how often each source is right (E-step)."""
@@ -298,34 +321,43 @@ class OneCoin(NamedTuple):
 
     # --- known truths, new names ------------------------------------------------------------------
 
-    def tally_expected(self, known: Block, found: Derived) -> FloatArray:
+    def tally_expected(self, block: Block, found: Derived) -> Tally:
         """Count how often sources would be right on known items, were these not known.
 
         [source, attribute]; known items may be harder than others, or easier.
         """
-        weights = self.weights(known, found, USUAL_CORRELATION, final=True)
-        return self._supports(known, plausibilities(known, weights), self._cell_of_item(known))
+        if not block.is_known.any():
+            return (None,)
+        known, found = known_part(block, found)
+        weights = self._weights(known, found, USUAL_CORRELATION, final=True)
+        p = plausibilities(known, weights)
+        return (self._supports(known, p, self._cell_of_item(known)),)
 
-    def learn_expected(self, total: FloatArray | None) -> OneCoin:
+    def learn_expected(self, total: Tally) -> OneCoin:
         """Keep what the known truths will be compared with."""
-        if total is None:
+        if total[0] is None:
             return self
         expected = np.zeros_like(self.expected)
-        n_sources, n_attributes = total.shape  # fewer, where known truths came before others
-        expected[:n_sources, :n_attributes] = total
+        n_sources, n_attributes = total[0].shape  # fewer, where known truths came before others
+        expected[:n_sources, :n_attributes] = total[0]
         return self._replace(expected=expected)
 
-    def tally_known(self, known: Block, found: Derived) -> FloatArray:
+    def tally_known(self, block: Block, found: Derived) -> Tally:
         """Return how likely the known truths are for each correlation of errors."""
+        if not block.is_known.any():
+            return (None,)
+        known, found = known_part(block, found)
 
         def judge(correlation: float) -> FloatArray:
-            return plausibilities(known, self.weights(known, found, correlation, final=True))
+            return plausibilities(known, self._weights(known, found, correlation, final=True))
 
-        return log_known(known, judge, USUAL_CORRELATION)
+        return (log_known(known, judge, USUAL_CORRELATION),)
 
-    def learn_known(self, total: FloatArray) -> OneCoin:
+    def learn_known(self, total: Tally) -> OneCoin:
         """Set the correlation of errors by the known truths."""
-        return self._replace(correlation=correlation_of(total, USUAL_CORRELATION))
+        if total[0] is None:
+            return self
+        return self._replace(correlation=correlation_of(total[0], USUAL_CORRELATION))
 
     def calibrated(self) -> OneCoin:
         """Return the accuracies as the known truths correct them."""
@@ -386,13 +418,17 @@ class OneCoin(NamedTuple):
     # --- judging ----------------------------------------------------------------------------------
 
     def weights(
-        self, block: Block, found: Derived, correlation: float = 0.0, *, final: bool = False
+        self, block: Block, found: Derived, *, final: bool = False, temper: bool = True
     ) -> Weights:
-        """Return what each claim is worth, with copies and tempering counted in.
+        """Return what each claim is worth, with copies and, if `final`, tempering counted in.
 
         While it is learned, one of the claimed values is true; in the `final` answer none of them
         may be, which has a score of 0.
         """
+        correlation = self.correlation if final and temper else 0.0
+        return self._weights(block, found, correlation, final=final)
+
+    def _weights(self, block: Block, found: Derived, correlation: float, *, final: bool) -> Weights:
         log_odds, column = self._log_odds(block, final=final)
         shrink = np.zeros(0)
         if correlation > 0.0:

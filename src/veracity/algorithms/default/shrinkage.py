@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from veracity.algorithms.base import Tally, clamp_known
 from veracity.algorithms.distributions import log_likely_counts
 from veracity.algorithms.prior import PriorRates, known_weight
 from veracity.algorithms.regression import Beforehand, Counts, Regression
-from veracity.algorithms.rules import logit, sigmoid
+from veracity.algorithms.rules import logit, share_of_item, sigmoid
 from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
@@ -29,11 +31,43 @@ Derived = tuple[FloatArray, IntArray]
 source claims of the item. Each is empty where it is one for all."""
 
 
+class ModelStep(NamedTuple):
+    """A look of an error model at a block, and what it learns from the sum of the tallies."""
+
+    tally: Callable[[Any, Block, Derived], Tally]
+    learn: Callable[[Any, Tally], Any]
+
+
+class ModelPhase(NamedTuple):
+    """Steps of an error model, taken once, or until `change` says that little changes."""
+
+    name: str
+    steps: tuple[ModelStep, ...]
+    change: Callable[[Any, Any], float] | None = None
+
+
 def derived(block: Block, weight_of_support: FloatArray, n_sources: int) -> Derived:
     """Return what is computed once for a block."""
     if block.has_shares or len(block.source_of_support) == len(block.source_of_voice):
         return weight_of_support, np.zeros(0, dtype=np.int32)
     return weight_of_support, np.asarray(kernels.count_named(block, n_sources))
+
+
+def first_vote(block: Block, found: Derived, prior: PriorRates) -> FloatArray:
+    """Return the shares of a vote, weighted by the prior, in which copies count once."""
+    tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
+    words = np.maximum(logit(tpr) - logit(fpr), 0.0)[block.source_of_support]
+    words = words * found[0] if len(found[0]) else words
+    return clamp_known(share_of_item(kernels.sum_claims(block, words), block), block)
+
+
+def known_part(block: Block, found: Derived) -> tuple[Block, Derived]:
+    """Return the items whose truth is known, with what was derived of their supports."""
+    is_meant = np.repeat(block.is_known, block.n_supports_of_item)
+    weight, n_named = found
+    weight = weight[is_meant] if len(weight) else weight
+    n_named = n_named[is_meant] if len(n_named) else n_named
+    return block.select(block.is_known), (weight, n_named)
 
 
 def shrunk_accuracy(

@@ -7,11 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import BySource, Tally, clamp_known
-from veracity.algorithms.default.shrinkage import expected_of, shrunk, surely
+from veracity.algorithms.default.shrinkage import (
+    Derived,
+    ModelPhase,
+    ModelStep,
+    expected_of,
+    shrunk,
+    surely,
+)
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import Weights, logit, plausibilities
-from veracity.claims.block import Block, FloatArray
+from veracity.claims.block import Block, FloatArray, Names
 from veracity.kernels.loading import kernels
 
 OF_TPR, OF_FPR = range(2)
@@ -37,36 +44,44 @@ class TwoCoin(NamedTuple):
     def at_start(
         cls, prior: PriorRates, strength: float, rows: FloatArray | None = None
     ) -> TwoCoin:
-        """Before anything was counted; there are `rows` of features, or not."""
+        """Return the model before any claim; `rows` are features of the sources, if there are."""
         features = None if rows is None else Regression.at_start(rows, N_RATES)
         return cls(prior.tpr, prior.fpr, prior, 0.5, strength, features)
 
     @property
     def accuracy(self) -> FloatArray:
-        """How often the source's word on a fact is right."""
+        """Return how often a source's word on a fact is right."""
         share = self.prevalence
         return np.asarray(share * self.tpr + (1.0 - share) * (1.0 - self.fpr))
 
-    def tally_vote(self, block: Block) -> Tally:
-        """How the sources' words met the vote."""
+    def derive(self, block: Block, weight: FloatArray, n_sources: int) -> Derived:
+        """Return that all claims count in full."""
+        return np.zeros(0), np.zeros(0, dtype=np.int32)
+
+    def phases(self) -> tuple[ModelPhase, ...]:
+        """Return the phases in order."""
+        own = type(self)
+        return (
+            ModelPhase("vote", (ModelStep(own.tally_vote, own.learn),)),
+            ModelPhase("accuracies", (ModelStep(own.tally, own.learn),), own.change),
+        )
+
+    def tally_vote(self, block: Block, found: Derived) -> Tally:
+        """Count how claims meet the vote."""
         voices = np.repeat(block.votes_of_item, block.n_facts_of_item)
         return self._met(block, block.votes_of_fact / voices)
 
-    def tally(self, block: Block) -> Tally:
-        """How the sources' words met the facts."""
-        return self._met(block, plausibilities(block, self.weights()))
+    def tally(self, block: Block, found: Derived) -> Tally:
+        """Judge the facts, and count how claims meet them (E-step)."""
+        return self._met(block, plausibilities(block, self.weights(block, found)))
 
     def _met(self, block: Block, plausibility: FloatArray) -> Tally:
         plausibility = clamp_known(plausibility, block)
         counts = kernels.count_votes(block, plausibility, len(self.tpr))
         return counts, plausibility.sum(), len(plausibility)
 
-    def learn_vote(self, total: Tally) -> TwoCoin:
-        """As from any other answer."""
-        return self.learn(total)
-
     def learn(self, total: Tally) -> TwoCoin:
-        """Shares of supports, shrunk."""
+        """Learn shares of supports, shrunk (M-step)."""
         counts, n_true, n_facts = total
         supports_of_true, supports, true, facts = counts.T
         is_fixed = self.prior.is_fixed == 1
@@ -87,7 +102,7 @@ class TwoCoin(NamedTuple):
     def _rate(
         self, rate: int, counts: Counts, features: Regression | None
     ) -> tuple[FloatArray, Regression | None]:
-        """The rates, drawn to the mean of all, or to what the features say."""
+        """Return the rates, drawn to the mean of all, or to what the features say."""
         prior = self.prior.tpr if rate == OF_TPR else self.prior.fpr
         mean = float((counts.right.sum() + np.median(prior)) / (counts.total.sum() + 1.0))
         if features is None:
@@ -97,7 +112,7 @@ class TwoCoin(NamedTuple):
         return surely(shares), features
 
     def borrowing(self, rows: FloatArray, n_met: int) -> TwoCoin:
-        """Sources never met are as their features say; `rows` has those of all."""
+        """Return the model with new sources as their features say; `rows` has those of all."""
         assert self.features is not None
         features = self.features._replace(rows=rows)
         tpr, fpr = (
@@ -107,18 +122,24 @@ class TwoCoin(NamedTuple):
         return self._replace(tpr=tpr, fpr=fpr, features=features)
 
     def calibrated(self) -> TwoCoin:
-        """The rates as the known truths correct them."""
+        """Return the rates as the known truths correct them."""
         tpr, fpr = self.prior.weigh_known(self.tpr, self.fpr)
         return self._replace(tpr=tpr, fpr=fpr)
 
     def change(self, after: TwoCoin) -> float:
-        """By how much the rates, on average, or the prevalence moved."""
+        """Return by how much the rates, on average, or the prevalence moved."""
         moves = (after.tpr - self.tpr, after.fpr - self.fpr)
         largest = max(float(np.abs(move).mean()) for move in moves)
         return max(largest, abs(after.prevalence - self.prevalence))
 
-    def weights(self) -> Weights:
-        """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: the prevalence."""
+    def grown(self, names: Names) -> TwoCoin:
+        """Return the model as it is: it knows no labels or attributes."""
+        return self
+
+    def weights(
+        self, block: Block, found: Derived, *, final: bool = False, temper: bool = True
+    ) -> Weights:
+        """Return log(tpr / fpr) for, log((1 - tpr) / (1 - fpr)) against, and the prevalence."""
         return Weights(
             "sigmoid",
             np.log(self.tpr) - np.log(self.fpr),

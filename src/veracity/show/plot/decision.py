@@ -75,7 +75,7 @@ def _steps(result: Result, why: Why, most: int) -> pl.DataFrame:
     steps = _most(ahead.filter(pl.col("weight") != 0.0), most)
     first = pl.DataFrame({"label": ["before any claim"], "weight": [prior], "part": ["prior"]})
     parts = [first, steps]
-    if (why.tables[1]["claimed"] == THE_VOTE).any():
+    if THE_VOTE in why.tables[1]["claimed"].to_list():
         vote = score - prior - float(ahead["weight"].sum())
         part = "for" if vote > 0.0 else "against"
         parts.append(pl.DataFrame({"label": ["the vote"], "weight": [vote], "part": [part]}))
