@@ -93,7 +93,8 @@ def test_mirrors_are_told_and_only_they(labels):
     copies = veracity.discover(claims).copies
     assert {copies["source"][0], copies["original"][0]} == {3, 10}
     assert len(copies) == 1
-    assert copies["different"][0] == 0
+    assert copies["shared"][0] == copies["agreeing"][0]
+    assert copies["mistakes"][0] > 3 * copies["expected_mistakes"][0]
 
 
 @both_shapes

@@ -277,14 +277,17 @@ class AccuCopy(Algorithm[Copying]):
         forth = np.round(log_forth[top] - log_back[top], SAME)
         is_forth = forth >= 0.0
         source, other = state.pairs.source[top], state.pairs.other[top]
+        same, not_expected = state.n_shared[top], np.full(len(top), np.nan)
         return Copies(
             np.where(is_forth, source, other),
             np.where(is_forth, other, source),
-            probability[top],
             sigmoid(np.abs(forth)),
-            state.shared_true[top],
-            state.n_shared[top] - state.shared_true[top],
-            state.different[top],
+            same + state.different[top],
+            same,
+            not_expected,
+            same - state.shared_true[top],
+            not_expected,
+            probability[top],
         )
 
     def _log_dependence(self, state: Copying) -> tuple[FloatArray, FloatArray]:

@@ -26,6 +26,9 @@ from veracity.kernels.reference.sums import sigmoid
 MOST_SLOTS = 200
 """Sources whose pairs are looked at: those with the most claims."""
 
+MOST_VALUES = 1.5
+"""Mean number of values of an item that a source may claim, if it is compared with others."""
+
 MOST_CLAIMS = 500_000
 """Claims of these sources that are looked at: those of items drawn at random."""
 
@@ -41,7 +44,7 @@ FEWEST_MISTAKES = 5
 LEAST_COPIED = 0.3
 """Share of its claims that one of a pair must seem to have from the other."""
 
-FALSE_ALARMS = 0.002
+FALSE_ALARMS = 0.01
 """Bound on the probability that chance agreement makes any pair a suspect."""
 
 MISTAKES_BY_CHANCE = 0.01
@@ -52,6 +55,9 @@ MOST_COPIES = 10_000
 
 MOST_LABELS = 20
 """Different values up to which mistakes are compared within each label."""
+
+CHANCE_ERROR = 0.15
+"""Standard deviation of c around half of its maximum, before anything is counted."""
 
 MOST_CHANCE = 0.5
 """Largest c: that of two labels, or of items on which all who err say the same."""
@@ -74,7 +80,10 @@ USUAL_ITEMS = 10.0
 LEAST_RATE = 0.02
 """Expected agreement is at least so far from 0 and 1."""
 
-ROUNDS, AT_REST = 20, 1e-3
+USUAL_VARIANCE = 0.2
+"""About the variance of an agreement on one item, p (1 - p), for most p."""
+
+ROUNDS, AT_REST = 30, 1e-3
 """Rounds of a fit at most, and the move below which it ends."""
 
 
@@ -123,8 +132,13 @@ class Naming(NamedTuple):
     pairs: Copies
 
     @classmethod
-    def unseen(cls, n_claims: FloatArray, n_labels: int) -> Naming:
-        """Choose the sources with most claims; of those with equally many all, or none."""
+    def unseen(cls, n_claims: FloatArray, n_items: FloatArray, n_labels: int) -> Naming:
+        """Choose the sources with most claims; of those with equally many all, or none.
+
+        A source that mostly claims several values of an item, such as a model that was sampled, is
+        left out: that it shares some of them with another is no sign of a copy.
+        """
+        n_claims = np.where(n_claims <= MOST_VALUES * n_items, n_claims, 0.0)
         fewest = FEWEST_SHARED
         if len(n_claims) > MOST_SLOTS:
             most = np.partition(n_claims, -MOST_SLOTS - 1)[-MOST_SLOTS - 1]
@@ -290,19 +304,23 @@ def _fitted(both: FloatArray, agreement: FloatArray, left: BoolArray) -> _Fit:
         weight, usual = n / (p * (1.0 - p)), u.mean()
         residual = weight * (agreement - p)
         normal[:size, :size] = weight * np.outer(u, u)
-        held = USUAL_ITEMS * usual**2 / (mean * (1.0 - mean) + LEAST_RATE)
+        held = USUAL_ITEMS * max(float(usual), LEAST_RATE) ** 2 / USUAL_VARIANCE
         normal[np.arange(size), np.arange(size)] = weight @ u**2 + held
         normal[size, :size] = normal[:size, size] = weight @ u
-        normal[size, size] = weight.sum() / 2.0 + USUAL_ITEMS
+        normal[size, size] = weight.sum() / 2.0 + 1.0 / CHANCE_ERROR**2
         slope[:size], slope[size] = residual @ u + held * (usual - u), residual.sum() / 2.0
+        slope[size] += (MOST_CHANCE / 2.0 - c) / CHANCE_ERROR**2
         move = np.linalg.solve(normal, slope)
-        u, c = np.clip(u + move[:-1], 0.0, 1.0), float(np.clip(c + move[-1], 0.0, MOST_CHANCE))
-        if np.abs(move).max() < AT_REST:
+        before, c = c, float(np.clip(c + 0.7 * move[-1], 0.0, MOST_CHANCE))
+        slope[:size] -= normal[size, :size] * (c - before)
+        move = np.linalg.solve(normal[:size, :size], slope[:size])
+        u = np.clip(u + 0.7 * move, LEAST_RATE, np.sqrt(1.0 - c))
+        if max(np.abs(move).max(), abs(c - before)) < AT_REST:
             break
     p = _rate(np.outer(u, u) + c)
-    error, cross = np.linalg.inv(normal), np.outer(u, u)
-    variance = np.outer(np.diag(error)[:-1], u**2) + np.outer(error[:-1, -1], u)
-    variance = variance + variance.T + 2.0 * cross * error[:-1, :-1] + error[-1, -1]
+    error = np.linalg.inv(normal[:size, :size])
+    variance = np.outer(np.diag(error), u**2) + np.outer(u, u) * error
+    variance = variance + variance.T
     loss = 0.25 * float((n / (p * (1.0 - p)) * np.square(agreement - p)).sum())
     return _Fit(p, np.maximum(variance, 0.0), c, loss)
 

@@ -20,7 +20,7 @@ from veracity.claims.encoded import Encoded
 from veracity.claims.survey import Survey
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
-from veracity.doubts.pairing import as_named_values, pairs_table, some_items
+from veracity.doubts.pairing import pairs_table
 from veracity.doubts.spelling import name_warnings, value_warnings
 from veracity.doubts.voting import AgainstVote, against_vote
 from veracity.engines import Held, Local
@@ -54,17 +54,16 @@ TOLD_WITH_HELP = (*ALWAYS_NOTED, "spellings", "entity-spellings")
 class Effort(NamedTuple):
     """How long to look: in about how many claims, or facts, and on how many threads.
 
-    `claims_compared` is for what sources say, `claims_paired` for who says the same (none: that is
-    not looked for), `facts_spelt` for how it is written. All cores work unless `threads` is given.
+    `claims_compared` is for what sources say, `facts_spelt` for how it is written. All cores work
+    unless `threads` is given.
     """
 
     claims_compared: int
-    claims_paired: int
     facts_spelt: int
     threads: int | None = None
 
 
-QUICK = Effort(claims_compared=100_000, claims_paired=20_000, facts_spelt=1_000)
+QUICK = Effort(claims_compared=100_000, facts_spelt=1_000)
 """What may be looked at before an answer is given."""
 
 
@@ -83,7 +82,7 @@ class InClaims(NamedTuple):
     spelt: Callable[[], list[DataWarning]]
     """What is to be said of values by how they are written."""
     paired: Callable[[], pl.DataFrame]
-    """Pairs of sources that share what few others say."""
+    """Pairs of sources that may have copied."""
 
     @classmethod
     def of(
@@ -92,7 +91,7 @@ class InClaims(NamedTuple):
         """What these show, and some of them; nothing is looked at before it is asked for."""
         spelt = partial(value_warnings, some, effort.facts_spelt, are_normalised=are_normalised)
         overlap = partial(overlap_warnings, held, survey)
-        return cls(overlap, spelt, partial(_paired, some, effort))
+        return cls(overlap, spelt, partial(pairs_table, some, effort.threads))
 
 
 @contextlib.contextmanager
@@ -142,10 +141,10 @@ def with_doubts(
 ) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
     effort = QUICK._replace(threads=threads)
-    if _looked_for_copies(result):
-        effort = effort._replace(claims_paired=0)
     found = find_doubts(result, held, survey, answers, effort, ahead).warnings
     noted = [one for one in found if one.severity == "serious" or one.name in ALWAYS_NOTED]
+    if _looked_for_copies(result):
+        noted = [one for one in noted if one.name != "near-copies"]
     notes = [
         f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in TOLD_WITH_HELP else "")
         for one in noted
@@ -213,13 +212,6 @@ def _learned(result: Result) -> list[DataWarning]:
     return [data_warning(name, seen, serious=True) for name, seen in found.items()]
 
 
-def _paired(encoded: Encoded, effort: Effort) -> pl.DataFrame:
-    """The pairs of sources that share what few others say, in some of the items."""
-    blocks = some_items(encoded.blocks, effort.claims_paired)
-    named = [as_named_values(block, encoded.kind) for block in blocks]
-    return pairs_table(encoded, named, has_truth=False, threads=effort.threads)
-
-
 def _in_conflict(
     encoded: Encoded, result: Result, against: AgainstVote, effort: Effort, shown: InClaims
 ) -> list[DataWarning]:
@@ -230,8 +222,7 @@ def _in_conflict(
         return found
     with Local(threads=effort.threads).hold(encoded.blocks) as held:
         found = flip_risk(held, encoded, result.tables.sources)
-        if effort.claims_paired:
-            found += near_copies(held, encoded, shown.paired(), against.contested)
+        found += near_copies(held, encoded, shown.paired(), against.contested)
     if against.share > 1 / 3:
         serious = against.share > 1 / 2
         found.append(data_warning("far-from-vote", str(against), against.examples, serious=serious))

@@ -27,12 +27,6 @@ MOST_CELLS = 1 << 24
 """Pairs of an attribute and a value that are counted; where there are more, hardly two sources
 agree by chance."""
 
-ALIKE = 0.88
-"""The share of what is unusual or different that near-copies have in common, at least."""
-
-DOUBT = 3.0
-"""So many differences every pair is taken to have beside those seen."""
-
 
 def vote(block: Block) -> FloatArray:
     """The share of an item's sources that support each fact, each as far as it counts."""
@@ -156,20 +150,17 @@ def _count_agreeing(
 def near_copies(
     held: Held, encoded: Encoded, pairs: pl.DataFrame, n_contested: int
 ) -> list[DataWarning]:
-    """Whether groups of near-copies decide votes that they would lose if they counted once.
+    """Warn of groups that may have copied and decide votes that they would lose if counted once.
 
     `pairs` are those of `profile`.
     """
-    # not the pairs' suspicion: in a large group, what all of them share is hardly unusual
-    unusual, different = pl.col("unusual"), pl.col("different")
-    pairs = pairs.filter(unusual / (unusual + different + DOUBT) >= ALIKE)
     if pairs.is_empty():
         return []
     sources = encoded.names.sources
     number = pl.DataFrame({"source": sources, "number": np.arange(len(sources))})
     one, other = (
         pairs.select(source=pl.col(name)).join(number, on="source", maintain_order="left")["number"]
-        for name in ("source", "other")
+        for name in ("source", "original")
     )
     group_of_source = joined(one.to_numpy(), other.to_numpy(), len(sources))
     n_items, n_decided = held.sweep(_count_decided, (group_of_source, encoded.kind), Turn())
@@ -181,9 +172,10 @@ def near_copies(
     groups = groups.filter(pl.col("sources") > 1).drop("group")
     groups = groups.sort("decides", "sources", descending=True)
     others = f", and so do {len(groups) - 1:,} more groups" if len(groups) > 1 else ""
-    seen = f"{some(groups['names'][0].to_list())} say nearly the same{others}; they decide the "
-    seen += f"vote on {count(n_items, n_contested, 'contested items')}, and would lose it if "
-    seen += "counted once"
+    mistakes = int(pairs["mistakes"].max())  # type: ignore[arg-type]
+    seen = f"{some(groups['names'][0].to_list())} may have copied from each other{others}: two of "
+    seen += f"them share {mistakes:,} mistakes. They decide the vote on "
+    seen += f"{count(n_items, n_contested, 'contested items')}, and would lose it if counted once"
     evidence = groups.with_columns(pl.col("names").list.join(", ")).head(10)
     return [data_warning("near-copies", seen, evidence, serious=n_items >= 0.1 * n_contested)]
 

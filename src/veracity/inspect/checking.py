@@ -31,7 +31,7 @@ from veracity.result.warnings import DataWarning, some
 
 __all__ = ["AgainstVote", "DataWarning", "Health", "check"]
 
-THOROUGH = Effort(claims_compared=sys.maxsize, claims_paired=500_000, facts_spelt=50_000)
+THOROUGH = Effort(claims_compared=sys.maxsize, facts_spelt=50_000)
 """How long it looks."""
 
 MOST_ASKED = 10

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.algorithms.checks import require_at_least
 from veracity.arguments import checked
 from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
 from veracity.claims.encoded import Encoded, Part
@@ -23,7 +22,7 @@ from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.truths import read_truth, read_truths_beside
-from veracity.doubts.pairing import as_named_values, pairs_table, some_items
+from veracity.doubts.pairing import as_named_values, pairs_table
 from veracity.engines import Engine, threads_of
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
@@ -95,7 +94,7 @@ class Profile:
     by_source
         One row per source, those with most claims first: what it claims, and who else does.
     pairs
-        One row per pair of sources that share what few others say, the most suspicious first.
+        One row per pair of sources that may have copied, with the evidence: see `Result.copies`.
     notes
         What a user should know: columns recognised, claims and truths left out.
     """
@@ -156,7 +155,6 @@ def profile(
     columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     normalise: Normalise = False,
-    most_paired: int | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Profile:
@@ -170,9 +168,6 @@ def profile(
         As for `discover`; or what `discover` returned, whose claims need not be read again.
     truth
         Known truths, in any form claims can have; with them, accuracies are told, too.
-    most_paired
-        Look for pairs of sources in about so many claims, those of items drawn at random; in all
-        of them unless given, which may take a minute for millions.
     progress
         Called with phase, done and total as the work goes on.
 
@@ -184,8 +179,6 @@ def profile(
     >>> found.contested, found.entropy
     (0.5, 0.5)
     """
-    if most_paired is not None:
-        require_at_least("profile", 1, most_paired=most_paired)
     tell = progress or say_nothing
     how = {"columns": columns, "kind": kind, "normalise": normalise, "engine": engine}
     given = _given(claims, truth, tell, **how)
@@ -196,8 +189,7 @@ def profile(
     items = pl.concat([_items_table(part, block, encoded.kind) for part, block in pairs])
     attributes = _attributes_table(items, has_truth=has_truth)
     sources = _sources_table(encoded, named, has_truth=has_truth)
-    paired = named if most_paired is None else some_items(named, most_paired)
-    suspicious = pairs_table(encoded, paired, has_truth=has_truth, threads=threads_of(engine))
+    suspicious = pairs_table(encoded, threads_of(engine))
     return Profile(
         kind=encoded.kind,
         items=len(items),

@@ -198,7 +198,12 @@ class Result:
 
     @property
     def copies(self) -> Any:
-        """One row per pair of sources of which one seems to copy; None if nobody looked."""
+        """One row per pair of sources that may have copied; None if the algorithm does not look.
+
+        `source` is the likelier copier, with a probability of `direction` if one copies. The rest
+        is the evidence: `shared` items that both claim, `agreeing` ones, the `mistakes` that both
+        make, and how many of these are expected of independent sources.
+        """
         copies = self.tables.copies
         return None if copies is None else hand_back(copies, self.frame_kind)
 

@@ -60,8 +60,8 @@ MET: dict[str, Check] = {"claims": _is_count, "items": _is_count}
 RATES = {name: _is_rate for rate in ("tpr", "fpr", "accuracy") for name in
          (rate, f"{rate}_low", f"{rate}_high")}  # fmt: skip
 COPIES: dict[str, Check] = {
-    "probability": _is_share, "direction": _is_share, "shared_true": _is_measure,
-    "shared_false": _is_measure, "different": _is_measure,
+    "direction": _is_share, "shared": _is_measure, "agreeing": _is_measure,
+    "mistakes": _is_measure,
 }  # fmt: skip
 MAY_BE_NULL = frozenset({"tpr", "fpr", "accuracy", "uncertainty"})
 

@@ -125,7 +125,7 @@ def tabulate(
         sources = sources.with_columns(trust=trust)
     sources = _with_intervals(sources, judged.met, encoded.kind, (rates, prior))
     copies = algorithm.copies(state)
-    told_copies = None if copies is None else _copies_table(encoded.names, copies)
+    told_copies = None if copies is None else copies_table(encoded.names, copies)
     of_sources, of_items = algorithm.source_features, algorithm.item_features
     return Tables(
         truths, facts, sources, told_copies, changes,
@@ -273,12 +273,14 @@ def _with_intervals(
     return sources.with_columns(**ends)
 
 
-def _copies_table(names: Names, copies: Copies) -> pl.DataFrame:
+def copies_table(names: Names, copies: Copies) -> pl.DataFrame:
+    """Return one row per pair of sources that may have copied; what nobody estimated is null."""
+    given = {name: column for name, column in copies._asdict().items() if column is not None}
     sources = {
         "source": names.sources.gather(copies.source),
         "original": names.sources.gather(copies.original),
     }
-    return pl.DataFrame({**copies._asdict(), **sources})
+    return pl.DataFrame({**given, **sources}).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _refuted(block: Block) -> pl.Series:

@@ -182,18 +182,19 @@ def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
 
 
 def _who_copies(names: Names, copies: Copies | None) -> list[str]:
-    """That sources seem to copy, and who is in the largest group of them."""
+    """Return a note on the sources that may have copied, and on the evidence."""
     if copies is None or not len(copies.source):
         return []
     copying = np.unique(np.concatenate([copies.source, copies.original]))
     group = first_of_joined(copies.source, copies.original, len(names.sources))[copying]
     first, sizes = np.unique(group, return_counts=True)
     largest = as_text(names.sources.gather(copying[group == first[sizes.argmax()]])).to_list()
+    evidence = f"two of them share {int(copies.mistakes.max()):,} mistakes"
     if len(first) == 1:
-        return [f"copies: {some(largest, 5)} seem to have claims from each other"]
+        return [f"copies: {some(largest, 5)} may have copied from each other; {evidence}"]
     return [
-        f"copies: {len(copying):,} sources in {len(first):,} groups seem to have claims from each "
-        f"other; the largest group is {some(largest, 5)}"
+        f"copies: {len(copying):,} sources in {len(first):,} groups may have copied from each "
+        f"other; the largest group is {some(largest, 5)}; {evidence}"
     ]
 
 

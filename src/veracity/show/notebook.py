@@ -107,7 +107,7 @@ def profile_html(profile: Profile) -> str:
     tables = {
         "by attribute": profile.by_attribute,
         "sources, those with most claims first": profile.by_source,
-        "pairs that share what few others say": profile.pairs,
+        "pairs of sources that may have copied": profile.pairs,
     }
     parts = []
     for title, given in tables.items():

@@ -123,7 +123,7 @@ def show_profile(profile: Profile) -> None:
     sources, pairs = pl.DataFrame(profile.by_source), pl.DataFrame(profile.pairs)
     show_table("sources, those with most claims first", sources.head(12), len(sources))
     if len(pairs):
-        show_table("pairs that share what few others say", pairs.head(12), len(pairs))
+        show_table("pairs of sources that may have copied", pairs.head(12), len(pairs))
 
 
 def show_health(health: Health) -> None:

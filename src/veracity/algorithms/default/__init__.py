@@ -52,6 +52,7 @@ from veracity.dependence.agreement import (
 )
 from veracity.dependence.deciding import decided_by_copies, disputed_items
 from veracity.dependence.naming import (
+    MOST_VALUES,
     Meetings,
     Mistakes,
     Naming,
@@ -61,6 +62,7 @@ from veracity.dependence.naming import (
     with_suspects,
 )
 from veracity.errors import ParameterError, TooLarge
+from veracity.printing import counted
 
 MOST_LABELS = 20
 """Distinct values up to which they are labels, if there are enough items to share them."""
@@ -69,10 +71,6 @@ ITEMS_PER_LABEL = 5
 
 MOST_DIVIDED = 0.1
 """Share of the claims that may name one of several values of their source, if values are labels."""
-
-MOST_VALUES = 1.5
-"""Mean number of values that a source claims of an item. One with more mostly claims several, such
-as samples of a model: that it shares some of them with another is no sign of a copy."""
 
 MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
@@ -203,10 +201,10 @@ class Veracity(Algorithm[Belief]):
             return Belief(TwoCoin.at_start(prior, self.strength, rows), None, None, claims)
         dependence, naming, shares_labels = None, None, self._shares_labels(survey)
         if self.dependence:
-            is_sure = claims <= MOST_VALUES * survey.counted.items_of_source
-            compared = np.where(is_sure, claims, 0.0)
-            naming = Naming.unseen(compared, survey.n_labels)
+            items = survey.counted.items_of_source
+            naming = Naming.unseen(claims, items, survey.n_labels)
             if not shares_labels:
+                compared = np.where(claims <= MOST_VALUES * items, claims, 0.0)
                 dependence = Dependence.unseen(slots_of(compared), (0.0, 1))
         if shares_labels:
             model = Confusions.at_start(prior, survey.n_labels, rows)
@@ -246,8 +244,8 @@ class Veracity(Algorithm[Belief]):
         """Return the phases, in order; a phase that does not apply to the claims is left out."""
         model, phases = state.model, list[Phase[Belief]]()
         if not isinstance(model, TwoCoin):
-            survey = ModelStep(type(model).tally_survey, type(model).learn_survey)
-            phases.append(Phase("survey", (self._step(survey),)))
+            survey = Step(self.tally_survey, self.learn_survey)  # before copies are known
+            phases.append(Phase("survey", (survey,)))
         if state.naming is not None:
             step = Step(self.tally_meetings, self.learn_meetings)
             phases.append(Phase("meetings", (step,)))
@@ -276,6 +274,16 @@ class Veracity(Algorithm[Belief]):
         if state.dependence is not None:
             weight = state.dependence.weight_of_support(block)
         return state.model.derive(block, weight, len(state.claims))
+
+    def tally_survey(self, block: Block, state: Belief, turn: Turn) -> Tally:
+        """Count what the error model needs beforehand."""
+        assert not isinstance(state.model, TwoCoin)
+        return state.model.tally_survey(block)
+
+    def learn_survey(self, state: Belief, total: Tally) -> Belief:
+        """Take the counts."""
+        assert not isinstance(state.model, TwoCoin)
+        return state._replace(model=state.model.learn_survey(total))
 
     # --- who may have copied ----------------------------------------------------------------------
 
@@ -438,6 +446,17 @@ class Veracity(Algorithm[Belief]):
                 "often than their accuracies explain; their claims count once"
             )
         return found
+
+    def notes(self, state: Belief) -> list[str]:
+        """Return what was done to the claims of sources that may copy."""
+        dependence = state.dependence
+        if dependence is None or not (dependence.is_any and dependence.once):
+            return []
+        n_pairs = int(np.count_nonzero(np.triu(dependence.copied > 0.0)))
+        return [
+            f"{counted(n_pairs, 'pair')} of sources agree far more than their accuracies explain: "
+            "where both of a pair claim the same value, their claims count less"
+        ]
 
     def check(self, state: Belief, survey: Survey, prior: PriorRates) -> None:
         """Raise ValueError for a belief that cannot be of these sources."""

@@ -176,8 +176,9 @@ class Confusions(NamedTuple):
 
     # --- survey: 0 of the recipe ------------------------------------------------------------------
 
-    def tally_survey(self, block: Block, found: Derived) -> Tally:
+    def tally_survey(self, block: Block) -> Tally:
         """Count what each source claims, and how many pairs of claims on an item agree."""
+        found = self.derive(block, np.zeros(0), len(self.accuracy))
         weight = counted(block, found)
         weight = weight if len(weight) else np.ones(len(block.source_of_support))
         label = block.label_of_fact[block.fact_of_support].astype(np.int64)

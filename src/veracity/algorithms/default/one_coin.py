@@ -170,7 +170,7 @@ class OneCoin(NamedTuple):
 
     # --- tallies ----------------------------------------------------------------------------------
 
-    def tally_survey(self, block: Block, found: Derived) -> Tally:
+    def tally_survey(self, block: Block) -> Tally:
         """Count the items of each source, and how often it is right where that is known.
 
         A source that claims several values of an item counts once. Also return how likely the

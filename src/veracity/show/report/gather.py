@@ -9,7 +9,7 @@ import polars as pl
 
 from veracity.claims.schema import KEYS, keys_of
 from veracity.doubts.conflicts import vote
-from veracity.inspect.checking import THOROUGH, Health, check
+from veracity.inspect.checking import Health, check
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
 from veracity.progress import Progress, say_nothing
@@ -56,7 +56,7 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
     tell("checking", 0, 1)
     return Findings(
         result=plain,
-        profile=profile(plain, truth, most_paired=THOROUGH.claims_paired),
+        profile=profile(plain, truth),
         health=check(plain),
         asked=asked_of(plain, tell),
         drawn=draw(plain, truth, agreement, tell),
