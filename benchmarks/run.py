@@ -459,7 +459,7 @@ class Bench:
         """A piece of `work.py`."""
         return run([sys.executable, str(HERE / "work.py"), name, *arguments])
 
-    def median(self, measure) -> Usage:  # noqa: ANN001
+    def median(self, measure) -> Usage:
         """The median over some repeats."""
         used = [measure() for _ in range(self.repeats)]
         return Usage(*(statistics.median(u[i] for u in used) for i in range(3)), used[0].found)

@@ -47,8 +47,12 @@ LEAST_COPIED = 0.3
 FALSE_ALARMS = 0.01
 """Bound on the probability that chance agreement makes any pair a suspect."""
 
-MISTAKES_BY_CHANCE = 0.01
-"""Bound on the probability that a suspected pair shares its mistakes by chance."""
+MISTAKES_BY_CHANCE = 0.05
+"""Bound on the probability that any suspected pair shares its mistakes by chance."""
+
+ALLOWANCE = 1.3
+"""Factor by which expected mistakes are raised: a vote is sometimes wrong, and then all are who
+say otherwise."""
 
 MOST_COPIES = 10_000
 """Pairs that are named at most."""
@@ -119,6 +123,10 @@ class Mistakes(NamedTuple):
     """[slot, slot]: items of which both name the same other value."""
     said: FloatArray
     """[slot, class, label]: what a slot says; of open values, 1 for all that lose."""
+    losing: float
+    """Pairs of voices that lose on the same item."""
+    alike: float
+    """Pairs of voices that lose with the same value."""
 
 
 class Naming(NamedTuple):
@@ -203,7 +211,10 @@ def count_mistakes(block: Block, naming: Naming) -> Mistakes:
     fact = fact_of_support[is_counted]
     cell = (slot[is_counted] * n_classes + of_item[item[fact]]) * n_labels + label[fact]
     said = np.bincount(cell, minlength=n_slots * n_classes * n_labels).astype(np.float64)
-    return Mistakes(both, right, wrong, said.reshape(n_slots, n_classes, n_labels))
+    votes_lost = np.where(loses, votes, 0.0)
+    of_all = np.bincount(item, votes_lost, block.n_items)
+    losing, alike = (float((v * np.maximum(v - 1.0, 0.0)).sum()) for v in (of_all, votes_lost))
+    return Mistakes(both, right, wrong, said.reshape(n_slots, n_classes, n_labels), losing, alike)
 
 
 def _drawn(block: Block, naming: Naming) -> Block:
@@ -415,7 +426,7 @@ def with_pairs(naming: Naming, found: Mistakes) -> Naming:
     all other pairs share. Of so many, λ, there are w or more with a probability of at most
     exp(w - λ - w log (w / λ)).
     """
-    suspects, (both, _, wrong, said) = naming.suspects, found
+    suspects, (both, right, wrong, said, losing, alike) = naming.suspects, found
     n_classes, n_labels = said.shape[1:]
     usual = said.sum(axis=0)
     usual = (usual + 1.0 / n_labels) / (usual.sum(axis=1) + 1.0)[:, None]
@@ -423,9 +434,10 @@ def with_pairs(naming: Naming, found: Mistakes) -> Naming:
     mistaken[:, np.arange(n_classes), np.arange(n_classes)] = 0.0
     expected = sum(both[k] * (mistaken[:, k] @ mistaken[:, k].T) for k in range(n_classes))
     is_other = np.triu(~suspects.is_suspect, k=1)
-    expected *= max((wrong[is_other].sum() + 1.0) / (expected[is_other].sum() + 1.0), 1.0)
+    usually = 1.0 if n_classes > 1 else (alike + 1.0) / (losing + 1.0)
+    expected *= max((wrong[is_other].sum() + 1.0) / (expected[is_other].sum() + 1.0), usually)
     one, other = np.nonzero(np.triu(suspects.is_suspect & (wrong >= FEWEST_MISTAKES)))
-    w, by_chance = wrong[one, other], np.maximum(expected[one, other], LEAST_RATE)
+    w, by_chance = wrong[one, other], ALLOWANCE * np.maximum(expected[one, other], LEAST_RATE)
     evidence = w * np.log(w / by_chance) - w + by_chance
     n_suspects = np.count_nonzero(np.triu(suspects.is_suspect))
     is_named = (w > by_chance) & (evidence > np.log(n_suspects / MISTAKES_BY_CHANCE))
