@@ -64,6 +64,9 @@ format: .venv/dev ## format the code
 bench: .venv/dev ## print the ratios of the benchmarks, at 10^6 claims; BENCH=--full for 10^7
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
+stats:           ## count lines of code, statements and files of the package, by folder
+	@$(PYTHON) tools/stats.py
+
 attack: .venv/dev ## attack the program for minutes; ATTACK='--minutes 120 --seed 7' for longer
 	PYTHONPATH=tests $(BIN)/python -m attack $(ATTACK)
 
@@ -93,4 +96,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[package]'
 	touch $@
 
-.PHONY: help demo test test-plain check bare browser postgres java docs package format bench attack mutate clean
+.PHONY: help demo test test-plain check bare browser postgres java docs package format bench stats attack mutate clean
