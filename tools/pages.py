@@ -78,14 +78,14 @@ def main(pages: list[str]) -> None:
             os.chdir(folder)
             try:
                 text = refreshed(page)
-            except Exception as error:  # noqa: BLE001 - the next page may be all right
-                print(f"{page.relative_to(ROOT)}: {type(error).__name__}: {error}")  # noqa: T201
+            except Exception as error:
+                print(f"{page.relative_to(ROOT)}: {type(error).__name__}: {error}")
                 continue
             finally:
                 os.chdir(ROOT)
         if text != page.read_text(encoding="utf-8"):
             page.write_text(text, encoding="utf-8")
-            print(f"{page.relative_to(ROOT)}: written")  # noqa: T201
+            print(f"{page.relative_to(ROOT)}: written")
 
 
 if __name__ == "__main__":

@@ -426,7 +426,7 @@ def with_pairs(naming: Naming, found: Mistakes) -> Naming:
     all other pairs share. Of so many, λ, there are w or more with a probability of at most
     exp(w - λ - w log (w / λ)).
     """
-    suspects, (both, right, wrong, said, losing, alike) = naming.suspects, found
+    suspects, (both, _, wrong, said, losing, alike) = naming.suspects, found
     n_classes, n_labels = said.shape[1:]
     usual = said.sum(axis=0)
     usual = (usual + 1.0 / n_labels) / (usual.sum(axis=1) + 1.0)[:, None]
