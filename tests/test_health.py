@@ -218,13 +218,13 @@ def test_how_values_are_written_is_noted_also_where_it_is_looked_at_on_another_t
 
 def test_near_copies_are_noted_whether_or_not_they_are_looked_for_on_another_thread():
     rng = np.random.default_rng(3)
-    n_items, sources = 9_000, ["a", "b", "c", "x", "y", "z"]
-    said = np.where(rng.random((n_items, 6)) < 0.5, 0, rng.integers(1, 30, (n_items, 6)))
-    said[:, 4:] = said[:, 3:4]  # three that say the same
+    n_items, sources = 6_000, ["a", "b", "c", "d", "e", "f", "x", "y", "z"]
+    said = np.where(rng.random((n_items, 9)) < 0.5, 0, rng.integers(1, 30, (n_items, 9)))
+    said[:, 7:] = said[:, 6:7]  # three that say the same
     rows = pl.DataFrame(
         {
             "source": sources * n_items,
-            "entity": np.repeat(np.arange(n_items), 6),
+            "entity": np.repeat(np.arange(n_items), 9),
             "value": [f"v{one}" for one in said.ravel()],
         }
     )
@@ -233,7 +233,7 @@ def test_near_copies_are_noted_whether_or_not_they_are_looked_for_on_another_thr
         for n in (1, 2)
     )
     assert one == two
-    assert [note for note in one if note.startswith("near-copies: x, y, z say")]
+    assert [note for note in one if note.startswith("near-copies: x, y, z may have copied")]
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -280,7 +280,7 @@ def test_the_corners_raise_no_alarm(accuracy, frequency, values):
     drawn = Synthetic(
         sources=12, items=400, accuracy=accuracy, frequency=frequency, values=values
     ).draw(3)
-    assert check(drawn.claims).is_healthy
+    assert names(check(drawn.claims)) <= {"assumption"}  # sources that are alike, and few claims
 
 
 def test_the_demo_raises_no_alarm(flights):
@@ -361,8 +361,10 @@ def test_mirrors_are_grouped_and_what_they_decide_is_counted():
     (group,) = warning.evidence.to_dicts()
     assert group["names"] == ", ".join(f"mirror{n}" for n in range(6))
     assert group["sources"] == 6
-    assert warning.seen.startswith("mirror0, mirror1, mirror2 and 3 more say nearly the same; ")
-    assert f"they decide the vote on {group['decides']} of" in warning.seen
+    assert warning.seen.startswith(
+        "mirror0, mirror1, mirror2 and 3 more may have copied from each other: "
+    )
+    assert f"They decide the vote on {group['decides']} of" in warning.seen
 
 
 def test_without_the_mirrors_nothing_is_wrong():
@@ -556,16 +558,16 @@ def test_a_healthy_report_says_so_in_three_lines(flights):
 # --- real data ------------------------------------------------------------------------------------
 
 REAL = {
-    "book_multi": {"few-claims", "near-copies"},
+    "book_multi": {"few-claims"},
     "book_raw": {"few-claims", "near-copies", "spellings"},
-    "crowd_bluebird": {"two-readings"},
+    "crowd_bluebird": {"assumption"},
     "crowd_millionaire": {"few-claims"},
     "crowd_n_emotion": set(),
     "crowd_rte": set(),
-    "crowd_s_rel": {"two-readings"},
-    "crowd_web": {"two-readings"},
+    "crowd_s_rel": set(),
+    "crowd_web": {"assumption"},
     "flight_raha": {"near-copies", "placeholders", "spellings", "two-readings"},
-    "weather_raw": {"close-numbers", "number-spellings"},
+    "weather_raw": {"close-numbers", "near-copies", "number-spellings"},
 }
 KINDS = {"book_multi": "multiple", "crowd_n_emotion": "numeric"}
 

@@ -179,7 +179,7 @@ class Veracity(Algorithm[Belief]):
     dependence: bool = True
     most_undecided: float = 0.5
     temper: bool = True
-    max_rounds: int = 100
+    max_rounds: int = 200
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
