@@ -1,6 +1,7 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Needs Python 3.11 or newer and git.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/pytest -q -n auto --dist loadgroup
 
 help:            ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -8,18 +9,23 @@ help:            ## list the targets
 demo: .venv/core ## run on built-in data: truths, sources, how right they are, and a report to open
 	$(BIN)/veracity demo --out demo-run --force
 
-test: .venv/dev browser postgres java ## run every test and check
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs benchmarks *.md
-	$(BIN)/pytest -q -n auto --dist loadgroup
-	$(MAKE) test-plain
+test: lint browser postgres java ## run the checks and all tests that are not marked slow
+	$(PYTEST) -m "not slow"
+
+test-all: lint browser postgres java ## run every check and test, also on a plainer processor, without extras and as a wheel
+	$(PYTEST)
+	$(MAKE) test-plain bare package
 
 test-plain: .venv/dev ## run pages, examples and golden numbers as on a plainer processor
 	$(BIN)/python tests/plain_cpu.py -q -n auto src tests/test_docs.py tests/golden \
 	  --deselect 'tests/test_docs.py::test_page_does_what_it_shows[docs/spark.md]'  # it shows counts only
+
+lint: .venv/dev ## check format, style, types, imports and spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/codespell src tests docs benchmarks tools *.md
+	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 check: test      ## the same as test
 
@@ -96,4 +102,4 @@ clean:           ## remove what the other targets made
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[package]'
 	touch $@
 
-.PHONY: help demo test test-plain check bare browser postgres java docs package format bench stats attack mutate clean
+.PHONY: help demo test test-all test-plain lint check bare browser postgres java docs package format bench stats attack mutate clean

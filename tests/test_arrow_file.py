@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
+from marks import slow
 from veracity.io import arrow_file, json_lines
 from veracity.io.arrow_file import open_arrow_file
 from veracity.io.json_lines import open_json_lines
@@ -44,7 +45,7 @@ def _written(path, table, **options):
     return path
 
 
-@pytest.mark.parametrize("portion", [1, 1 << 24])
+@pytest.mark.parametrize("portion", [slow(1), 1 << 24])
 @pytest.mark.parametrize(
     "options",
     [{}, {"compression": "zstd"}, {"compression": "lz4"}, {"use_legacy_format": True}],

@@ -37,6 +37,7 @@ N_CASES = {"files": 40, "frames": 40, "runs": 25, "parameters": 40, "shapes": 5,
            "forms": 20, "extras": 10}  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", N_CASES)
 def test_nothing_is_wrong_with_what_commands_do_to_hostile_cases(battery, part):
     battery.findings = Findings()
@@ -47,6 +48,7 @@ def test_nothing_is_wrong_with_what_commands_do_to_hostile_cases(battery, part):
 N_MADE = {"chains": 25, "settings": 25, "forged": 30, "damages": 40, "pairs": 60}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", N_MADE)
 def test_nothing_is_wrong_with_what_commands_do_to_cases_that_are_mostly_sound(battery, part):
     battery.findings = Findings()
@@ -54,6 +56,7 @@ def test_nothing_is_wrong_with_what_commands_do_to_cases_that_are_mostly_sound(b
     assert not battery.findings.of_key, battery.findings.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siege", [no_room, read_only])
 def test_a_command_that_cannot_write_says_so_and_leaves_nothing(battery, siege):
     battery.findings = Findings()

@@ -175,6 +175,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.0, 1.5])
 def test_ctrl_c_gets_one_sentence_even_while_workers_start(folder, seconds):
     (folder / "program.py").write_text(PROGRAM)

@@ -14,6 +14,8 @@ import time
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.slow
+
 FORMS = ("claims.arrow", "claims.parquet", "claims.csv", "claims.csv.gz", "claims.jsonl")
 
 BEGIN = """

@@ -156,6 +156,7 @@ def test_page_of_algorithm_tells_its_parameters_and_their_defaults(algorithm):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("data", "vote", "default"), ACCURACY_ROW.findall(README.read_text("utf-8"))
@@ -175,6 +176,7 @@ def warnings_on_page() -> list[tuple[str, str, str]]:
     return [row for row in rows if row[0] != "flight_raw"]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(("data", "serious", "cautions"), warnings_on_page())
 def test_page_tells_what_is_said_of_real_claims(data, serious, cautions, shared_data):
@@ -195,6 +197,7 @@ def accuracies_on_pages() -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
 @pytest.mark.parametrize(("algorithm", "data", "told"), accuracies_on_pages())

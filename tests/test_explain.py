@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import binary_rows, value_rows
+from marks import WITH_EVERY_KIND, few_kinds, slow_unless
 from veracity.algorithms import CATALOGUE
 from veracity.algorithms.rules import plausibilities
 from veracity.cli import main
@@ -28,8 +29,8 @@ WITHOUT_WEIGHTS = {"three-estimates", "sstf"}
 AVERAGES = {"ltm"}
 PAIRS = [(n, k) for n in sorted(CATALOGUE) for k in KINDS if k in CATALOGUE[n].make().kinds]
 EXACT = [p for p in PAIRS if p[0] not in WITHOUT_WEIGHTS | AVERAGES and p[1] != "numeric"]
-every_pair = pytest.mark.parametrize(("name", "kind"), PAIRS)
-every_exact_pair = pytest.mark.parametrize(("name", "kind"), EXACT)
+every_pair = pytest.mark.parametrize(("name", "kind"), few_kinds(PAIRS))
+every_exact_pair = pytest.mark.parametrize(("name", "kind"), few_kinds(EXACT))
 
 
 def discover(claims, algorithm="ltd-rbm", kind="categorical", **options):
@@ -124,7 +125,9 @@ def test_weights_that_differ_in_the_last_bits_alone_stay_in_the_order_of_the_sou
 # --- weights add up -------------------------------------------------------------------------------
 
 
-@every_exact_pair
+@pytest.mark.parametrize(
+    ("name", "kind"), slow_unless(lambda pair: pair[0] in WITH_EVERY_KIND, EXACT)
+)
 @given(data=st.data())
 @settings(max_examples=15)
 def test_rows_and_prior_add_up_to_scores_and_these_give_the_plausibilities(name, kind, data):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import veracity
+from marks import slow_unless
 from veracity.algorithms import CATALOGUE
 from veracity.errors import NotConverged, ParameterError
 from veracity.testing import some_claims
@@ -168,6 +169,7 @@ def made(name, parameters):
         return None, str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
 def test_any_parameter_is_refused_by_its_name_or_gives_a_finite_answer(name, parameter):
     kinds = CATALOGUE[name].make().kinds
@@ -231,7 +233,7 @@ def claims_of_facts(shape):
     return shape.select("source", fact=fact, claim=~odd)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", slow_unless(lambda shape: len(SHAPES[shape]) < MANY, SHAPES))
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_any_shape_gets_a_finite_answer_without_a_warning(name, shape):
     algorithm = CATALOGUE[name].make(**FEWER_ROUNDS.get(name, {}))

@@ -146,6 +146,7 @@ def half_hidden(seed, labels):
     return claims, pl.DataFrame({"source": names, "tells": told[:, 0], "noise": told[:, 1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [False, True], ids=["values", "labels"])
 def test_intervals_of_weights_hold_what_they_promise_where_facts_are_judged(labels):
     hits = []

@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import veracity
+from marks import few_kinds
 from veracity import Local
 from veracity.algorithms import CATALOGUE
 from veracity.errors import NotConverged, ParameterError, UnreadableFile, VeracityError
@@ -67,7 +68,7 @@ def trusts(fitted):
 # --- the same claims ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "kind"), PAIRS)
+@pytest.mark.parametrize(("name", "kind"), few_kinds(PAIRS))
 def test_the_claims_that_were_learned_from_are_judged_the_same(name, kind, tmp_path):
     claims = some_claims(kind, 1, 300)
     result = discover(claims, name, kind=kind, engine=Local(claims_per_block=60))
@@ -340,7 +341,7 @@ def _changed_world(kind):
     return times
 
 
-@pytest.mark.parametrize(("name", "kind"), PAIRS)
+@pytest.mark.parametrize(("name", "kind"), few_kinds(PAIRS))
 def test_what_was_updated_or_judged_with_what_is_new_can_be_loaded(name, kind, tmp_path):
     old, new = _changed_world(kind)
     before = discover(old, name, kind=kind).fitted
@@ -503,6 +504,7 @@ def test_accuracies_that_cannot_have_been_learned_are_refused():
         forged.judge(claims)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's
 @pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
 @pytest.mark.parametrize("algorithm", ["one-coin", "dawid-skene", "accu", "sums", "investment"])

@@ -487,6 +487,7 @@ PACKED = pa.table(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", ["zstd", "lz4", None])
 @pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
 def test_whatever_byte_of_an_arrow_file_is_changed_nothing_is_printed_or_aborts(

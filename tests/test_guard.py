@@ -51,6 +51,7 @@ def test_where_next_to_nothing_may_be_used_one_sentence_says_so(name, most, tmp_
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_what_fits_under_a_limit_is_done_as_ever(tmp_path):
     (tmp_path / "claims.csv").write_text("source,entity,value\na,x,1\nb,x,2\nc,x,1\n")
     command = ("-m", "veracity", "check", "claims.csv")
@@ -151,6 +152,7 @@ main(["generate", "--items", "5", "--out", "new"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["SIGQUIT", "SIGUSR1", "SIGALRM", "SIGXCPU", "SIGABRT", "SIGPWR", "SIGRTMIN"]
 )

@@ -570,6 +570,7 @@ REAL = {
 KINDS = {"book_multi": "multiple", "crowd_n_emotion": "numeric"}
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
 @pytest.mark.parametrize("data", REAL)
@@ -578,6 +579,7 @@ def test_what_is_wrong_with_real_claims(data, shared_data):
     assert names(health) == REAL[data]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_mirrors_among_real_flights_are_grouped(shared_data):
     path = shared_data / "flight_raw" / "claims.parquet"

@@ -14,6 +14,7 @@ from scipy.stats import beta
 
 import veracity
 from claims import binary_rows, value_rows
+from marks import few_kinds
 from veracity.algorithms import CATALOGUE
 from veracity.result.intervals import beta_range
 from veracity.result.layout import saved_tables
@@ -100,7 +101,7 @@ def test_two_sources_that_agree_a_hundred_times_are_surer_than_twice():
 # --- contract -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "kind"), PAIRS)
+@pytest.mark.parametrize(("name", "kind"), few_kinds(PAIRS))
 @settings(max_examples=8)
 @given(data=st.data())
 def test_every_rate_is_in_its_interval_and_every_interval_in_0_to_1(name, kind, data):
@@ -190,6 +191,7 @@ def false_facts(result, truth):
     return total.filter(pl.col("n_false") > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ltd-rbm", "one-coin", "accu"])
 def test_ninety_percent_intervals_contain_the_rate_of_independent_sources_mostly(name):
     """More often than said: that the answer leans, as on real data, is allowed for here, too."""
@@ -197,6 +199,7 @@ def test_ninety_percent_intervals_contain_the_rate_of_independent_sources_mostly
         assert 0.85 <= share <= 0.99, (rate, share)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     "name",

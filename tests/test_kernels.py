@@ -258,6 +258,7 @@ def large(folder, **environment):
     return loads_numba == "True", answer
 
 
+@pytest.mark.slow
 def test_numba_is_loaded_once_and_what_it_compiled_is_found_again(tmp_path):
     loads_numba, answer = large(tmp_path)
     assert loads_numba
@@ -273,6 +274,7 @@ def test_code_is_kept_only_with_versions_of_numba_that_were_tried(monkeypatch):
     assert kept._only_linker.__wrapped__() is None
 
 
+@pytest.mark.slow
 def test_damaged_code_is_never_run_but_compiled_again(tmp_path):
     _, answer = large(tmp_path)
     (file,) = tmp_path.glob("*.kernel")
@@ -388,6 +390,7 @@ def test_few_claims_are_no_reason_to_load_numba():
     assert told.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 def test_kernels_load_no_linear_algebra_but_those_of_others_have_it():
     code = (
         "import sys, numba, numpy as np; from veracity.kernels.compiled import normalise_log;"

@@ -177,6 +177,7 @@ def test_a_known_number_is_counted_and_saved(tmp_path):
 # --- real data ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", PROBABILISTIC)
 def test_one_percent_of_the_weather_known_is_worth_ten_points(shared_data, name):
@@ -192,6 +193,7 @@ def test_one_percent_of_the_weather_known_is_worth_ten_points(shared_data, name)
     assert accuracy[0.1] >= 0.83
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["ltd-rbm", "mle"])
 def test_one_percent_of_the_flights_known_tells_copies_from_good_sources(shared_data, name):

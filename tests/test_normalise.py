@@ -559,6 +559,7 @@ def accuracies(folder, *algorithms, kinds=None) -> list[float]:
     return [veracity.evaluate(result, truth).accuracy for result in results]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_flights_become_comparable(shared_data):
     vote, ltd_rbm = accuracies(shared_data / "flight_raw", "majority-vote", "ltd-rbm")
@@ -566,6 +567,7 @@ def test_flights_become_comparable(shared_data):
     assert ltd_rbm >= 0.90
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_millions_of_claims_take_seconds(shared_data):
     claims = pl.read_parquet(shared_data / "flight_raw" / "claims.parquet")

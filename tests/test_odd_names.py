@@ -183,6 +183,7 @@ def test_a_name_with_a_line_break_may_be_quoted(tmp_path):
     assert CliRunner().invoke(main, words).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes and signals of POSIX")
 def test_a_closed_output_is_no_traceback(odd_run):
     command = f"{sys.executable} -m veracity profile {odd_run}/claims.parquet"
@@ -223,6 +224,7 @@ def ran_in_python(setup, *arguments):
     return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_while_another_is_told_of_is_one_sentence():
     setup = "cli._explain = lambda error: os.kill(os.getpid(), signal.SIGINT)"
@@ -267,6 +269,7 @@ chart.encode(y="name:N", x="x:Q").save(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_of_every_letter_there_is(tmp_path):
     """In a process of its own, which the library would end if it could not bear one."""
     target = str(tmp_path / "letters.svg")
@@ -300,6 +303,7 @@ def test_labels_of_a_decision_are_on_one_line():
     assert printable(spec, lines=True) == spec
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ['x role="', 'id="y', "url(#z)", 'href="#', "<svg>&lt;", "]]>", "<!--"]
 )

@@ -265,6 +265,7 @@ def test_questions_in_a_file_are_truths_once_they_are_answered(flights, tmp_path
     assert refused.exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_twenty_answers_on_the_weather_help_much(shared_data):
     folder = shared_data / "weather_raw"

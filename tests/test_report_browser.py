@@ -101,6 +101,7 @@ def test_nothing_goes_wrong_and_nothing_is_asked_of_the_network(page):
     assert page.execute_script("return performance.getEntriesByType('resource')") == []
 
 
+@pytest.mark.slow
 def test_a_script_that_a_source_smuggles_in_could_not_run_anyway(page):
     page.execute_script(
         "const s = document.createElement('script'); s.textContent = 'window.hacked = true';"
@@ -130,6 +131,7 @@ def test_a_click_on_a_heading_sorts_and_another_one_turns_it_round(page):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [Keys.ENTER, Keys.SPACE])
 def test_the_keyboard_sorts(page, key):
     table = table_of(page, SOURCES)
@@ -159,6 +161,7 @@ def test_search_filters_and_counts(page):
     assert count.text == ""
 
 
+@pytest.mark.slow
 def test_every_box_has_a_label_and_every_table_a_caption(page):
     for box in page.find_elements(By.TAG_NAME, "input"):
         name = box.get_attribute("id")
@@ -186,6 +189,7 @@ def test_the_keyboard_opens_an_explanation(page, key):
     assert "because" in first.text
 
 
+@pytest.mark.slow
 def test_a_link_in_the_table_opens_the_explanation(page):
     link = page.find_element(By.CSS_SELECTOR, "#items tbody a")
     link.send_keys(Keys.ENTER)
@@ -193,6 +197,7 @@ def test_a_link_in_the_table_opens_the_explanation(page):
     assert opened.get_attribute("open") is not None
 
 
+@pytest.mark.slow
 def test_any_item_can_be_looked_up(page):
     box = page.find_element(By.ID, "look-up")
     box.send_keys("vc-299 GATE")
@@ -206,6 +211,7 @@ def test_any_item_can_be_looked_up(page):
     WebDriverWait(page, 20).until(lambda _: count.text == "none has this name")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1440])
 def test_figures_fit_the_screen(page, width):
     set_width(page, width)
@@ -215,6 +221,7 @@ def test_figures_fit_the_screen(page, width):
     assert page.execute_script(over) == 0
 
 
+@pytest.mark.slow
 def test_tables_are_not_squeezed_on_a_phone(page):
     set_width(page, 390)
     heights = page.execute_script(
@@ -225,6 +232,7 @@ def test_tables_are_not_squeezed_on_a_phone(page):
     assert max(heights) < 10  # lines, of which the reasons for a question take a few
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_only_tables_scroll_sideways(page, width):
     set_width(page, width)
@@ -233,6 +241,7 @@ def test_only_tables_scroll_sideways(page, width):
     assert wide <= width
 
 
+@pytest.mark.slow
 def test_light_and_dark(page):
     paper = "return getComputedStyle(document.body).backgroundColor"
     shown = """return Array.from(document.querySelectorAll(`figure .${arguments[0]}`))
@@ -245,6 +254,7 @@ def test_light_and_dark(page):
         assert page.execute_script(shown, other) == 0
 
 
+@pytest.mark.slow
 def test_text_stands_out_from_the_paper(page):
     """WCAG AA: a contrast of 4.5 or more, in both themes, for all colours of text."""
     script = """
@@ -269,6 +279,7 @@ def test_text_stands_out_from_the_paper(page):
         assert page.execute_script(script) >= 4.5
 
 
+@pytest.mark.slow
 def test_in_print_everything_is_open_and_light(page):
     set_theme(page, "dark")
     page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
@@ -283,6 +294,7 @@ def test_in_print_everything_is_open_and_light(page):
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
+@pytest.mark.slow
 def test_without_scripts_the_page_can_be_read(page, address):
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
@@ -327,6 +339,7 @@ def three_sources():
     return veracity.synthetic.Synthetic(sources=3, items=12).draw(seed=2).claims
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("make", [many_names, three_sources], ids=lambda make: make.__name__)
 def test_no_name_in_a_figure_is_clipped(driver, tmp_path, make, width):

@@ -277,6 +277,7 @@ def edited_arrays(draw: Draw, arrays: dict[str, Any]) -> dict[str, Any]:
     return {**arrays, name: changes[draw(st.integers(0, len(changes) - 1))]}
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(data=st.data())
 def test_a_run_may_be_forged_to_anything(sound, tmp_path_factory, data):
@@ -299,6 +300,7 @@ def test_a_run_may_be_forged_to_anything(sound, tmp_path_factory, data):
 # --- readers and writers at once ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @of_one_kind
 def test_who_reads_while_others_write_gets_one_run_or_the_other(run, sound):
     results = [veracity.load(sound / kind) for kind in ("categorical", "multiple")]

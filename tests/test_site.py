@@ -114,6 +114,7 @@ def asked_for(driver):
     return [each["params"]["request"]["url"] for each in sent]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     (BROWSER is None or DRIVER is None) and "CI" not in os.environ,
     reason="no browser: 'make browser' installs Debian's chromium and chromium-driver",

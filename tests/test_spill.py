@@ -205,6 +205,7 @@ def program(change):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     "where", ["spilled._Rows.fill", "spilled._PartsWriter.renumber", "local.HeldLocally.keep"]
@@ -220,6 +221,7 @@ def test_who_is_stopped_leaves_nothing_behind(folder, number, where):
     assert not (folder / "run").exists()
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_is_removed_by_the_next(folder):
     work = program("local.HeldLocally.keep = wait")
     assert work.stdout.readline() == "here\n"

@@ -143,6 +143,7 @@ def test_a_prior_keeps_that_nothing_was_said_of_the_prevalence():
 # --- damaged --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_pair
 def test_arrays_that_lack_one_are_refused(name, kind):
     fit = fitted(name, kind)
@@ -161,6 +162,7 @@ def test_an_array_where_a_number_should_be_is_refused():
         from_arrays(State, arrays)
 
 
+@pytest.mark.slow
 @every_pair
 def test_the_arrays_of_another_algorithm_are_refused(name, kind):
     fit = fitted(name, kind)

@@ -239,6 +239,7 @@ def test_two_workers_find_the_same_rows_in_the_same_order():
     assert_frame_equal(one, two)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_stops_the_study_and_loses_none_that_is_done(squares, tmp_path):
     Path(squares.trap).write_text("die")
     with pytest.raises(StudyError, match="a worker died"):
@@ -281,6 +282,7 @@ def wait_until(is_so, seconds=60.0):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_a_study_that_is_stopped_leaves_no_process_and_no_half_written_file(tmp_path, stop):
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -49,6 +49,7 @@ def test_algorithms_answer_as_they_did_when_the_tables_were_made(folder):
     assert not changed(answers), f"carry {folder.name} out again: its tables are of other answers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [f for f in FOLDERS if (f.values[0] / SAMPLE_FILE).exists()])
 def test_a_few_tasks_of_every_study_give_what_they_gave(folder, request, monkeypatch):
     study = study_in(folder)
@@ -82,6 +83,7 @@ def test_a_changed_algorithm_is_told_from_one_that_is_not(request):
     assert changed(then) == ["mle"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "name"),
     [

@@ -14,6 +14,8 @@ from veracity.study.paper import paper_table
 from veracity.study.synthetic import MACHINES, PAPER_ALGORITHMS
 from veracity.synthetic import Ranges, Synthetic
 
+pytestmark = pytest.mark.slow
+
 DATASETS = 100
 
 

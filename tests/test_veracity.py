@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, states
+from marks import slow
 from veracity.algorithms import Veracity
 
 N_ITEMS = 300
@@ -147,7 +148,7 @@ FAMILIES = {
 
 
 @both_shapes
-@pytest.mark.parametrize("n_values", [2, 4, 12])
+@pytest.mark.parametrize("n_values", [slow(2), 4, slow(12)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_it_hardly_ever_loses_to_voting(family, n_values, labels):
     if n_values == 2 and family in ("careless", "an expert"):

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import veracity
+from marks import slow_unless
 from veracity.cli import main
 from veracity.naming import as_text
 from veracity.show.report import figures
@@ -59,7 +60,11 @@ def claims_of(names: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({part: names.gather(list(numbers)) for part, numbers in parts})
 
 
-@pytest.fixture(scope="module", params=COLUMNS)
+QUICK = ("text", "float", "hash", "control")
+"""Types of names that are tried in ``make test``, too."""
+
+
+@pytest.fixture(scope="module", params=slow_unless(QUICK.__contains__, COLUMNS))
 def given(request, tmp_path_factory) -> Path:
     """A folder with claims as Parquet, truths as CSV and as Parquet, and a run."""
     folder = tmp_path_factory.mktemp("names")
@@ -118,10 +123,13 @@ TURNS = [
 
 
 def of_sorts(*sorts: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("given", sorts, indirect=True)
+    cases = slow_unless(QUICK.__contains__, sorts)
+    return pytest.mark.parametrize("given", cases, indirect=True)
 
 
-@pytest.mark.parametrize(("given", "command"), TURNS, indirect=["given"])
+@pytest.mark.parametrize(
+    ("given", "command"), slow_unless(lambda turn: turn[0] in QUICK, TURNS), indirect=["given"]
+)
 def test_every_command_takes_every_sort_of_name(given, command):
     assert ran(given, *COMMANDS[command])
 

@@ -22,6 +22,7 @@ from test_engines import CLOSE, assert_same_answers, claims_of
 
 import spark
 import veracity
+from marks import slow_unless
 from spark import as_polars, frame_of
 from veracity.algorithms import CATALOGUE
 from veracity.algorithms.base import Turn
@@ -70,6 +71,7 @@ def on_this_machine(result):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name in CATALOGUE if name != "ltm" and not name.endswith("-cd")]
 )
@@ -81,7 +83,7 @@ def test_every_algorithm_that_adds_up_answers_the_same(prepared, name):
     assert_same_answers(on_this_machine(found), expected)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_unless("categorical".__eq__, KINDS))
 def test_the_default_answers_the_same_for_every_kind(engine, kind):
     claims = claims_of(kind)
     result = veracity.discover(frame_of(claims), kind=kind, engine=engine)
@@ -96,6 +98,7 @@ def test_the_default_answers_the_same_for_every_kind(engine, kind):
     assert_same_answers(on_this_machine(result), expected)
 
 
+@pytest.mark.slow
 def test_walks_go_through_the_same_blocks_in_the_same_order(engine):
     claims = claims_of("categorical").head(500)
     blocks = prepare(claims, engine=veracity.Local(claims_per_block=100)).encoded.blocks
@@ -115,6 +118,7 @@ def test_walks_go_through_the_same_blocks_in_the_same_order(engine):
         assert list(held.collect(look, None, Turn())) == [("aa", "bb")] * len(blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "algorithm", [veracity.LTM(rounds=2, burn_in=1, chains=2), veracity.LTDRBM(max_rounds=2)]
 )
@@ -137,12 +141,14 @@ def _on_spark(engine):
     return OnSpark
 
 
+@pytest.mark.slow
 def test_ltd_rbm_by_name_follows_the_flow(engine):
     claims = claims_of("categorical").head(200)
     result = veracity.discover(frame_of(claims), "ltd-rbm", engine=engine)
     assert result.run.parameters["learning"] == "flow"
 
 
+@pytest.mark.slow
 def test_tallies_of_many_parts_are_merged_where_they_are(engine, prepared, monkeypatch):
     monkeypatch.setattr("veracity.engines.spark.MOST_COLLECTED", 2)
     there, here = prepared["categorical"]
@@ -168,6 +174,7 @@ def stores():
     return [folder for row in rows for folder in Path(row.home).glob("veracity-*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["veracity", "three-estimates"])
 def test_what_is_lost_in_the_middle_is_made_again(prepared, name):
     there, here = prepared["categorical"]
@@ -184,6 +191,7 @@ def test_what_is_lost_in_the_middle_is_made_again(prepared, name):
     assert_same_answers(on_this_machine(found), answer(here, few_rounds_of(name)))
 
 
+@pytest.mark.slow
 def test_tables_are_made_again_from_what_is_left(engine):
     claims = claims_of("categorical")
     result = veracity.discover(frame_of(claims), engine=engine)
@@ -192,6 +200,7 @@ def test_tables_are_made_again_from_what_is_left(engine):
     assert_same_answers(on_this_machine(result), veracity.discover(claims))
 
 
+@pytest.mark.slow
 def test_parts_are_made_again_as_they_were_in_whatever_task(engine):
     claims = claims_of("categorical")
     result = veracity.discover(frame_of(claims), engine=engine)
@@ -240,6 +249,7 @@ session.stop()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_a_worker_of_a_cluster_that_is_killed_changes_nothing(engine, tmp_path):
     # 3-Estimates, since what it keeps beside blocks has to be made again from the beginning.
@@ -269,6 +279,7 @@ def results(engine):
     return veracity.discover(frame_of(claims), engine=engine), veracity.discover(claims)
 
 
+@pytest.mark.slow
 def test_known_truths_weigh_in(engine):
     claims = claims_of("categorical")
     known = claims.unique(["entity", "attribute"]).sort("entity", "attribute").head(40)
@@ -293,6 +304,7 @@ def test_a_fit_judges_and_goes_on(engine):
     assert_same_answers(on_this_machine(updated), fitted.update(new))
 
 
+@pytest.mark.slow
 def test_explanations_and_measures_need_no_more_than_the_items_meant(results, monkeypatch):
     found, expected = results
     monkeypatch.setattr("veracity.engines.spark_parts.free_memory", lambda: 1)
@@ -306,6 +318,7 @@ def test_explanations_and_measures_need_no_more_than_the_items_meant(results, mo
         found.why("nowhere")
 
 
+@pytest.mark.slow
 def test_what_needs_all_claims_on_one_machine_works_or_is_refused_with_the_number(
     results, monkeypatch
 ):
@@ -322,6 +335,7 @@ def test_what_needs_all_claims_on_one_machine_works_or_is_refused_with_the_numbe
     assert "of 150 items, drawn at random" in veracity.profile(found).notes[0]
 
 
+@pytest.mark.slow
 def test_wide_tables_records_and_confusions_are_the_same(engine):
     claims = claims_of("categorical").unique(["source", "entity", "attribute"], keep="first",
                                              maintain_order=True)  # fmt: skip
@@ -339,6 +353,7 @@ def test_wide_tables_records_and_confusions_are_the_same(engine):
     assert_same_answers(on_this_machine(found), expected)
 
 
+@pytest.mark.slow
 def test_entities_of_several_columns_are_joined_where_the_frame_lives(engine):
     survey = pl.DataFrame(
         {
@@ -358,6 +373,7 @@ def test_entities_of_several_columns_are_joined_where_the_frame_lives(engine):
     assert_same_answers(on_this_machine(found), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "how"),
     [
@@ -386,6 +402,7 @@ def test_a_result_is_saved_and_loaded(results, tmp_path):
     assert loaded.why("e4", "size").words == expected.why("e4", "size").words
 
 
+@pytest.mark.slow
 def test_algorithms_are_compared_where_the_claims_are(engine):
     claims = claims_of("categorical")
     chosen = ["majority-vote", few_rounds_of("sums")]
@@ -394,6 +411,7 @@ def test_algorithms_are_compared_where_the_claims_are(engine):
     assert found.pairs.equals(expected.pairs)
 
 
+@pytest.mark.slow
 def test_an_algorithm_is_compared_in_the_form_in_which_it_is_discovered_with(engine):
     claims = claims_of("categorical")
     frame = frame_of(claims)
@@ -418,6 +436,7 @@ def test_rows_that_lack_something_are_left_out_and_counted(engine):
     assert found.run.input.rows == expected.run.input.rows == len(gaps)
 
 
+@pytest.mark.slow
 def test_numbers_in_some_parts_only_are_text_in_all(engine):
     claims = claims_of("categorical")
     one = pl.DataFrame({"source": ["s1"], "entity": ["x"], "attribute": ["size"], "value": ["?"]})
@@ -432,12 +451,14 @@ def test_a_bad_value_on_an_executor_is_told_in_one_sentence(engine):
         veracity.discover(frame_of(claims), kind="binary", engine=engine)
 
 
+@pytest.mark.slow
 def test_no_claims_are_told_as_such(engine):
     claims = pl.DataFrame({"source": ["a"], "entity": ["x"], "value": [""]})
     with pytest.raises(NoClaims, match="1 row without a value is left out"):
         veracity.discover(frame_of(claims), engine=engine)
 
 
+@pytest.mark.slow
 def test_columns_are_found_and_refused_as_elsewhere(engine):
     rows = pl.DataFrame({"website": ["a"], "id": ["x"], "value": [["1"]]})
     with pytest.raises(veracity.errors.BadValue, match=r"column 'value' \(value\) holds array"):
@@ -449,11 +470,13 @@ def test_columns_are_found_and_refused_as_elsewhere(engine):
         veracity.discover(frame_of(rows.drop("value")), engine=engine)
 
 
+@pytest.mark.slow
 def test_the_work_on_a_spark_frame_is_done_where_it_lives(engine):
     with pytest.raises(ParameterError, match="is done where it lives"):
         veracity.discover(frame_of(claims_of("categorical")), engine=veracity.Local())
 
 
+@pytest.mark.slow
 def test_values_are_normalised_as_on_one_machine(engine):
     claims = claims_of("categorical").with_columns(
         value=pl.when(pl.col("source") == "s1").then(pl.format(" {} ", "value")).otherwise("value")
@@ -493,6 +516,7 @@ def test_what_is_handed_over_has_to_fit_here_first(monkeypatch):
         veracity.discover(claims_of("categorical"), engine=veracity.Spark(object()))
 
 
+@pytest.mark.slow
 def test_what_spark_cannot_read_is_read_here_and_handed_over(engine, tmp_path):
     claims = claims_of("categorical")
     claims.write_ndjson(tmp_path / "claims.jsonl")
@@ -510,6 +534,7 @@ def test_what_spark_cannot_read_is_read_here_and_handed_over(engine, tmp_path):
     assert "Spark" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_a_polars_frame_comes_back_as_polars(engine):
     claims = claims_of("categorical")
     found = veracity.discover(claims, "majority-vote", engine=engine)
@@ -517,6 +542,7 @@ def test_a_polars_frame_comes_back_as_polars(engine):
     assert_same_answers(found, veracity.discover(claims, "majority-vote"))
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_is_told_in_one_sentence(engine):
     blocks = prepare(claims_of("categorical")).encoded.blocks
 
