@@ -361,9 +361,8 @@ def test_mirrors_are_grouped_and_what_they_decide_is_counted():
     (group,) = warning.evidence.to_dicts()
     assert group["names"] == ", ".join(f"mirror{n}" for n in range(6))
     assert group["sources"] == 6
-    assert warning.seen.startswith(
-        "mirror0, mirror1, mirror2 and 3 more may have copied from each other: "
-    )
+    some = "mirror0, mirror1, mirror2 and 3 more"
+    assert warning.seen.startswith(f"{some} may have copied from each other: ")
     assert f"They decide the vote on {group['decides']} of" in warning.seen
 
 
