@@ -284,16 +284,16 @@ def test_copies_are_suspected_and_good_sources_are_not(flights, tmp_path, no_fig
     mirror = flights.claims.filter(source="hoppit").with_columns(source=pl.lit("echo"))
     claims = pl.concat([flights.claims, mirror])
     page = page_of(veracity.discover(claims), tmp_path)
-    head, row = page.tables["Pairs that may have copied, as veracity sees them"]
+    head, row = page.tables["Pairs of sources that may have copied"]
     assert head[:2] == ["copier", "original"]
     assert set(row[:2]) == {"echo", "hoppit"}
     page = page_of(veracity.discover(flights.claims), tmp_path)
-    assert "No two sources share more mistakes than chance explains." in page.said
+    assert "No pair of sources shares more mistakes than chance explains." in page.said
 
 
 def test_copiers_that_the_algorithm_found_are_told(flights, tmp_path, no_figures):
     result = veracity.discover(flights.claims, "accu-copy")
-    rows = page_of(result, tmp_path).tables["Pairs that may have copied, as accu-copy sees them"]
+    rows = page_of(result, tmp_path).tables["Pairs that accu-copy discounts as copies"]
     copies = result.copies.select("source", "original")
     assert [tuple(row[:2]) for row in rows[1:]] == copies.rows()
 

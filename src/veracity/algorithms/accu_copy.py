@@ -277,16 +277,19 @@ class AccuCopy(Algorithm[Copying]):
         forth = np.round(log_forth[top] - log_back[top], SAME)
         is_forth = forth >= 0.0
         source, other = state.pairs.source[top], state.pairs.other[top]
-        same, not_expected = state.n_shared[top], np.full(len(top), np.nan)
+        accuracy = state.accuracies.accuracy
+        both_true = accuracy[source] * accuracy[other]
+        both_false = (1.0 - accuracy[source]) * (1.0 - accuracy[other]) * _coincidence(state)
+        shared = (state.n_shared + state.different)[top]
         return Copies(
             np.where(is_forth, source, other),
             np.where(is_forth, other, source),
             sigmoid(np.abs(forth)),
-            same + state.different[top],
-            same,
-            not_expected,
-            same - state.shared_true[top],
-            not_expected,
+            shared,
+            state.n_shared[top],
+            shared * (both_true + both_false),
+            np.maximum(state.n_shared - state.shared_true, 0.0)[top],
+            shared * both_false,
             probability[top],
         )
 

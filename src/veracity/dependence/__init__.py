@@ -12,10 +12,10 @@ from veracity.claims.block import FloatArray, IntArray
 class Copies(NamedTuple):
     """Pairs of sources of which one may have copied the other, and the evidence; clearest first.
 
-    Counts are items: those both speak of, those on which both say the same, and those on which both
-    make the same mistake; and how many of these are expected of independent sources. `source` is
-    the likelier copier, with a probability of `direction` if one copies: a half where it does not
-    show.
+    Counts are items: those both speak of (`shared`), those on which both say the same, and those on
+    which both make the same mistake; and how many of these are expected of independent sources.
+    `source` is the likelier copier, with a probability of `direction` if one copies: a half where
+    it does not show.
     """
 
     source: IntArray

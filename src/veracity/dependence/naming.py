@@ -26,9 +26,6 @@ from veracity.kernels.reference.sums import sigmoid
 MOST_SLOTS = 200
 """Sources whose pairs are looked at: those with the most claims."""
 
-MOST_VALUES = 1.5
-"""Mean number of values of an item that a source may claim, if it is compared with others."""
-
 MOST_CLAIMS = 500_000
 """Claims of these sources that are looked at: those of items drawn at random."""
 
@@ -87,8 +84,8 @@ LEAST_RATE = 0.02
 USUAL_VARIANCE = 0.2
 """About the variance of an agreement on one item, p (1 - p), for most p."""
 
-ROUNDS, AT_REST = 30, 1e-3
-"""Rounds of a fit at most, and the move below which it ends."""
+ROUNDS, AT_REST, DAMPED, MOST_STEP = 30, 1e-3, 0.7, 0.1
+"""Rounds of a fit at most, the move below which it ends, how far each goes, and at most."""
 
 
 class Meetings(NamedTuple):
@@ -99,14 +96,20 @@ class Meetings(NamedTuple):
 
 
 class Suspects(NamedTuple):
-    """Families of slots that agree too well, and what is expected of independent sources."""
+    """Pairs that agree too well, and what is expected of independent sources."""
 
-    family: IntArray
-    """[slot]: the number of its family, or -1."""
+    met: Meetings
     expected: FloatArray
     """[slot, slot]: the share of items on which independent sources would agree."""
     is_suspect: BoolArray
-    """[slot, slot]: pairs within a family that agree more than chance allows."""
+    """[slot, slot]: pairs that agree more than chance allows."""
+
+    @property
+    def family(self) -> IntArray:
+        """The number of the family of each slot; -1 for those that agree with nobody too well."""
+        one, other = np.nonzero(self.is_suspect)
+        first = first_of_joined(one, other, len(self.is_suspect))
+        return np.where(self.is_suspect.any(axis=1), first, -1)
 
 
 class Mistakes(NamedTuple):
@@ -130,34 +133,40 @@ class Mistakes(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """The sources that are looked at, the share of items, and what was found."""
+    """The sources that are looked at, in which items, and the pairs that are named."""
 
     slot_of_source: Annotated[FloatArray, "source", -1.0]
     share: float
+    """The share of items that is looked at."""
     n_labels: int
-    met: Meetings
-    suspects: Suspects
+    """Different values that are claimed; more than `MOST_LABELS` if they are open."""
     pairs: Copies
+    suspects: Suspects | None = None
+    """Those found by the first look, until the second."""
 
     @classmethod
-    def unseen(cls, n_claims: FloatArray, n_items: FloatArray, n_labels: int) -> Naming:
-        """Choose the sources with most claims; of those with equally many all, or none.
-
-        A source that mostly claims several values of an item, such as a model that was sampled, is
-        left out: that it shares some of them with another is no sign of a copy.
-        """
-        n_claims = np.where(n_claims <= MOST_VALUES * n_items, n_claims, 0.0)
+    def unseen(cls, n_claims: FloatArray, n_labels: int) -> Naming:
+        """Choose the sources with most claims; of those with equally many all, or none."""
         fewest = FEWEST_SHARED
         if len(n_claims) > MOST_SLOTS:
             most = np.partition(n_claims, -MOST_SLOTS - 1)[-MOST_SLOTS - 1]
             fewest = max(fewest, int(most) + 1)
         is_seen = n_claims >= fewest
         slot = np.where(is_seen, np.cumsum(is_seen) - 1.0, -1.0)
-        n_slots, n_seen = int(is_seen.sum()), float(n_claims[is_seen].sum())
-        nothing, nobody = np.zeros((n_slots, n_slots)), np.full(n_slots, -1)
-        suspects = Suspects(nobody, nothing, nothing > 0.0)
-        share, n_labels = min(MOST_CLAIMS / max(n_seen, 1.0), 1.0), min(n_labels, MOST_LABELS + 1)
-        return cls(slot, share, n_labels, Meetings(nothing, nothing), suspects, Copies.none())
+        share = min(MOST_CLAIMS / max(float(n_claims[is_seen].sum()), 1.0), 1.0)
+        return cls(slot, share, min(n_labels, MOST_LABELS + 1), Copies.none())
+
+    def check(self, n_sources: int) -> None:
+        """Refuse, with a `ValueError`, pairs of sources that are not there."""
+        named = np.concatenate(self.pairs[:2])
+        is_sound = all(of is None or of.shape == self.pairs.source.shape for of in self.pairs)
+        is_sound &= self.suspects is None and bool((self.slot_of_source >= -1.0).all())
+        if (
+            not is_sound
+            or self.n_slots > n_sources
+            or not ((named >= 0) & (named < n_sources)).all()
+        ):
+            raise ValueError("what was learned of pairs is not of the sources")
 
     @property
     def slots(self) -> IntArray:
@@ -165,9 +174,9 @@ class Naming(NamedTuple):
         return self.slot_of_source.astype(np.int64)
 
     @property
-    def is_any(self) -> bool:
-        """Return True if any pair is suspected."""
-        return bool(self.suspects.is_suspect.any())
+    def n_slots(self) -> int:
+        """The number of sources that are looked at."""
+        return int(self.slot_of_source.max(initial=-1.0)) + 1
 
 
 def count_meetings(block: Block, naming: Naming) -> Meetings:
@@ -183,7 +192,8 @@ def count_mistakes(block: Block, naming: Naming) -> Mistakes:
     A vote decides an item if one value has more than all others, and two voices or more.
     """
     block, slots = _drawn(block, naming), naming.slots
-    n_slots, is_open = len(naming.suspects.family), naming.n_labels > MOST_LABELS
+    n_slots, is_open = naming.n_slots, naming.n_labels > MOST_LABELS
+    assert naming.suspects is not None
     item, slot = block.item_of_fact, slots[block.source_of_support]
     family = np.where(slot >= 0, naming.suspects.family[slot], -1)
     fact_of_support = block.fact_of_support
@@ -219,8 +229,9 @@ def count_mistakes(block: Block, naming: Naming) -> Mistakes:
 
 def _drawn(block: Block, naming: Naming) -> Block:
     """Return the items that are looked at, on which two sources speak or more."""
-    block, _ = block.select(block.drawn(naming.share, least=0)).said_most()
-    return block.select(block.n_voices_of_item > 1)
+    is_met = block.n_voices_of_item > 1
+    drawn = block.select(is_met & block.drawn(naming.share, least=0))
+    return drawn.said_most()[0] if drawn.n_items else drawn
 
 
 # --- who agrees too well --------------------------------------------------------------------------
@@ -229,9 +240,7 @@ def _drawn(block: Block, naming: Naming) -> Block:
 class _Fit(NamedTuple):
     """Agreement as ``c + u v``: of all pairs but those that are left out."""
 
-    expected: FloatArray
-    variance: FloatArray
-    """[slot, slot]: that of what is expected, as it was fitted to few items."""
+    u: FloatArray
     chance: float
     loss: float
 
@@ -247,19 +256,17 @@ def with_suspects(naming: Naming, met: Meetings) -> Naming:
     both = np.where(np.eye(len(met.both)) > 0.0, 0.0, met.both)
     n_pairs = np.count_nonzero(np.triu(both >= FEWEST_SHARED))
     if not n_pairs or len(both) < FEWEST_SOURCES:
-        return naming._replace(met=met)
-    agreement = np.where(both > 0.0, met.same / np.maximum(both, 1.0), 0.0)
+        return naming._replace(pairs=Copies.none(), suspects=None)
+    agreement = np.minimum(met.same / np.maximum(both, 1.0), 1.0) * (both > 0.0)
     found, left = _families(both, agreement)
-    p, variance = found.expected, found.variance
+    p, variance = _expected(found.u, found.chance), _variance(both * left, found)
     dispersion = _dispersion(both, agreement, p, left)
     n = 1.0 / (1.0 / np.maximum(both, 1.0) + dispersion + variance / (p * (1.0 - p)))
     evidence = n * _divergence(np.maximum(agreement, p), p)
     is_suspect = ~left & (both >= FEWEST_SHARED) & (evidence > np.log(n_pairs / FALSE_ALARMS))
     is_suspect &= agreement - p >= LEAST_COPIED * (1.0 - p)
-    one, other = np.nonzero(is_suspect)
-    first = first_of_joined(one, other, len(both))
-    family = np.where(is_suspect.any(axis=1), first, -1)
-    return naming._replace(met=met, suspects=Suspects(family, p, is_suspect))
+    suspects = Suspects(met, p, is_suspect) if is_suspect.any() else None
+    return naming._replace(pairs=Copies.none(), suspects=suspects)
 
 
 def _families(both: FloatArray, agreement: FloatArray) -> tuple[_Fit, BoolArray]:
@@ -274,7 +281,8 @@ def _families(both: FloatArray, agreement: FloatArray) -> tuple[_Fit, BoolArray]
     usual = float((both * agreement).sum() / max(both.sum(), 1.0))
     for _ in range(MOST_FAMILIES):
         seen = both / (both + USUAL_ITEMS)
-        beyond = (agreement - found.expected) / (1.0 - found.expected)
+        p = _expected(found.u, found.chance)
+        beyond = (agreement - p) / (1.0 - p)
         alike = (agreement - usual) * seen
         groups = {tuple(g) for s in (alike, beyond * seen) for g in _linked(s)}
         tried = sorted(
@@ -289,7 +297,8 @@ def _families(both: FloatArray, agreement: FloatArray) -> tuple[_Fit, BoolArray]
             without = left.copy()
             without[np.ix_(group, group)] = False
             fit = _fitted(both, agreement, without)
-            copied = (agreement - fit.expected) / (1.0 - fit.expected)
+            p = _expected(fit.u, fit.chance)
+            copied = (agreement - p) / (1.0 - p)
             logs = np.log(np.clip(copied[np.ix_(group, group)], LEAST_RATE, 1.0))
             cost = PER_MEMBER * len(group) - PER_PAIR * np.triu(logs, k=1).sum()
             options.append((fit.loss + cost, cost, group, without, fit))
@@ -305,35 +314,51 @@ def _fitted(both: FloatArray, agreement: FloatArray, left: BoolArray) -> _Fit:
 
     Each u is held to the mean by `USUAL_ITEMS` items.
     """
-    n, size = np.where(left, both, 0.0), len(both)
+    n = np.where(left, both, 0.0)
     mean = max(float((n * agreement).sum() / max(n.sum(), 1.0)), LEAST_RATE)
     c = min(mean / 2.0, MOST_CHANCE / 2.0)
-    u = np.full(size, np.sqrt(mean - c))
-    normal, slope = np.empty((size + 1, size + 1)), np.empty(size + 1)
+    u = np.full(len(both), np.sqrt(mean - c))
     for _ in range(ROUNDS):
-        p = _rate(np.outer(u, u) + c)
-        weight, usual = n / (p * (1.0 - p)), u.mean()
-        residual = weight * (agreement - p)
-        normal[:size, :size] = weight * np.outer(u, u)
-        held = USUAL_ITEMS * max(float(usual), LEAST_RATE) ** 2 / USUAL_VARIANCE
-        normal[np.arange(size), np.arange(size)] = weight @ u**2 + held
-        normal[size, :size] = normal[:size, size] = weight @ u
-        normal[size, size] = weight.sum() / 2.0 + 1.0 / CHANCE_ERROR**2
-        slope[:size], slope[size] = residual @ u + held * (usual - u), residual.sum() / 2.0
-        slope[size] += (MOST_CHANCE / 2.0 - c) / CHANCE_ERROR**2
-        move = np.linalg.solve(normal, slope)
-        before, c = c, float(np.clip(c + 0.7 * move[-1], 0.0, MOST_CHANCE))
-        slope[:size] -= normal[size, :size] * (c - before)
-        move = np.linalg.solve(normal[:size, :size], slope[:size])
-        u = np.clip(u + 0.7 * move, LEAST_RATE, np.sqrt(1.0 - c))
+        weight, normal = _normal(n, u, c)
+        residual = weight * (agreement - _expected(u, c))
+        slope = residual @ u + USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE * (u.mean() - u)
+        prior = 1.0 / CHANCE_ERROR**2
+        pulls = np.stack([slope, weight @ u], axis=1)
+        own, by_chance = np.linalg.solve(normal, pulls).T
+        slope_of_c = residual.sum() / 2.0 + prior * (MOST_CHANCE / 2.0 - c) - pulls[:, 1] @ own
+        held = weight.sum() / 2.0 + prior - pulls[:, 1] @ by_chance
+        before, step = c, float(np.clip(DAMPED * slope_of_c / held, -MOST_STEP, MOST_STEP))
+        c = min(max(c + step, 0.0), MOST_CHANCE)
+        move = np.clip(DAMPED * own - by_chance * (c - before), -MOST_STEP, MOST_STEP)
+        u = np.clip(u + move, LEAST_RATE, np.sqrt(1.0 - c))
         if max(np.abs(move).max(), abs(c - before)) < AT_REST:
             break
-    p = _rate(np.outer(u, u) + c)
-    error = np.linalg.inv(normal[:size, :size])
-    variance = np.outer(np.diag(error), u**2) + np.outer(u, u) * error
-    variance = variance + variance.T
+    p = _expected(u, c)
     loss = 0.25 * float((n / (p * (1.0 - p)) * np.square(agreement - p)).sum())
-    return _Fit(p, np.maximum(variance, 0.0), c, loss)
+    return _Fit(u, c, loss)
+
+
+def _normal(n: FloatArray, u: FloatArray, c: float) -> tuple[FloatArray, FloatArray]:
+    """Return the weight of each pair, and the normal matrix of the numbers u."""
+    p = _expected(u, c)
+    weight = n / (p * (1.0 - p))
+    normal = weight * np.outer(u, u)
+    held = USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE
+    normal[np.arange(len(u)), np.arange(len(u))] = weight @ u**2 + held
+    return weight, normal
+
+
+def _variance(n: FloatArray, fit: _Fit) -> FloatArray:
+    """Return the variance of what is expected of each pair, as u was fitted to few items."""
+    _, normal = _normal(n, fit.u, fit.chance)
+    error = np.linalg.inv(normal)
+    variance = np.outer(np.diag(error), fit.u**2) + np.outer(fit.u, fit.u) * error
+    return np.asarray(np.maximum(variance + variance.T, 0.0))
+
+
+def _expected(u: FloatArray, c: float) -> FloatArray:
+    """Return how often independent sources agree, neither nearly never nor nearly always."""
+    return np.asarray(np.clip(np.outer(u, u) + c, LEAST_RATE, 1.0 - LEAST_RATE))
 
 
 def _linked(likeness: FloatArray) -> list[tuple[int, ...]]:
@@ -341,7 +366,7 @@ def _linked(likeness: FloatArray) -> list[tuple[int, ...]]:
     n = len(likeness)
     likeness = np.where(np.eye(n) > 0.0, -np.inf, likeness)
     members: dict[int, tuple[int, ...]] = {i: (i,) for i in range(n)}
-    groups: list[tuple[int, ...]] = []
+    groups = []
     for _ in range(n - 3):
         one, other = divmod(int(likeness.argmax()), n)
         sizes = len(members[one]), len(members[other])
@@ -375,7 +400,7 @@ def _beyond_others(
         return 0.0
     across = max(same[1] / n_across - chance, 0.0)
     others = max(same[2] / n_others - chance, 1e-3)
-    p = float(_rate(np.array(chance + across**2 / others)))
+    p = min(max(chance + across**2 / others, LEAST_RATE), 1.0 - LEAST_RATE)
     beyond = same[0] / n_within - p
     if beyond < LEAST_COPIED * (1.0 - p):
         return 0.0
@@ -405,10 +430,6 @@ def _dispersion(both: FloatArray, agreement: FloatArray, p: FloatArray, left: Bo
     return high
 
 
-def _rate(rate: FloatArray) -> FloatArray:
-    return np.clip(rate, LEAST_RATE, 1.0 - LEAST_RATE)
-
-
 def _divergence(a: FloatArray, p: FloatArray) -> FloatArray:
     """Return the Kullback-Leibler divergence of two rates, a log (a / p) + ..."""
     a = np.clip(a, 1e-12, 1.0 - 1e-12)
@@ -418,7 +439,7 @@ def _divergence(a: FloatArray, p: FloatArray) -> FloatArray:
 # --- who is named ---------------------------------------------------------------------------------
 
 
-def with_pairs(naming: Naming, found: Mistakes) -> Naming:
+def with_pairs(naming: Naming, found: Mistakes | None) -> Naming:
     """Name the suspected pairs that share more mistakes than chance explains, the clearest first.
 
     Sources that err independently share the mistakes that follow from which labels each takes for
@@ -426,7 +447,10 @@ def with_pairs(naming: Naming, found: Mistakes) -> Naming:
     all other pairs share. Of so many, λ, there are w or more with a probability of at most
     exp(w - λ - w log (w / λ)).
     """
-    suspects, (both, _, wrong, said, losing, alike) = naming.suspects, found
+    suspects = naming.suspects
+    if suspects is None or found is None:
+        return naming._replace(suspects=None)
+    both, _, wrong, said, losing, alike = found
     n_classes, n_labels = said.shape[1:]
     usual = said.sum(axis=0)
     usual = (usual + 1.0 / n_labels) / (usual.sum(axis=1) + 1.0)[:, None]
@@ -444,17 +468,17 @@ def with_pairs(naming: Naming, found: Mistakes) -> Naming:
     one, other = one[is_named], other[is_named]
     order = np.lexsort((-wrong[one, other], -np.round(evidence[is_named], SAME)))[:MOST_COPIES]
     one, other = one[order], other[order]
-    met, source_of_slot = naming.met, np.flatnonzero(naming.slot_of_source >= 0)
+    met, source_of_slot = suspects.met, np.flatnonzero(naming.slot_of_source >= 0)
     forth = _who_copies(found, one, other)
     in_pairs = met.both.sum(axis=1)
     is_back = np.where(forth == 0.0, in_pairs[one] > in_pairs[other], forth < 0.0)
     source, original = np.where(is_back, other, one), np.where(is_back, one, other)
     pairs = Copies(
         source_of_slot[source], source_of_slot[original], sigmoid(np.abs(forth)),
-        met.both[one, other], met.same[one, other], (met.both * suspects.expected)[one, other],
-        wrong[one, other], expected[one, other],
+        met.both[one, other], np.minimum(met.same, met.both)[one, other],
+        (met.both * suspects.expected)[one, other], wrong[one, other], expected[one, other],
     )  # fmt: skip
-    return naming._replace(pairs=pairs)
+    return naming._replace(pairs=pairs, suspects=None)
 
 
 def _who_copies(found: Mistakes, one: IntArray, other: IntArray) -> FloatArray:

@@ -31,10 +31,6 @@ class PairRule(NamedTuple):
     most_partners: int
 
 
-PAIR_RULE = PairRule(min_shared=10, most_supporters=100, most_partners=50)
-"""The usual one."""
-
-
 CELLS_PER_CLAIM, FEW_CELLS = 4, 1 << 20
 """Up to so many pairs of sources for each claim of a block, or so many in all, which take less time
 than sorting what is shared by few claims, there is a matrix of them all."""

@@ -18,9 +18,10 @@ import polars as pl
 from veracity.algorithms.base import Algorithm
 from veracity.claims.encoded import Encoded
 from veracity.claims.survey import Survey
+from veracity.dependence import Copies
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
-from veracity.doubts.pairing import pairs_table
+from veracity.doubts.pairing import named_pairs
 from veracity.doubts.spelling import name_warnings, value_warnings
 from veracity.doubts.voting import AgainstVote, against_vote
 from veracity.engines import Held, Local
@@ -54,12 +55,13 @@ TOLD_WITH_HELP = (*ALWAYS_NOTED, "spellings", "entity-spellings")
 class Effort(NamedTuple):
     """How long to look: in about how many claims, or facts, and on how many threads.
 
-    `claims_compared` is for what sources say, `facts_spelt` for how it is written. All cores work
-    unless `threads` is given.
+    `claims_compared` is for what sources say, `facts_spelt` for how it is written, and `pairs` says
+    if copies are looked for. All cores work unless `threads` is given.
     """
 
     claims_compared: int
     facts_spelt: int
+    pairs: bool = True
     threads: int | None = None
 
 
@@ -81,7 +83,7 @@ class InClaims(NamedTuple):
     """What the overlap of sources tells."""
     spelt: Callable[[], list[DataWarning]]
     """What is to be said of values by how they are written."""
-    paired: Callable[[], pl.DataFrame]
+    paired: Callable[[], Copies]
     """Pairs of sources that may have copied."""
 
     @classmethod
@@ -91,7 +93,7 @@ class InClaims(NamedTuple):
         """What these show, and some of them; nothing is looked at before it is asked for."""
         spelt = partial(value_warnings, some, effort.facts_spelt, are_normalised=are_normalised)
         overlap = partial(overlap_warnings, held, survey)
-        return cls(overlap, spelt, partial(pairs_table, some, effort.threads))
+        return cls(overlap, spelt, partial(named_pairs, some, effort.threads))
 
 
 @contextlib.contextmanager
@@ -123,7 +125,7 @@ def looking_ahead(
         overlap = pool.submit(lambda: looked.result().overlap())
         spelt = pool.submit(lambda: looked.result().spelt())
 
-        def paired() -> pl.DataFrame:
+        def paired() -> Copies:
             return looked.result().paired()
 
         # An algorithm that looks for copies may have looked at pairs itself.
@@ -141,10 +143,10 @@ def with_doubts(
 ) -> Result:
     """The result, with a note on all that makes it untrustworthy."""
     effort = QUICK._replace(threads=threads)
+    if _looked_for_copies(result):
+        effort = effort._replace(pairs=False)
     found = find_doubts(result, held, survey, answers, effort, ahead).warnings
     noted = [one for one in found if one.severity == "serious" or one.name in ALWAYS_NOTED]
-    if _looked_for_copies(result):
-        noted = [one for one in noted if one.name != "near-copies"]
     notes = [
         f"{one.name}: {one.seen}" + (f"; {one.help}" if one.name in TOLD_WITH_HELP else "")
         for one in noted
@@ -222,7 +224,8 @@ def _in_conflict(
         return found
     with Local(threads=effort.threads).hold(encoded.blocks) as held:
         found = flip_risk(held, encoded, result.tables.sources)
-        found += near_copies(held, encoded, shown.paired(), against.contested)
+        if effort.pairs:
+            found += near_copies(held, encoded, shown.paired(), against.contested)
     if against.share > 1 / 3:
         serious = against.share > 1 / 2
         found.append(data_warning("far-from-vote", str(against), against.examples, serious=serious))

@@ -12,10 +12,11 @@ from veracity.algorithms.rules import is_best_of_item, item_sums
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
 from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
+from veracity.dependence import Copies
 from veracity.dependence.pairs import joined
 from veracity.engines import Held
 from veracity.naming import as_text
-from veracity.result.warnings import DataWarning, count, data_warning, some
+from veracity.result.warnings import DataWarning, count, data_warning, shared_mistakes, some
 
 CHANCE = 0.02
 """Agreement beyond chance below which sources agree no better than if they guessed."""
@@ -147,22 +148,12 @@ def _count_agreeing(
 # --- near-copies ----------------------------------------------------------------------------------
 
 
-def near_copies(
-    held: Held, encoded: Encoded, pairs: pl.DataFrame, n_contested: int
-) -> list[DataWarning]:
-    """Warn of groups that may have copied and decide votes that they would lose if counted once.
-
-    `pairs` are those of `profile`.
-    """
-    if pairs.is_empty():
+def near_copies(held: Held, encoded: Encoded, pairs: Copies, n_contested: int) -> list[DataWarning]:
+    """Warn of groups that may have copied and decide votes that they would lose if counted once."""
+    if not len(pairs.source):
         return []
     sources = encoded.names.sources
-    number = pl.DataFrame({"source": sources, "number": np.arange(len(sources))})
-    one, other = (
-        pairs.select(source=pl.col(name)).join(number, on="source", maintain_order="left")["number"]
-        for name in ("source", "original")
-    )
-    group_of_source = joined(one.to_numpy(), other.to_numpy(), len(sources))
+    group_of_source = joined(pairs.source, pairs.original, len(sources))
     n_items, n_decided = held.sweep(_count_decided, (group_of_source, encoded.kind), Turn())
     if n_items < 0.02 * n_contested:
         return []
@@ -171,10 +162,9 @@ def near_copies(
     groups = groups.with_columns(decides=pl.Series(n_decided).gather(groups["group"]))
     groups = groups.filter(pl.col("sources") > 1).drop("group")
     groups = groups.sort("decides", "sources", descending=True)
-    others = f", and so do {len(groups) - 1:,} more groups" if len(groups) > 1 else ""
-    mistakes = int(pairs["mistakes"].max())  # type: ignore[arg-type]
-    seen = f"{some(groups['names'][0].to_list())} may have copied from each other{others}: two of "
-    seen += f"them share {mistakes:,} mistakes. They decide the vote on "
+    others = f", and {len(groups) - 1:,} more groups, too" if len(groups) > 1 else ""
+    seen = f"{some(groups['names'][0].to_list())} may have copied{others}; "
+    seen += f"{shared_mistakes(encoded.names, pairs)}; they decide the vote on "
     seen += f"{count(n_items, n_contested, 'contested items')}, and would lose it if counted once"
     evidence = groups.with_columns(pl.col("names").list.join(", ")).head(10)
     return [data_warning("near-copies", seen, evidence, serious=n_items >= 0.1 * n_contested)]

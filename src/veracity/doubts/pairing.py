@@ -1,16 +1,16 @@
-"""Pairs of sources that may have copied, whatever algorithm is asked."""
+"""Pairs of sources that may have copied, in claims of any kind."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from veracity.algorithms.base import Copies, Turn
+from veracity.algorithms.base import Turn
 from veracity.claims.block import UNKNOWN, Block
 from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
+from veracity.dependence import Copies
 from veracity.dependence.naming import (
     Meetings,
     Mistakes,
@@ -20,36 +20,38 @@ from veracity.dependence.naming import (
     with_pairs,
     with_suspects,
 )
-from veracity.engines import Local
-from veracity.result.tables import copies_table
+from veracity.engines import Held, Local
+
+MOST_VALUES = 1.5
+"""Values that a source names of an item, on average, up to which it is looked at: one with more
+names several, such as samples of a model, and that it shares some of them is no sign of a copy."""
 
 
-def pairs_table(encoded: Encoded, threads: int | None = None) -> pl.DataFrame:
-    """Return the pairs of sources that may have copied, with the evidence, the clearest first."""
-    return copies_table(encoded.names, pairs_of(encoded, threads))
-
-
-def pairs_of(encoded: Encoded, threads: int | None = None) -> Copies:
-    """Name the pairs of sources that may have copied, by what each claims most of all."""
-    blocks = [as_named_values(block, encoded.kind) for block in encoded.blocks]
-    n_labels = 2 if encoded.kind == "binary" else max(len(encoded.names.labels), 2)
-    if encoded.names.n_open:
-        n_labels = encoded.names.n_open
+def named_pairs(encoded: Encoded, threads: int | None = None) -> Copies:
+    """Name the pairs of sources that may have copied."""
+    make = as_answers if encoded.kind == "multiple" else as_named_values
+    blocks = [make(block, encoded.kind) for block in encoded.blocks]
     with Local(threads=threads).hold(blocks) as held:
-        n_claims, n_items = held.sweep(_count_claims, encoded.names.n_sources, Turn())
-        naming = Naming.unseen(n_claims, n_items, n_labels)
-        naming = with_suspects(naming, Meetings(*held.sweep(_count_meetings, naming, Turn())))
-        if not naming.is_any:
-            return Copies.none()
-        return with_pairs(naming, Mistakes(*held.sweep(_count_mistakes, naming, Turn()))).pairs
+        return _named(held, encoded)
+
+
+def _named(held: Held, encoded: Encoded) -> Copies:
+    supports, voices = held.sweep(_count_claims, encoded.names.n_sources, Turn())
+    of_kind = {"binary": 2, "categorical": max(len(encoded.names.labels), encoded.names.n_open)}
+    n_labels = max(of_kind.get(encoded.kind, encoded.n_facts), 2)
+    naming = Naming.unseen(np.where(supports <= MOST_VALUES * voices, supports, 0.0), n_labels)
+    naming = with_suspects(naming, Meetings(*held.sweep(_count_meetings, naming, Turn())))
+    if naming.suspects is not None:
+        naming = with_pairs(naming, Mistakes(*held.sweep(_count_mistakes, naming, Turn())))
+    return naming.pairs
 
 
 def _count_claims(block: Block, n_sources: int, turn: Turn) -> tuple[Any, Any]:
-    counts = [
-        np.bincount(sources, minlength=n_sources).astype(np.float64)
-        for sources in (block.source_of_support, block.source_of_voice)
-    ]
-    return tuple(counts), turn.memory
+    counts = (
+        np.bincount(of, minlength=n_sources)
+        for of in (block.source_of_support, block.source_of_voice)
+    )
+    return tuple(count.astype(np.float64) for count in counts), turn.memory
 
 
 def _count_meetings(block: Block, naming: Naming, turn: Turn) -> tuple[Any, Any]:
@@ -60,8 +62,31 @@ def _count_mistakes(block: Block, naming: Naming, turn: Turn) -> tuple[Any, Any]
     return count_mistakes(block, naming), turn.memory
 
 
+def as_answers(block: Block, kind: Kind) -> Block:
+    """Return the block with all that a source names of an item as one value, its answer."""
+    fact, source = block.fact_of_support, block.source_of_support.astype(np.int64)
+    item = block.item_of_fact[fact]
+    order = np.lexsort((fact, source, item))
+    fact, item, source = fact[order], item[order], source[order]
+    first = np.flatnonzero(np.append(True, (np.diff(item) != 0) | (np.diff(source) != 0)))
+    mixed = (fact.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    answer, item, source = np.add.reduceat(mixed, first), item[first], source[first]
+    order = np.lexsort((source, answer, item))
+    answer, item, source = answer[order], item[order], source[order]
+    is_new = np.append(True, (np.diff(item) != 0) | (answer[1:] != answer[:-1]))
+    first = np.flatnonzero(is_new)
+    return block.in_full()._replace(
+        first_fact_of_item=np.searchsorted(item[first], np.arange(block.n_items + 1)),
+        first_support_of_fact=np.append(first, len(item)),
+        source_of_support=source,
+        known_of_fact=np.full(len(first), UNKNOWN, dtype=np.int8),
+        label_of_fact=np.zeros(len(first), dtype=np.int32),
+    )
+
+
 def as_named_values(block: Block, kind: Kind) -> Block:
-    """Return what each source claims most of all; binary facts as items with two values."""
+    """The block, with what each source says most; binary facts as items whose values are two."""
     if kind == "numeric":
         return _with_known_values(block)
     if kind != "binary":
@@ -82,7 +107,7 @@ def as_named_values(block: Block, kind: Kind) -> Block:
 
 
 def _with_known_values(block: Block) -> Block:
-    """Return numbers as values, which are equal to what is known, or not."""
+    """Numbers as values, which are equal to what is known, or not."""
     known = np.repeat(block.known_number_of_item, block.n_facts_of_item)
     is_right = (block.number_of_fact == known).astype(np.int8)
     return block._replace(known_of_fact=np.where(np.isnan(known), UNKNOWN, is_right))

@@ -164,7 +164,7 @@ def _why_not(
     if len(side.sources) <= len(other.sources) and tenths > other_tenths:
         praise = f", and {side.verb('is', 'are')} {_how_often(tenths, about, only='')}"
     copiers = _copiers(result, other)
-    from_others = f"{copiers} seem to have it from each other"
+    from_others = f"{copiers} may have it from each other"
     if other_tenths < tenths:
         often = _how_often(other_tenths, other_about, only="only ")
         reason = f"{other.verb('is', 'are')} {often}"

@@ -22,7 +22,7 @@ from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.truths import read_truth, read_truths_beside
-from veracity.doubts.pairing import as_named_values, pairs_table
+from veracity.doubts.pairing import as_named_values, named_pairs
 from veracity.engines import Engine, threads_of
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
@@ -30,6 +30,7 @@ from veracity.preparing import prepare
 from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, say_nothing
 from veracity.result import Result
+from veracity.result.tables import copies_table
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Profile:
     by_source
         One row per source, those with most claims first: what it claims, and who else does.
     pairs
-        One row per pair of sources that may have copied, with the evidence: see `Result.copies`.
+        One row per pair of sources that may have copied, with the evidence, the clearest first.
     notes
         What a user should know: columns recognised, claims and truths left out.
     """
@@ -189,7 +190,7 @@ def profile(
     items = pl.concat([_items_table(part, block, encoded.kind) for part, block in pairs])
     attributes = _attributes_table(items, has_truth=has_truth)
     sources = _sources_table(encoded, named, has_truth=has_truth)
-    suspicious = pairs_table(encoded, threads_of(engine))
+    suspicious = copies_table(encoded.names, named_pairs(encoded, threads_of(engine)))
     return Profile(
         kind=encoded.kind,
         items=len(items),

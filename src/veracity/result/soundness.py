@@ -60,8 +60,8 @@ MET: dict[str, Check] = {"claims": _is_count, "items": _is_count}
 RATES = {name: _is_rate for rate in ("tpr", "fpr", "accuracy") for name in
          (rate, f"{rate}_low", f"{rate}_high")}  # fmt: skip
 COPIES: dict[str, Check] = {
-    "direction": _is_share, "shared": _is_measure, "agreeing": _is_measure,
-    "mistakes": _is_measure,
+    "direction": _is_share, "shared": _is_count, "agreeing": _is_count,
+    "expected_agreeing": _is_measure, "mistakes": _is_count, "expected_mistakes": _is_measure,
 }  # fmt: skip
 MAY_BE_NULL = frozenset({"tpr", "fpr", "accuracy", "uncertainty"})
 
@@ -84,7 +84,8 @@ def check_tables(tables: Tables, kind: Kind) -> None:
     _check_keys(truths, facts, kind)
     _check_source_names(sources)
     if tables.copies is not None:
-        _check_columns("copies", tables.copies, COPIES)
+        estimated = {"probability": _is_share} if "probability" in tables.copies.columns else {}
+        _check_columns("copies", tables.copies, {**COPIES, **estimated})
         for name in ("source", "original"):
             _require(name in tables.copies.columns, f"copies.parquet lacks '{name}'")
             own, named = tables.copies[name], sources["source"]

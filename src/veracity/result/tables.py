@@ -274,13 +274,14 @@ def _with_intervals(
 
 
 def copies_table(names: Names, copies: Copies) -> pl.DataFrame:
-    """Return one row per pair of sources that may have copied; what nobody estimated is null."""
-    given = {name: column for name, column in copies._asdict().items() if column is not None}
+    """Return one row per pair of sources that may have copied, with the evidence."""
     sources = {
         "source": names.sources.gather(copies.source),
         "original": names.sources.gather(copies.original),
     }
-    return pl.DataFrame({**given, **sources}).with_columns(pl.col(pl.Float64).fill_nan(None))
+    columns = {k: v for k, v in copies._asdict().items() if v is not None}
+    counts = pl.col("shared", "agreeing", "mistakes").round().cast(pl.Int64)
+    return pl.DataFrame({**columns, **sources}).with_columns(counts)
 
 
 def _refuted(block: Block) -> pl.Series:

@@ -75,7 +75,7 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "near-copies": (
         "one opinion is counted several times: what the group says wins, right or wrong",
-        "merging the copies into one source, or accu-copy, which looks for copying; if the group "
+        "merging the copies into one source, or accu-copy, which discounts copies; if the group "
         "is known to be good, known truths or a prior that say so",
     ),
     "far-from-vote": (
@@ -182,20 +182,25 @@ def notes_on_fit(fitted: Fitted, learned: Learned, judged: Judged) -> list[str]:
 
 
 def _who_copies(names: Names, copies: Copies | None) -> list[str]:
-    """Return a note on the sources that may have copied, and on the evidence."""
+    """Say who may have copied, in the largest group of them, with the clearest evidence."""
     if copies is None or not len(copies.source):
         return []
     copying = np.unique(np.concatenate([copies.source, copies.original]))
     group = first_of_joined(copies.source, copies.original, len(names.sources))[copying]
     first, sizes = np.unique(group, return_counts=True)
     largest = as_text(names.sources.gather(copying[group == first[sizes.argmax()]])).to_list()
-    evidence = f"two of them share {int(copies.mistakes.max()):,} mistakes"
-    if len(first) == 1:
-        return [f"copies: {some(largest, 5)} may have copied from each other; {evidence}"]
-    return [
-        f"copies: {len(copying):,} sources in {len(first):,} groups may have copied from each "
-        f"other; the largest group is {some(largest, 5)}; {evidence}"
-    ]
+    who = f"{some(largest, 5)} may have copied"
+    if len(first) > 1:
+        who = f"{len(copying):,} sources in {len(first):,} groups may have copied; the largest "
+        who += f"group is {some(largest, 5)}"
+    return [f"copies: {who}; {shared_mistakes(names, copies)}"]
+
+
+def shared_mistakes(names: Names, copies: Copies) -> str:
+    """Say how many mistakes the clearest pair shares, and how many are expected."""
+    one, other = as_text(names.sources.gather([copies.source[0], copies.original[0]])).sort()
+    told = f"{in_short(one)} and {in_short(other)} share {copies.mistakes[0]:,.0f} mistakes, where "
+    return f"{told}independent sources would share {copies.expected_mistakes[0]:,.0f}"
 
 
 def lone_sources(survey: Survey) -> list[DataWarning]:

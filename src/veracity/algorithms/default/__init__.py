@@ -52,7 +52,6 @@ from veracity.dependence.agreement import (
 )
 from veracity.dependence.deciding import decided_by_copies, disputed_items
 from veracity.dependence.naming import (
-    MOST_VALUES,
     Meetings,
     Mistakes,
     Naming,
@@ -71,6 +70,10 @@ ITEMS_PER_LABEL = 5
 
 MOST_DIVIDED = 0.1
 """Share of the claims that may name one of several values of their source, if values are labels."""
+
+MOST_VALUES = 1.5
+"""Mean number of values that a source claims of an item. One with more mostly claims several, such
+as samples of a model: that it shares some of them with another is no sign of a copy."""
 
 MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
@@ -202,9 +205,9 @@ class Veracity(Algorithm[Belief]):
         dependence, naming, shares_labels = None, None, self._shares_labels(survey)
         if self.dependence:
             items = survey.counted.items_of_source
-            naming = Naming.unseen(claims, items, survey.n_labels)
+            compared = np.where(claims <= MOST_VALUES * items, claims, 0.0)
+            naming = Naming.unseen(compared, survey.n_labels)
             if not shares_labels:
-                compared = np.where(claims <= MOST_VALUES * items, claims, 0.0)
                 dependence = Dependence.unseen(slots_of(compared), (0.0, 1))
         if shares_labels:
             model = Confusions.at_start(prior, survey.n_labels, rows)
@@ -247,21 +250,22 @@ class Veracity(Algorithm[Belief]):
             survey = Step(self.tally_survey, self.learn_survey)  # before copies are known
             phases.append(Phase("survey", (survey,)))
         if state.naming is not None:
-            step = Step(self.tally_meetings, self.learn_meetings)
-            phases.append(Phase("meetings", (step,)))
-        if state.dependence is not None and len(state.dependence.both) > 2:
             steps = (
+                Step(self.tally_meetings, self.learn_meetings),
+                Step(self.tally_shared, self.learn_shared),
+            )
+            phases.append(Phase("naming", steps))
+        if state.dependence is not None and len(state.dependence.both) > 2:
+            of_open = (
                 Step(self.tally_pairs, self.learn_pairs),
                 Step(self.tally_agreement, self.learn_agreement),
                 Step(self.tally_mistakes, self.learn_mistakes),
                 Step(self.tally_undecided, self.learn_undecided),
             )
-            phases.append(Phase("dependence", steps))
+            phases.append(Phase("dependence", of_open))
         for name, steps_of_model, change in model.phases():
             moved = None if change is None else partial(_moved, change)
             phases.append(Phase(name, tuple(map(self._step, steps_of_model)), moved))
-        if state.naming is not None:
-            phases.append(Phase("naming", (Step(self.tally_shared, self.learn_shared),)))
         return tuple(phases)
 
     def _step(self, one: ModelStep) -> Step[Belief]:
@@ -295,27 +299,24 @@ class Veracity(Algorithm[Belief]):
     def learn_meetings(self, state: Belief, total: Tally) -> Belief:
         """Find the pairs that agree too well; of labels, a large family of copies counts once."""
         assert state.naming is not None
-        naming, model = with_suspects(state.naming, Meetings(*total)), state.model
+        met, model = Meetings(*total), state.model
         if isinstance(model, Confusions):
-            slots, chance = naming.slot_of_source, 1.0 / len(model.share)
+            slots, chance = state.naming.slot_of_source, 1.0 / len(model.share)
             model = model._replace(
-                family=largest_family(
-                    slots, naming.met, chance, state.claims, model.only < 0.0, FAMILY
-                )
+                family=largest_family(slots, met, chance, state.claims, model.only < 0.0, FAMILY)
             )
-        return state._replace(naming=naming, model=model)
+        return state._replace(naming=with_suspects(state.naming, met), model=model)
 
     def tally_shared(self, block: Block, state: Belief, turn: Turn) -> Tally:
         """Count the mistakes that suspected pairs share."""
         assert state.naming is not None
-        return count_mistakes(block, state.naming) if state.naming.is_any else (None,)
+        return (None if state.naming.suspects is None else count_mistakes(block, state.naming),)
 
     def learn_shared(self, state: Belief, total: Tally) -> Belief:
         """Name the pairs that share more mistakes than chance explains."""
         assert state.naming is not None
-        if total[0] is None:
-            return state
-        return state._replace(naming=with_pairs(state.naming, Mistakes(*total)))
+        found = None if total[0] is None else Mistakes(*total[0])
+        return state._replace(naming=with_pairs(state.naming, found))
 
     # --- copies of open values, which count once --------------------------------------------------
 

@@ -8,39 +8,38 @@ from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, paragraph, table
 
 MOST_PAIRS = 100
-"""Pairs that are listed at most."""
+"""So many pairs are listed."""
 
 
 def copies(found: Findings) -> str:
-    """Return the pairs that may have copied, with the evidence, and how often sources agree."""
-    words = (
-        "Sources that make the same mistakes may have copied from each other, or from a third. It "
-        "is a suspicion, not a proof. Copies that win the vote do not look mistaken: see also the "
-        "warnings above."
-    )
-    return "".join([paragraph(words), _pairs(found), found.drawn.show("agreement")])
+    """List the pairs that may have copied, with the evidence, and draw who says the same."""
+    pairs, by_algorithm = found.profile.pairs, found.result.tables.copies
+    parts = [_listed(pairs, "Pairs of sources that may have copied")]
+    if by_algorithm is not None and "probability" in by_algorithm.columns:
+        name = found.result.run.algorithm
+        parts.append(_listed(by_algorithm, f"Pairs that {name} discounts as copies"))
+    if not any(parts):
+        parts = [paragraph("No pair of sources shares more mistakes than chance explains.")]
+    return "".join([*parts, found.drawn.show("agreement")])
 
 
-def _pairs(found: Findings) -> str:
-    pairs, by = found.result.tables.copies, f", as {found.result.run.algorithm} sees them"
-    if pairs is None:
-        pairs, by = pl.DataFrame(found.profile.pairs), ""
+def _listed(pairs: pl.DataFrame, caption: str) -> str:
+    """Return the table of pairs; nothing if there are none."""
     if pairs.is_empty():
-        return paragraph("No two sources share more mistakes than chance explains.")
-    counts = pl.col("shared", "agreeing", "mistakes").round().cast(pl.Int64)
+        return ""
+    words = (
+        "Both share more mistakes than independent sources would: one may have copied from the "
+        "other, or both from a third. It is a suspicion, not a proof. Who copied from whom shows "
+        "where what one adds is right more often, or less, than what both say; otherwise it is "
+        "this way round with a probability of one half."
+    )
     look = Look(
-        caption=f"Pairs that may have copied{by}",
-        of=len(pairs),
-        sortable=True,
-        searchable=len(pairs) > 10,
+        caption=caption, of=len(pairs), sortable=True, searchable=len(pairs) > 10,
         headings={
-            "source": "copier", "direction": "this way round", "shared": "items of both",
-            "expected_agreeing": "agreeing, if independent", "mistakes": "shared mistakes",
-            "expected_mistakes": "shared mistakes, if independent",
+            "source": "copier", "direction": "this way round", "shared": "shared items",
+            "expected_agreeing": "agreeing, expected", "mistakes": "shared mistakes",
+            "expected_mistakes": "shared mistakes, expected",
         },
     )  # fmt: skip
-    words = paragraph(
-        "Which of the two copied shows where what one of them adds is right more often, or less, "
-        "than what both claim. Else it is this way round with a probability of one half."
-    )
-    return words + table(pairs.head(MOST_PAIRS).with_columns(counts), look)
+    expected = pl.col("expected_agreeing", "expected_mistakes").round(1)
+    return paragraph(words) + table(pairs.head(MOST_PAIRS).with_columns(expected), look)
