@@ -1,8 +1,9 @@
 """Name pairs of sources that may have copied, on evidence that chance hardly ever gives.
 
 Two looks at the claims add up over blocks. The first counts, for each pair, on how many items both
-speak and on how many they agree. Independent sources agree on a share ``c + u v`` of their items,
-with a number u for each source and one chance c: hard items, skewed labels and popular errors
+speak and on how many they agree. Independent sources agree on a share ``b + c + u v`` of their
+items. Of labels, b is how often two agree that guess, each with its own frequencies of labels. The
+number u of a source grows with its accuracy, and c is one for all: hard items and popular errors
 change c and u, not the form. Copies agree more. A family of copies would distort the fit, so the
 families that explain the counts best are left out of it (`suspects_of`).
 
@@ -69,7 +70,7 @@ MOST_TRIED, MOST_FAMILIES = 12, 5
 LEAST_ERRORS = 2.0
 """Standard errors by which a group must agree too well to be tried."""
 
-PER_MEMBER, PER_PAIR = 0.5, 2.0
+PER_MEMBER, PER_PAIR = 0.25, 1.0
 """Log-likelihood that a family must gain per member, and per pair and log of its copied share."""
 
 USUAL_CLAIMS = 8.0
@@ -89,10 +90,14 @@ ROUNDS, AT_REST, DAMPED, MOST_STEP = 30, 1e-3, 0.7, 0.1
 
 
 class Meetings(NamedTuple):
-    """[slot, slot]: items both speak of, and those of which both say the same."""
+    """Counts of a first look."""
 
     both: FloatArray
+    """[slot, slot]: items both speak of."""
     same: FloatArray
+    """[slot, slot]: items of which both say the same."""
+    said: FloatArray
+    """[slot, label]: what a slot says; without columns where values are open."""
 
 
 class Suspects(NamedTuple):
@@ -174,6 +179,11 @@ class Naming(NamedTuple):
         return self.slot_of_source.astype(np.int64)
 
     @property
+    def is_open(self) -> bool:
+        """Return True if values are too many to be compared one by one."""
+        return self.n_labels > MOST_LABELS
+
+    @property
     def n_slots(self) -> int:
         """The number of sources that are looked at."""
         return int(self.slot_of_source.max(initial=-1.0)) + 1
@@ -181,9 +191,14 @@ class Naming(NamedTuple):
 
 def count_meetings(block: Block, naming: Naming) -> Meetings:
     """Count on how many items each two sources speak and agree, by what each says most of all."""
-    block = _drawn(block, naming)
-    items = np.arange(block.n_items)
-    return Meetings(*kernels.count_pairs(block, items, naming.slots, np.ones(block.n_facts)))
+    block, n_labels = _drawn(block, naming), 0 if naming.is_open else naming.n_labels
+    items, slot = np.arange(block.n_items), naming.slots[block.source_of_support]
+    cell = slot * n_labels + block.label_of_fact[block.fact_of_support]
+    said = np.bincount(
+        cell[slot >= 0] if n_labels else cell[:0], minlength=naming.n_slots * n_labels
+    )
+    both, same = kernels.count_pairs(block, items, naming.slots, np.ones(block.n_facts))
+    return Meetings(both, same, said.reshape(naming.n_slots, n_labels).astype(np.float64))
 
 
 def count_mistakes(block: Block, naming: Naming) -> Mistakes:
@@ -192,7 +207,7 @@ def count_mistakes(block: Block, naming: Naming) -> Mistakes:
     A vote decides an item if one value has more than all others, and two voices or more.
     """
     block, slots = _drawn(block, naming), naming.slots
-    n_slots, is_open = naming.n_slots, naming.n_labels > MOST_LABELS
+    n_slots, is_open = naming.n_slots, naming.is_open
     assert naming.suspects is not None
     item, slot = block.item_of_fact, slots[block.source_of_support]
     family = np.where(slot >= 0, naming.suspects.family[slot], -1)
@@ -237,11 +252,29 @@ def _drawn(block: Block, naming: Naming) -> Block:
 # --- who agrees too well --------------------------------------------------------------------------
 
 
+class _Seen(NamedTuple):
+    """[slot, slot]: items of both, the share on which they agree, and that of guesses, b."""
+
+    both: FloatArray
+    agreement: FloatArray
+    guessed: FloatArray
+
+    @classmethod
+    def of(cls, met: Meetings) -> _Seen:
+        """Take the counts without those of sources with themselves."""
+        both = np.where(np.eye(len(met.both)) > 0.0, 0.0, met.both)
+        agreement = np.minimum(met.same / np.maximum(both, 1.0), 1.0) * (both > 0.0)
+        share = met.said / np.maximum(met.said.sum(axis=1), 1.0)[:, None]
+        return cls(both, agreement, share @ share.T)
+
+
 class _Fit(NamedTuple):
-    """Agreement as ``c + u v``: of all pairs but those that are left out."""
+    """Agreement of independent sources, fitted to all pairs but those that are left out."""
 
     u: FloatArray
-    chance: float
+    c: float
+    expected: FloatArray
+    """[slot, slot]: ``b + c + u v``, neither nearly 0 nor nearly 1."""
     loss: float
 
 
@@ -253,94 +286,96 @@ def with_suspects(naming: Naming, met: Meetings) -> Naming:
     for other reasons (as those show that agree too little), n items tell no more than
     1 / (1 / n + dispersion + variance / (p (1 - p))) would.
     """
-    both = np.where(np.eye(len(met.both)) > 0.0, 0.0, met.both)
-    n_pairs = np.count_nonzero(np.triu(both >= FEWEST_SHARED))
-    if not n_pairs or len(both) < FEWEST_SOURCES:
+    seen = _Seen.of(met)
+    n_pairs = np.count_nonzero(np.triu(seen.both >= FEWEST_SHARED))
+    if not n_pairs or naming.n_slots < FEWEST_SOURCES:
         return naming._replace(pairs=Copies.none(), suspects=None)
-    agreement = np.minimum(met.same / np.maximum(both, 1.0), 1.0) * (both > 0.0)
-    found, left = _families(both, agreement)
-    p, variance = _expected(found.u, found.chance), _variance(both * left, found)
-    dispersion = _dispersion(both, agreement, p, left)
-    n = 1.0 / (1.0 / np.maximum(both, 1.0) + dispersion + variance / (p * (1.0 - p)))
-    evidence = n * _divergence(np.maximum(agreement, p), p)
-    is_suspect = ~left & (both >= FEWEST_SHARED) & (evidence > np.log(n_pairs / FALSE_ALARMS))
-    is_suspect &= agreement - p >= LEAST_COPIED * (1.0 - p)
+    found, left = _families(seen)
+    a, p = seen.agreement, found.expected
+    scatter = _dispersion(seen, p, left) + _variance(seen.both * left, found) / (p * (1.0 - p))
+    n = 1.0 / (1.0 / np.maximum(seen.both, 1.0) + scatter)
+    evidence = n * _divergence(np.maximum(a, p), p)
+    is_suspect = ~left & (seen.both >= FEWEST_SHARED) & (a - p >= LEAST_COPIED * (1.0 - p))
+    is_suspect &= evidence > np.log(n_pairs / FALSE_ALARMS)
     suspects = Suspects(met, p, is_suspect) if is_suspect.any() else None
     return naming._replace(pairs=Copies.none(), suspects=suspects)
 
 
-def _families(both: FloatArray, agreement: FloatArray) -> tuple[_Fit, BoolArray]:
+def _families(seen: _Seen) -> tuple[_Fit, BoolArray]:
     """Leave out one family after the other, as long as the rest then fits so much better.
 
     Return the fit, and the pairs that are left in it. Families are looked for among the groups of
     an average linkage; those are tried that agree too well by how they agree with others, and these
     among themselves (`_beyond_others`).
     """
-    left = ~np.eye(len(both), dtype=np.bool_)
-    found, price = _fitted(both, agreement, left), 0.0
-    usual = float((both * agreement).sum() / max(both.sum(), 1.0))
+    left, trust = ~np.eye(len(seen.both), dtype=np.bool_), seen.both / (seen.both + USUAL_ITEMS)
+    found = _fitted(seen, left)
+    usual = float((seen.both * seen.agreement).sum() / max(seen.both.sum(), 1.0))
     for _ in range(MOST_FAMILIES):
-        seen = both / (both + USUAL_ITEMS)
-        p = _expected(found.u, found.chance)
-        beyond = (agreement - p) / (1.0 - p)
-        alike = (agreement - usual) * seen
-        groups = {tuple(g) for s in (alike, beyond * seen) for g in _linked(s)}
+        beyond = (seen.agreement - found.expected) / (1.0 - found.expected)
+        alike = seen.agreement - usual
+        groups = {tuple(g) for likeness in (alike, beyond) for g in _linked(likeness * trust)}
         tried = sorted(
-            ((_beyond_others(np.array(group), both * left, agreement, found.chance), group)
+            ((_beyond_others(np.array(group), seen, left, found.c), group)
              for group in groups if left[np.ix_(group, group)].any()),
             reverse=True,
         )[:MOST_TRIED]  # fmt: skip
-        options = []
+        best = None
         for errors, group in tried:
             if errors < LEAST_ERRORS:
                 break
             without = left.copy()
             without[np.ix_(group, group)] = False
-            fit = _fitted(both, agreement, without)
-            p = _expected(fit.u, fit.chance)
-            copied = (agreement - p) / (1.0 - p)
+            fit = _fitted(seen, without)
+            copied = (seen.agreement - fit.expected) / (1.0 - fit.expected)
             logs = np.log(np.clip(copied[np.ix_(group, group)], LEAST_RATE, 1.0))
             cost = PER_MEMBER * len(group) - PER_PAIR * np.triu(logs, k=1).sum()
-            options.append((fit.loss + cost, cost, group, without, fit))
-        if not options or min(options)[0] >= found.loss:
+            if fit.loss + cost < (found.loss if best is None else best[0]):
+                best = fit.loss + cost, without, fit
+        if best is None:
             break
-        _, cost, group, left, found = min(options, key=lambda option: option[0])
-        price += cost
-    return found._replace(loss=found.loss + price), left
+        _, left, found = best
+    return found, left
 
 
-def _fitted(both: FloatArray, agreement: FloatArray, left: BoolArray) -> _Fit:
+def _fitted(seen: _Seen, left: BoolArray) -> _Fit:
     """Fit c and the number u of each source by least squares (Gauss-Newton), from the pairs left.
 
     Each u is held to the mean by `USUAL_ITEMS` items.
     """
-    n = np.where(left, both, 0.0)
-    mean = max(float((n * agreement).sum() / max(n.sum(), 1.0)), LEAST_RATE)
-    c = min(mean / 2.0, MOST_CHANCE / 2.0)
-    u = np.full(len(both), np.sqrt(mean - c))
+    n, beyond = np.where(left, seen.both, 0.0), seen.agreement - seen.guessed
+    total = max(float(n.sum()), 1.0)
+    most = max(MOST_CHANCE - float((n * seen.guessed).sum()) / total, MOST_CHANCE / 5.0)
+    mean, prior = float((n * beyond).sum()) / total, 1.0 / CHANCE_ERROR**2
+    c = max(min(mean, most) / 2.0, 0.0)
+    u = np.full(len(n), np.sqrt(max(mean - c, LEAST_RATE)))
     for _ in range(ROUNDS):
-        weight, normal = _normal(n, u, c)
-        residual = weight * (agreement - _expected(u, c))
+        p = _expected(seen, u, c)
+        weight, normal = _normal(n, p, u)
+        residual = weight * (seen.agreement - p)
         slope = residual @ u + USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE * (u.mean() - u)
-        prior = 1.0 / CHANCE_ERROR**2
         pulls = np.stack([slope, weight @ u], axis=1)
         own, by_chance = np.linalg.solve(normal, pulls).T
-        slope_of_c = residual.sum() / 2.0 + prior * (MOST_CHANCE / 2.0 - c) - pulls[:, 1] @ own
+        slope_of_c = residual.sum() / 2.0 + prior * (most / 2.0 - c) - pulls[:, 1] @ own
         held = weight.sum() / 2.0 + prior - pulls[:, 1] @ by_chance
         before, step = c, float(np.clip(DAMPED * slope_of_c / held, -MOST_STEP, MOST_STEP))
-        c = min(max(c + step, 0.0), MOST_CHANCE)
+        c = min(max(c + step, 0.0), most)
         move = np.clip(DAMPED * own - by_chance * (c - before), -MOST_STEP, MOST_STEP)
         u = np.clip(u + move, LEAST_RATE, np.sqrt(1.0 - c))
         if max(np.abs(move).max(), abs(c - before)) < AT_REST:
             break
-    p = _expected(u, c)
-    loss = 0.25 * float((n / (p * (1.0 - p)) * np.square(agreement - p)).sum())
-    return _Fit(u, c, loss)
+    p = _expected(seen, u, c)
+    loss = 0.25 * float((n / (p * (1.0 - p)) * np.square(seen.agreement - p)).sum())
+    return _Fit(u, c, p, loss)
 
 
-def _normal(n: FloatArray, u: FloatArray, c: float) -> tuple[FloatArray, FloatArray]:
+def _expected(seen: _Seen, u: FloatArray, c: float) -> FloatArray:
+    p = seen.guessed + c + np.outer(u, u)
+    return np.asarray(np.clip(p, LEAST_RATE, 1.0 - LEAST_RATE))
+
+
+def _normal(n: FloatArray, p: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the weight of each pair, and the normal matrix of the numbers u."""
-    p = _expected(u, c)
     weight = n / (p * (1.0 - p))
     normal = weight * np.outer(u, u)
     held = USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE
@@ -350,15 +385,10 @@ def _normal(n: FloatArray, u: FloatArray, c: float) -> tuple[FloatArray, FloatAr
 
 def _variance(n: FloatArray, fit: _Fit) -> FloatArray:
     """Return the variance of what is expected of each pair, as u was fitted to few items."""
-    _, normal = _normal(n, fit.u, fit.chance)
+    _, normal = _normal(n, fit.expected, fit.u)
     error = np.linalg.inv(normal)
     variance = np.outer(np.diag(error), fit.u**2) + np.outer(fit.u, fit.u) * error
     return np.asarray(np.maximum(variance + variance.T, 0.0))
-
-
-def _expected(u: FloatArray, c: float) -> FloatArray:
-    """Return how often independent sources agree, neither nearly never nor nearly always."""
-    return np.asarray(np.clip(np.outer(u, u) + c, LEAST_RATE, 1.0 - LEAST_RATE))
 
 
 def _linked(likeness: FloatArray) -> list[tuple[int, ...]]:
@@ -379,45 +409,45 @@ def _linked(likeness: FloatArray) -> list[tuple[int, ...]]:
     return groups
 
 
-def _beyond_others(
-    group: IntArray, both: FloatArray, agreement: FloatArray, chance: float
-) -> float:
+def _beyond_others(group: IntArray, seen: _Seen, left: BoolArray, c: float) -> float:
     """Return by how many standard errors a group agrees too well, 0 if it copies too little.
 
-    Where agreement is ``c + u v``, that within a group is c + (x - c)^2 / (o - c): x is how often
-    the group agrees with others, and o how often these agree among themselves.
+    Beyond guesses, agreement within a group is c + (x - c)^2 / (o - c): x is how often the group
+    agrees with others, and o how often these agree among themselves.
     """
-    is_in = np.zeros(len(both))
+    both, is_in = seen.both * left, np.zeros(len(seen.both))
     is_in[group] = 1.0
-    totals = []
-    for table in (both, both * agreement):
-        of_all = table @ is_in
-        within = float(is_in @ of_all)
-        across = float(of_all.sum()) - within
-        totals.append((within, across, float(table.sum()) - 2.0 * across - within))
-    (n_within, n_across, n_others), same = totals
-    if min(totals[0]) <= 0.0:
+    means, n_within = [], 0.0
+    for table in (seen.agreement - seen.guessed, seen.guessed):
+        sums = []
+        for counts in (both, both * table):
+            of_all = counts @ is_in
+            within = float(is_in @ of_all)
+            across = float(of_all.sum()) - within
+            sums.append((within, across, float(counts.sum()) - 2.0 * across - within))
+        if min(sums[0]) <= 0.0:
+            return 0.0
+        n_within = sums[0][0] / 2.0
+        means.append([part / n for n, part in zip(*sums, strict=True)])
+    (within, across, others), (guessed, _, _) = means
+    p = guessed + c + max(across - c, 0.0) ** 2 / max(others - c, 1e-3)
+    p, a = min(max(p, LEAST_RATE), 1.0 - LEAST_RATE), within + guessed
+    if a - p < LEAST_COPIED * (1.0 - p):
         return 0.0
-    across = max(same[1] / n_across - chance, 0.0)
-    others = max(same[2] / n_others - chance, 1e-3)
-    p = min(max(chance + across**2 / others, LEAST_RATE), 1.0 - LEAST_RATE)
-    beyond = same[0] / n_within - p
-    if beyond < LEAST_COPIED * (1.0 - p):
-        return 0.0
-    return float(beyond / np.sqrt(p * (1.0 - p) / (n_within / 2.0)))
+    return float((a - p) / np.sqrt(p * (1.0 - p) / n_within))
 
 
-def _dispersion(both: FloatArray, agreement: FloatArray, p: FloatArray, left: BoolArray) -> float:
+def _dispersion(seen: _Seen, p: FloatArray, left: BoolArray) -> float:
     """Estimate how far pairs that agree too little differ beyond chance, as they can by no copies.
 
     A share of the variance p (1 - p); the estimate is on the safe side where pairs are few.
     """
-    is_seen = np.triu(left & (both >= FEWEST_SHARED), k=1)
-    is_less = is_seen & (agreement < p)
+    is_seen = np.triu(left & (seen.both >= FEWEST_SHARED), k=1)
+    is_less = is_seen & (seen.agreement < p)
     if not is_less.any():
         return 0.05
-    n, square = both[is_less], np.square(agreement - p)[is_less] / (p * (1.0 - p))[is_less]
-    free = max(len(n) * (1.0 - min(len(both) / is_seen.sum(), 0.9)), 1.0)
+    n, square = seen.both[is_less], (np.square(seen.agreement - p) / (p * (1.0 - p)))[is_less]
+    free = max(len(n) * (1.0 - min(len(p) / is_seen.sum(), 0.9)), 1.0)
     # the lower fifth of chi-squared (Wilson and Hilferty 1931)
     least = free * max(1.0 - 2.0 / (9.0 * free) - 0.84 * np.sqrt(2.0 / (9.0 * free)), 0.1) ** 3
     low, high = 0.0, 0.5
@@ -450,13 +480,13 @@ def with_pairs(naming: Naming, found: Mistakes | None) -> Naming:
     suspects = naming.suspects
     if suspects is None or found is None:
         return naming._replace(suspects=None)
-    both, _, wrong, said, losing, alike = found
+    spoken, _, wrong, said, losing, alike = found
     n_classes, n_labels = said.shape[1:]
     usual = said.sum(axis=0)
     usual = (usual + 1.0 / n_labels) / (usual.sum(axis=1) + 1.0)[:, None]
     mistaken = (said + USUAL_CLAIMS * usual) / (said.sum(axis=2) + USUAL_CLAIMS)[:, :, None]
     mistaken[:, np.arange(n_classes), np.arange(n_classes)] = 0.0
-    expected = sum(both[k] * (mistaken[:, k] @ mistaken[:, k].T) for k in range(n_classes))
+    expected = sum(spoken[k] * (mistaken[:, k] @ mistaken[:, k].T) for k in range(n_classes))
     is_other = np.triu(~suspects.is_suspect, k=1)
     usually = 1.0 if n_classes > 1 else (alike + 1.0) / (losing + 1.0)
     expected *= max((wrong[is_other].sum() + 1.0) / (expected[is_other].sum() + 1.0), usually)
@@ -468,15 +498,14 @@ def with_pairs(naming: Naming, found: Mistakes | None) -> Naming:
     one, other = one[is_named], other[is_named]
     order = np.lexsort((-wrong[one, other], -np.round(evidence[is_named], SAME)))[:MOST_COPIES]
     one, other = one[order], other[order]
-    met, source_of_slot = suspects.met, np.flatnonzero(naming.slot_of_source >= 0)
-    forth = _who_copies(found, one, other)
-    in_pairs = met.both.sum(axis=1)
+    (both, same, _), source_of_slot = suspects.met, np.flatnonzero(naming.slot_of_source >= 0)
+    forth, in_pairs = _who_copies(found, one, other), both.sum(axis=1)
     is_back = np.where(forth == 0.0, in_pairs[one] > in_pairs[other], forth < 0.0)
     source, original = np.where(is_back, other, one), np.where(is_back, one, other)
     pairs = Copies(
         source_of_slot[source], source_of_slot[original], sigmoid(np.abs(forth)),
-        met.both[one, other], np.minimum(met.same, met.both)[one, other],
-        (met.both * suspects.expected)[one, other], wrong[one, other], expected[one, other],
+        both[one, other], np.minimum(same, both)[one, other],
+        (both * suspects.expected)[one, other], wrong[one, other], expected[one, other],
     )  # fmt: skip
     return naming._replace(pairs=pairs, suspects=None)
 

@@ -303,7 +303,9 @@ class Veracity(Algorithm[Belief]):
         if isinstance(model, Confusions):
             slots, chance = state.naming.slot_of_source, 1.0 / len(model.share)
             model = model._replace(
-                family=largest_family(slots, met, chance, state.claims, model.only < 0.0, FAMILY)
+                family=largest_family(
+                    slots, met[:2], chance, state.claims, model.only < 0.0, FAMILY
+                )
             )
         return state._replace(naming=with_suspects(state.naming, met), model=model)
 
