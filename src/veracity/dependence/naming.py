@@ -33,6 +33,9 @@ MOST_CLAIMS = 500_000
 FEWEST_SOURCES = 4
 """Sources below which nobody is named: three can be told from each other in several ways."""
 
+FEWEST_OUTSIDE = 3
+"""Sources that must be left outside of all families: what is expected is seen in these."""
+
 FEWEST_SHARED = 20
 """Items that both of a pair must speak of."""
 
@@ -297,8 +300,30 @@ def with_suspects(naming: Naming, met: Meetings) -> Naming:
     evidence = n * _divergence(np.maximum(a, p), p)
     is_suspect = ~left & (seen.both >= FEWEST_SHARED) & (a - p >= LEAST_COPIED * (1.0 - p))
     is_suspect &= evidence > np.log(n_pairs / FALSE_ALARMS)
+    is_suspect = _with_outsiders(is_suspect, evidence)
     suspects = Suspects(met, p, is_suspect) if is_suspect.any() else None
     return naming._replace(pairs=Copies.none(), suspects=suspects)
+
+
+def _with_outsiders(is_suspect: BoolArray, evidence: FloatArray) -> BoolArray:
+    """Keep the clearest families, as long as enough sources are outside of them.
+
+    Honest sources that are few beside a large family of copies agree with each other, too, far more
+    often than with the copies.
+    """
+    one, other = np.nonzero(is_suspect)
+    if not len(one):
+        return is_suspect
+    family = first_of_joined(one, other, len(is_suspect))
+    kept, n_left = np.zeros_like(is_suspect), len(is_suspect)
+    clearest = np.argsort(-np.round(evidence[one, other], SAME), kind="stable")
+    for first in dict.fromkeys(family[one[clearest]].tolist()):
+        is_member = family == first
+        n_members = int(is_member.sum())
+        if n_left - n_members >= FEWEST_OUTSIDE:
+            n_left -= n_members
+            kept |= is_suspect & is_member[:, None]
+    return kept
 
 
 def _families(seen: _Seen) -> tuple[_Fit, BoolArray]:
