@@ -67,7 +67,7 @@ CHANCE_ERROR = 0.15
 MOST_CHANCE = 0.5
 """Largest c: that of two labels, or of items on which all who err say the same."""
 
-MOST_TRIED, MOST_FAMILIES = 12, 5
+MOST_TRIED, MOST_FAMILIES = 12, 10
 """Groups for which the fit is tried at a time, and families that are found, one after the other."""
 
 LEAST_ERRORS = 2.0
@@ -75,6 +75,9 @@ LEAST_ERRORS = 2.0
 
 PER_MEMBER, PER_PAIR = 0.25, 1.0
 """Log-likelihood that a family must gain per member, and per pair and log of its copied share."""
+
+USUAL_VALUES = 4.0
+"""One in so many pairs of open values that err on an item is alike, before anything is counted."""
 
 USUAL_CLAIMS = 8.0
 """Pseudo-claims by which a source is taken to mistake labels as all sources do."""
@@ -513,7 +516,7 @@ def with_pairs(naming: Naming, found: Mistakes | None) -> Naming:
     mistaken[:, np.arange(n_classes), np.arange(n_classes)] = 0.0
     expected = sum(spoken[k] * (mistaken[:, k] @ mistaken[:, k].T) for k in range(n_classes))
     is_other = np.triu(~suspects.is_suspect, k=1)
-    usually = 1.0 if n_classes > 1 else (alike + 1.0) / (losing + 1.0)
+    usually = 1.0 if n_classes > 1 else (alike + 1.0) / (losing + USUAL_VALUES)
     expected *= max((wrong[is_other].sum() + 1.0) / (expected[is_other].sum() + 1.0), usually)
     one, other = np.nonzero(np.triu(suspects.is_suspect & (wrong >= FEWEST_MISTAKES)))
     w, by_chance = wrong[one, other], ALLOWANCE * np.maximum(expected[one, other], LEAST_RATE)
