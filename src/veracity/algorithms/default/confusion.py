@@ -64,7 +64,7 @@ SHARE_OF_JUDGED = 0.5
 themselves until one label is left; from none to all of it, accuracies differ by .001."""
 
 SETTLED = 50
-"""Rounds after which the strengths stay as they are: they could jump to and fro for ever, while
+"""Rounds after which the strengths stay as they are: they could alternate for ever, while
 expectation maximisation with fixed strengths comes to rest."""
 
 ENOUGH_CLAIMS = 500_000
