@@ -13,6 +13,7 @@ these. The figures of the pages are of seed 2,026.
 from __future__ import annotations
 
 import argparse
+import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +26,9 @@ from veracity.doubts.pairing import named_pairs
 from veracity.preparing import prepare
 
 SEED = 2_026
+
+PORTION = 10
+"""Draws that are begun together."""
 
 MISTAKES = 20
 """Shared mistakes of the median pair of a block from which it should be found."""
@@ -230,6 +234,8 @@ def main() -> None:
     through = "draws of each cell that go through discover, profile and check"
     parser.add_argument("--through-all", type=int, default=2, help=through)
     parser.add_argument("--processes", type=int, default=2)
+    at_most = "seconds after which a cell begins no further draws"
+    parser.add_argument("--seconds", type=float, default=float("inf"), help=at_most)
     asked = parser.parse_args()
     print("| design | draws | anybody falsely named | block found | of its members |")
     print("|---|---:|---:|---:|---:|", flush=True)
@@ -238,7 +244,11 @@ def main() -> None:
             if asked.cells not in name:
                 continue
             seeds = [(asked.seed, number, draw) for draw in range(asked.draws)]
-            told = pool.map(partial(look, cell, asked.through_all), seeds, chunksize=4)
+            end, told = time.monotonic() + asked.seconds, list[tuple[float, ...] | None]()
+            for first in range(0, len(seeds), PORTION):
+                if time.monotonic() < end:
+                    portion = seeds[first : first + PORTION]
+                    told += pool.map(partial(look, cell, asked.through_all), portion)
             rows = np.array([row for row in told if row is not None]).reshape(-1, 4)
             found = (
                 f"{rows[:, 0].mean():.3f} | {rows[:, 1].mean():.2f}"
