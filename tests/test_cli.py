@@ -722,7 +722,7 @@ def test_threads_are_told_before_polars_is_loaded(name, folder):
         "from veracity.cli import main\n"
         f"name = {name!r}\n"
         "paths = ['run', 'claims.csv'] if name in ('judge', 'update') else ['claims.csv']\n"
-        "paths += ['--grid', 'strength=2'] if name == 'tune' else []\n"
+        "paths += ['--grid', 'strength=2', '--truth', 'truth.csv'] if name == 'tune' else []\n"
         "main.commands[name].make_context(name, [*paths, '--threads', '1'])\n"
         "print(os.environ['POLARS_MAX_THREADS'], 'polars' in sys.modules)\n"
     )

@@ -303,7 +303,7 @@ def test_words_say_why_not_what_most_say(outvoted):
 
 def test_words_say_who_has_it_from_each_other(outvoted):
     told = [outvoted.why(*item[:2]).words for item in most_named(outvoted)]
-    assert any(", and 5 of them seem to have it from each other" in words for words in told)
+    assert any(", and 5 of them may have it from each other" in words for words in told)
     alone = claims_of(*(("a", 1, "x"), ("b", 1, "x"), ("c", 1, "y")))
     assert "from each other" not in discover(alone, "veracity").why(1).words
 

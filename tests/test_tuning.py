@@ -53,7 +53,7 @@ def test_parameters_have_the_types_they_are_declared_with():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("power=2", "veracity has no parameter 'power'; it has strength, labels, confusions"),
+        ("power=2", "veracity has no parameter 'power'; it has strength, labels, attributes"),
         ("strength=much", "strength must be a number, got 'much'"),
         ("max_rounds=2.5", "max_rounds must be a whole number, got '2.5'"),
         ("temper=maybe", "temper must be true or false, got 'maybe'"),
@@ -97,28 +97,6 @@ def test_truths_of_the_fold_that_is_measured_are_not_known(some_flights):
     assert found.rows["accuracy"].to_list() == pytest.approx([0.0] * len(found.rows))
 
 
-def test_without_truths_claims_are_hidden(flights):
-    claims = flights.claims
-    found = veracity.tune(claims, grid={"strength": [8.0, 1e6]}, folds=3)
-    assert found.measure == "log_likelihood"
-    assert found.best == {"strength": 8.0}  # with 1e6, all sources are the same
-    assert found.rows["log_likelihood"].max() < 0.0
-    facts = claims.select("source", fact=pl.col("entity"), claim=pl.col("value") > "C")
-    of_facts = facts.unique(["source", "fact"], maintain_order=True, keep="first")
-    binary = veracity.tune(of_facts, grid={"strength": [8.0]}, kind="binary", folds=2)
-    assert -1.5 < binary.rows["log_likelihood"][0] < 0.0
-
-
-@pytest.mark.parametrize("weight", [1.0, 0.5])
-def test_claims_of_any_weight_are_hidden(flights, weight):
-    rows = flights.claims.with_columns(weight=pl.lit(weight))
-    facts = rows.select("source", "weight", fact=pl.col("entity"), claim=pl.col("value") > "C")
-    for own, kind in ((rows, "categorical"), (facts, "binary")):
-        claims = veracity.read_claims(own, kind=kind, columns={"weight": "weight"})
-        found = veracity.tune(claims, grid={"strength": [8.0]}, folds=2)
-        assert -1.5 < found.rows["log_likelihood"][0] < 0.0
-
-
 def test_what_cannot_be_tuned_is_told(some_flights):
     claims, truth = some_flights
     for grid, complaint in (
@@ -128,12 +106,10 @@ def test_what_cannot_be_tuned_is_told(some_flights):
     ):
         with pytest.raises(ParameterError, match=complaint):
             veracity.tune(claims, truth, grid=grid)
-    with pytest.raises(ParameterError, match="claims cannot be cut into 1000000000 folds"):
-        veracity.tune(claims, grid={"strength": [2.0]}, folds=10**9)
+    with pytest.raises(ParameterError, match="truths cannot be cut into 1000000000 folds"):
+        veracity.tune(claims, truth, grid={"strength": [2.0]}, folds=10**9)
     with pytest.raises(ParameterError, match="2 known truths cannot be cut into 5 folds"):
         veracity.tune(claims, truth.head(2), grid={"strength": [1.0]})
-    with pytest.raises(ParameterError, match="multiple claims need known truths"):
-        veracity.tune(claims, grid={"strength": [1.0]}, kind="multiple")
 
 
 def test_the_command_tunes(files):
@@ -141,6 +117,8 @@ def test_the_command_tunes(files):
                  "--grid", "temper=yes,no", "--folds", "2")  # fmt: skip
     assert "settings, by accuracy" in output
     assert "best: --set strength=" in output
-    told = run("tune", "claims.csv", "--grid", "strength=8", "--folds", "2", "--json")
+    told = run("tune", "claims.csv", "--truth", "truth.csv", "--grid", "strength=8", "--folds",
+               "2", "--json")  # fmt: skip
     assert json.loads(told)["best"] == {"strength": 8.0}
-    assert "strength must be a number" in run("tune", "claims.csv", "--grid", "strength=a", code=2)
+    assert "strength must be a number" in run("tune", "claims.csv", "--truth", "truth.csv", "--grid",
+                                                "strength=a", code=2)  # fmt: skip

@@ -223,7 +223,8 @@ NOT_HERE = frozenset({"demo", "study"})
 """Commands that take too long to be called often, or that take no input."""
 
 ARGUMENTS: dict[str, Command] = {
-    **dict.fromkeys(("discover", "check", "profile", "compare", "tune"), ("claims.csv",)),
+    **dict.fromkeys(("discover", "check", "profile", "compare"), ("claims.csv",)),
+    "tune": ("claims.csv", "--truth", "claims.csv"),
     **dict.fromkeys(("judge", "update", "evaluate"), ("run", "claims.csv")),
     **dict.fromkeys(("ask", "report"), ("run",)),
     "diff": ("run", "run"),

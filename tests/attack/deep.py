@@ -342,7 +342,7 @@ def settings(rng: random.Random) -> Case:
     if rng.random() < 0.15 and names:
         name = rng.choice(names)
         grid = f"{name}={_amount(rng, known[name])},{_amount(rng, known[name])}"
-        return Case(files, (("tune", *how, "--grid", grid),))
+        return Case(files, (("tune", *how, "--truth", "truth.csv", "--grid", grid),))
     discover = ("discover", *how, *given, "--out", "run")
     return Case(files, (discover, *_onwards(rng, claims, "claims.csv")))
 

@@ -28,7 +28,7 @@ from veracity.cli.options import (
 @click.command(epilog=example("veracity tune claims.csv --truth truth.csv --grid strength=2,8,32"))
 @claims_argument
 @database_options
-@click.option("--truth", metavar="TRUTH", help="Known truths; without them, claims are hidden.")
+@click.option("--truth", required=True, metavar="TRUTH", help="Known truths to measure on.")
 @click.option(
     "--grid",
     multiple=True,
@@ -42,7 +42,7 @@ from veracity.cli.options import (
     metavar="NAME",
     help="What is tuned; veracity, or gtm for numbers, by default.",
 )
-@number_option("--folds", click.IntRange(min=2), 5, "In how many parts truths or claims are cut.")
+@number_option("--folds", click.IntRange(min=2), 5, "In how many parts the truths are cut.")
 @kind_option
 @table_options
 @normalise_options
@@ -52,8 +52,7 @@ from veracity.cli.options import (
 def tune(paths: tuple[str, ...], grid: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Try settings of an algorithm, and find the best.
 
-    PATH is what discover takes. With known truths, some of them are kept back in turn to measure
-    on; without, some claims are hidden, and it is measured how well they are foreseen.
+    PATH is what discover takes. Some of the known truths are kept back in turn to measure on.
     """
     from veracity.algorithms.settings import parsed
     from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm

@@ -15,7 +15,7 @@ from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.settings import settable
 from veracity.arguments import checked
 from veracity.claims.known import with_known
-from veracity.claims.schema import ClaimsTable, Kind, keys_of
+from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.engines import Engine
@@ -26,22 +26,11 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import counted, html_by
 from veracity.progress import Progress, say_nothing
-from veracity.result import Result
-from veracity.result.layout import claims_of_part
 
 MEASURES: dict[Kind, str] = {
     "categorical": "accuracy", "binary": "accuracy", "multiple": "f1", "numeric": "mae",
 }  # fmt: skip
 """What is compared against known truths; of errors (mae) the smallest is best."""
-
-HIDDEN = "log_likelihood"
-"""What is compared on hidden claims: the mean of log P(what the source says), in bits."""
-
-LEAST_RATE = 1e-3
-"""No hidden claim is thought less likely than this."""
-
-LEAST_WEIGHT = 1e-9
-"""What is left of a word when it is taken apart, and weighs less, is a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +44,7 @@ class Tuning:
     best
         Those parameters of it that were tried.
     measure
-        What was compared: "accuracy", "f1" or "mae" against known truths, or "log_likelihood" of
-        hidden claims.
+        What was compared: "accuracy", "f1" or "mae".
     notes
         What a user should know: whether the best is better than the default at all.
     """
@@ -79,7 +67,7 @@ class Tuning:
 @checked
 def tune(
     claims: object,
-    truth: object | None = None,
+    truth: object,
     *,
     grid: Mapping[str, Sequence[Any]],
     algorithm: Algorithm[Any] | str | None = None,
@@ -90,11 +78,10 @@ def tune(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Try settings of an algorithm by cross-validation, and tell which one is best.
+    """Try settings of an algorithm by cross-validation, and return them with the best one first.
 
-    With known truths, those of one fold at a time are kept back to measure on, and the others are
-    given as known. Without, claims of one fold are hidden, and it is measured how likely they are
-    by what the others tell; that says how well sources are predicted, not how right the answer is.
+    The known truths of one fold at a time are kept back to measure on; the others are given as
+    known.
 
     Parameters
     ----------
@@ -107,7 +94,7 @@ def tune(
     algorithm
         What is tuned: an algorithm or the name of one; the default unless said otherwise.
     folds
-        In how many parts truths or claims are cut.
+        In how many parts the truths are cut.
     seed
         How they are cut, and where the algorithm's randomness starts.
     progress
@@ -130,17 +117,14 @@ def tune(
     chosen = chosen_algorithm(asked_for, seed, prepared.engine)
     settings = _settings(chosen, grid)
     rng = np.random.default_rng(seed or 0)
-    if truth is None:
-        measure, parts = HIDDEN, _hiding(prepared, folds, rng)
-    else:
-        truths, _ = read_truths_beside(prepared.table, truth)
-        measure, parts = MEASURES[own], _knowing(prepared, truths, folds, rng)
+    truths, _ = read_truths_beside(prepared.table, truth)
+    measure = MEASURES[own]
     scores: list[list[_Score]] = [[] for _ in settings]
-    for number, fold in enumerate(parts):
+    for number, (some, kept_back) in enumerate(_folds(prepared, truths, folds, rng)):
         for place, setting in enumerate(settings):
             tell("trying settings", number * len(settings) + place, folds * len(settings))
-            result = answer_quietly(fold.prepared, setting.algorithm, engine)
-            scores[place].append(fold.score(result))
+            found = evaluate(answer_quietly(some, setting.algorithm, engine), kept_back)
+            scores[place].append(_Score(float(getattr(found, measure)), float(found.judged)))
     return _told(settings, scores, measure, prepared.table.frame_kind)
 
 
@@ -175,119 +159,31 @@ def _settings(algorithm: Algorithm[Any], grid: Mapping[str, Sequence[Any]]) -> l
 
 
 class _Score(NamedTuple):
-    """How a setting fared in a fold, and on how many items or claims."""
+    """How a setting fared in a fold, and on how many items."""
 
     value: float
     weight: float
 
 
-class _Fold(NamedTuple):
-    """Claims without what was kept back, and that."""
-
-    prepared: Prepared
-    kept_back: pl.DataFrame
-    is_hidden: bool
-
-    def score(self, result: Result) -> _Score:
-        """How well a result does on what it did not see."""
-        if self.is_hidden:
-            return _likelihood(result, self.kept_back)
-        found = evaluate(result, self.kept_back)
-        return _Score(float(getattr(found, MEASURES[result.kind])), float(found.judged))
-
-
 def _folds(
-    n: int, what: str, folds: int, rng: np.random.Generator
-) -> Iterator[np.ndarray[Any, Any]]:
-    """Which of n things are in each fold, drawn at random; all have about as many."""
-    if n < folds:
-        raise ParameterError(
-            f"tune: {counted(n, what)} cannot be cut into {folds} folds; give fewer folds, or "
-            f"more {what}s"
-        )
-    order = rng.permutation(n)
-    for number in range(folds):
-        is_in = np.zeros(n, dtype=np.bool_)
-        is_in[order[number::folds]] = True
-        yield is_in
-
-
-# --- known truths ---------------------------------------------------------------------------------
-
-
-def _knowing(
     prepared: Prepared, truths: pl.DataFrame, folds: int, rng: np.random.Generator
-) -> Iterator[_Fold]:
-    """Truths of some items are kept back, the others are known."""
+) -> Iterator[tuple[Prepared, pl.DataFrame]]:
+    """Yield, for each fold, the claims with the other truths known, and its own truths."""
     keys = keys_of(truths)
     items = truths.select(keys).unique().sort(keys)
-    for is_in in _folds(len(items), "known truth", folds, rng):
+    if len(items) < folds:
+        raise ParameterError(
+            f"tune: {counted(len(items), 'known truth')} cannot be cut into {folds} folds; give "
+            "fewer folds, or more known truths"
+        )
+    order = rng.permutation(len(items))
+    for number in range(folds):
+        is_in = np.zeros(len(items), dtype=np.bool_)
+        is_in[order[number::folds]] = True
         kept_back = truths.join(items.filter(is_in), on=keys, how="semi", nulls_equal=True)
         others = truths.join(items.filter(is_in), on=keys, how="anti", nulls_equal=True)
         encoded, _ = with_known(prepared.encoded, others)
-        yield _Fold(replace(prepared, encoded=encoded), kept_back, is_hidden=False)
-
-
-# --- hidden claims --------------------------------------------------------------------------------
-
-
-def _hiding(prepared: Prepared, folds: int, rng: np.random.Generator) -> Iterator[_Fold]:
-    """Some claims are hidden, of items of which others speak."""
-    kind = prepared.table.kind
-    if kind not in ("categorical", "binary"):
-        raise ParameterError(f"tune: {kind} claims need known truths to be tuned on")
-    encoded = prepared.encoded.here()[0]
-    sources = encoded.names.sources
-    claims = pl.concat([claims_of_part(part, sources, kind) for part in encoded.parts])
-    rows = weighed_rows(claims)
-    for is_in in _folds(len(rows), "claim", folds, rng):
-        table = ClaimsTable(rows.filter(~is_in), kind, prepared.table.origin)
-        yield _Fold(prepare(table), rows.filter(is_in), is_hidden=True)
-
-
-def weighed_rows(claims: pl.DataFrame) -> pl.DataFrame:
-    """Rows with weights, from claims with their shares; of binary ones, one row for each side.
-
-    >>> told = {"fact": ["f"], "claim": [True], "share": [1.0], "affirmed": [0.75]}
-    >>> weighed_rows(pl.DataFrame(told)).rows()
-    [('f', True, 0.75), ('f', False, 0.25)]
-    """
-    if "affirmed" not in claims.columns:
-        return claims.rename({"share": "weight"}, strict=False)
-    sides = ((True, pl.col("affirmed")), (False, pl.col("share") - pl.col("affirmed")))
-    said = [claims.with_columns(claim=pl.lit(side), share=weight) for side, weight in sides]
-    rows = pl.concat(said).drop("affirmed").rename({"share": "weight"})
-    return rows.filter(pl.col("weight") > LEAST_WEIGHT)
-
-
-def _likelihood(result: Result, hidden: pl.DataFrame) -> _Score:
-    """How likely hidden claims are, by the plausibilities of facts and the rates of sources.
-
-    A source says what is true as often as it is right; it errs towards the item's other values
-    alike. Of values and sources that nobody else names, nothing is expected. Each claim counts by
-    its weight.
-    """
-    tables = result.tables
-    rates = tables.sources.select("source", "tpr", "fpr", "accuracy")
-    keys = keys_of(hidden)
-    p, right = pl.col("plausibility"), pl.col("accuracy")
-    if result.kind == "binary":
-        told = hidden.join(tables.facts.select("fact", "plausibility"), on="fact")
-        told = told.join(rates, on="source")
-        said = p * pl.col("tpr").fill_null(0.5) + (1.0 - p) * pl.col("fpr").fill_null(0.5)
-        likely = pl.when("claim").then(said).otherwise(1.0 - said)
-    else:
-        n_values = tables.truths.select(*keys, "values")
-        told = hidden.join(n_values, on=keys, nulls_equal=True).join(rates, on="source")
-        facts = tables.facts.select(*keys, "value", "plausibility")
-        told = told.join(facts, on=[*keys, "value"], how="left", nulls_equal=True)
-        told = told.with_columns(p.fill_null(0.0))
-        others = pl.max_horizontal(pl.col("values").cast(pl.Float64), pl.lit(2.0)) - 1.0
-        likely = p * right + (1.0 - p) * (1.0 - right) / others
-    bits = told.select(likely.clip(LEAST_RATE, 1.0).log(2.0)).to_series()
-    weight = told["weight"] if "weight" in told.columns else pl.ones(len(told), eager=True)
-    total = float(weight.sum())
-    return _Score(float((bits * weight).sum()) / total if total else float("nan"), total)
+        yield replace(prepared, encoded=encoded), kept_back
 
 
 # --- what it comes to -----------------------------------------------------------------------------
