@@ -117,8 +117,6 @@ def test_the_command_tunes(files):
                  "--grid", "temper=yes,no", "--folds", "2")  # fmt: skip
     assert "settings, by accuracy" in output
     assert "best: --set strength=" in output
-    told = run("tune", "claims.csv", "--truth", "truth.csv", "--grid", "strength=8", "--folds",
-               "2", "--json")  # fmt: skip
-    assert json.loads(told)["best"] == {"strength": 8.0}
-    assert "strength must be a number" in run("tune", "claims.csv", "--truth", "truth.csv", "--grid",
-                                                "strength=a", code=2)  # fmt: skip
+    how = ("tune", "claims.csv", "--truth", "truth.csv", "--folds", "2")
+    assert json.loads(run(*how, "--grid", "strength=8", "--json"))["best"] == {"strength": 8.0}
+    assert "strength must be a number" in run(*how, "--grid", "strength=a", code=2)
