@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from scipy.stats import betabinom
 
 import veracity
@@ -225,16 +226,24 @@ def test_known_truths_may_be_a_dictionary_of_items():
 
 
 def test_how_much_known_facts_weigh_is_the_mean_over_beta_binomials():
-    # SciPy's beta-binomial as the judge; what was learned may count as 1.25, 2.5, ... 80 facts.
+    # SciPy's beta-binomial as the judge; what was learned may count as 1.25, 2.5, ... 80 facts,
+    # each as often as all rows show together: the posterior mode under Dirichlet(1.5).
     known = np.array([[3.0, 1.0], [0.0, 7.0], [5.0, 5.0], [1.0, 0.0]])
     usual = np.array([0.6, 0.9, 0.5, 0.01])
     strengths = 10.0 * 2.0 ** np.arange(-3, 4)
-    for row, share in zip(known, usual, strict=True):
-        right, total = row[0], row.sum()
-        likely = betabinom.pmf(right, total, strengths * share, strengths * (1 - share))
-        expected = np.average(1 / (total + strengths), weights=likely)
-        found = known_weight(row[None], np.array([[share, 1 - share]]))
-        assert_allclose(found, expected, rtol=1e-9)
+    right, total = known[:, :1], known.sum(axis=1, keepdims=True)
+    share = usual[:, None]
+    likely = betabinom.pmf(right, total, strengths * share, strengths * (1 - share))
+
+    def loss(logs):
+        frequency = np.exp(logs - np.logaddexp.reduce(logs))
+        return -np.log(likely @ frequency).sum() - 0.5 * np.log(frequency).sum()
+
+    logs = minimize(loss, np.zeros(7), tol=1e-10).x
+    weights = likely * np.exp(logs - np.logaddexp.reduce(logs))
+    expected = (weights / (total + strengths)).sum(axis=1) / weights.sum(axis=1)
+    found = known_weight(known, np.stack([usual, 1 - usual], axis=1))
+    assert_allclose(found, expected, rtol=1e-3)
 
 
 def test_a_source_that_is_not_what_it_seems_is_corrected_sooner_than_one_that_is():

@@ -62,6 +62,11 @@ DOMINANT = 0.25
 source has on average."""
 
 
+CYCLES = 3
+"""Rounds that are learned again after known truths have corrected the accuracies. Each ends with
+another correction: without it, rounds drift back to the answer that the known truths contradict."""
+
+
 class OneCoin(NamedTuple):
     """One accuracy per source; an error falls on any other value of the item alike.
 
@@ -164,9 +169,14 @@ class OneCoin(NamedTuple):
         if self.n_attributes > 1:
             step = ModelStep(own.tally_by_attribute, own.learn_by_attribute)
             phases.append(ModelPhase("attributes", (step,), own.change_by_attribute))
-        expected = ModelStep(own.tally_expected, own.learn_expected)
-        known = ModelStep(own.tally_known, own.learn_known)
-        return (*phases, ModelPhase("known truths", (expected, known)))
+        if self.prior.known.any() or self.known.any():
+            compare = (
+                ModelStep(own.tally_known, own.learn_known),
+                ModelStep(own.tally_expected, own.learn_expected),
+            )
+            again = tuple(step for phase in phases[1:] for step in phase.steps)
+            phases.append(ModelPhase("known truths", (*compare, *CYCLES * (*again, *compare))))
+        return tuple(phases)
 
     # --- tallies ----------------------------------------------------------------------------------
 
@@ -329,7 +339,7 @@ class OneCoin(NamedTuple):
         if not block.is_known.any():
             return (None,)
         known, found = known_part(block, found)
-        weights = self._weights(known, found, USUAL_CORRELATION, final=True)
+        weights = self._weights(known, found, self.correlation, final=True)
         p = plausibilities(known, weights)
         return (self._supports(known, p, self._cell_of_item(known)),)
 
@@ -340,7 +350,7 @@ class OneCoin(NamedTuple):
         expected = np.zeros_like(self.expected)
         n_sources, n_attributes = total[0].shape  # fewer, where known truths came before others
         expected[:n_sources, :n_attributes] = total[0]
-        return self._replace(expected=expected)
+        return self._replace(expected=expected)._corrected()
 
     def tally_known(self, block: Block, found: Derived) -> Tally:
         """Return how likely the known truths are for each correlation of errors."""
@@ -359,7 +369,7 @@ class OneCoin(NamedTuple):
             return self
         return self._replace(correlation=correlation_of(total[0], USUAL_CORRELATION))
 
-    def calibrated(self) -> OneCoin:
+    def _corrected(self) -> OneCoin:
         """Return the accuracies as the known truths correct them."""
         known, expected = self.known.sum(axis=1), self.expected.sum(axis=1)
         return self._replace(
@@ -379,6 +389,10 @@ class OneCoin(NamedTuple):
         then = sigmoid(logit(np.clip(self.expected / of_cell, SUREST, 1.0 - SUREST)) + move)
         moved = sigmoid(logit(self.by_attribute) + move)
         return weigh_known(moved, self.known, then * self.known.sum(axis=2), self.prior)
+
+    def calibrated(self) -> OneCoin:
+        """Return the model as it is: the last phase corrected it."""
+        return self
 
     def grown(self, names: Names) -> OneCoin:
         """Return the model with room for new attributes, where a source is as good as elsewhere."""
