@@ -157,8 +157,8 @@ files("several values", {"b.csv": "shop,product_id,author_1,author_2\na,1,Ann,Bo
       "b.csv", kind="multiple", wide="samples")  # fmt: skip
 files("not plain", {"w.csv": "flight,planned,departs\n" + "".join(
       f"AA-{n},{n}:00,{n}:00\n" for n in range(6))}, "w.csv")  # fmt: skip
-files("wide with times", {"w.csv": BY_ATTRIBUTES.replace("departs", "seat,updated_at").replace(":", ",")}, "w.csv",
-      columns={"entity": "flight", "time": "updated_at"})  # fmt: skip
+files("wide with times", {"w.csv": BY_ATTRIBUTES.replace("departs", "seat,updated_at").replace(
+      ":", ",")}, "w.csv", columns={"entity": "flight", "time": "updated_at"})  # fmt: skip
 frame("wide of several types", pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"],
       "size": [1.0, 2.5], "colour": ["red", "blue"], "sold": [None, True]}))  # fmt: skip
 frame("a column called like a part", pl.DataFrame({"worker": ["a", "b"], "task": ["x", "x"],

@@ -11,9 +11,11 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 import veracity
 from veracity.algorithms import CATALOGUE
@@ -42,18 +44,19 @@ def data_sets() -> Iterator[tuple[str, str, pl.DataFrame]]:
             path = SHARED / name / "claims.parquet"
             if path.is_file():
                 claims = pl.read_parquet(path)
-                items = claims.select(pl.col("entity").rank("dense")).to_series()
-                yield name, kind, claims.filter(items <= items.max() * MOST_CLAIMS // len(claims))
+                entity, size = pl.col("entity"), len(claims)
+                is_in = entity.rank("dense") <= entity.n_unique() * MOST_CLAIMS // size
+                yield name, kind, claims.filter(is_in)
 
 
-def answers() -> Iterator[tuple[str, np.ndarray]]:
+def answers() -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield each table of numbers, in the order of its rows by name."""
     for name, kind, claims in data_sets():
         for algorithm, entry in CATALOGUE.items():
             if kind not in entry.make().kinds:
                 continue
             try:
-                result = veracity.discover(claims, algorithm, kind=kind)  # type: ignore[arg-type]
+                result = veracity.discover(claims, algorithm, kind=kind)
             except VeracityError:  # some are for few labels only
                 continue
             for table in ("truths" if kind == "numeric" else "facts", "sources"):
@@ -82,7 +85,8 @@ def compare(path: Path) -> int:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["record", file]:
-            np.savez_compressed(file, **dict(answers()))
+            found: Any = dict(answers())
+            np.savez_compressed(file, **found)
         case ["compare", file]:
             sys.exit(compare(Path(file)) > 0)
         case _:
