@@ -21,7 +21,6 @@ from polars.testing import assert_frame_equal
 import veracity
 from veracity.cli import main
 from veracity.errors import (
-    Exhausted,
     InputError,
     NoClaims,
     TooLarge,
@@ -273,14 +272,6 @@ def test_standard_input_that_is_closed_is_told(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(UnreadableFile, match="standard input: it is closed"):
         veracity.discover("-")
-
-
-def test_memory_that_lacks_while_a_file_is_read_is_no_damage(tmp_path):
-    with pytest.raises(Exhausted, match="out of memory"), reading_file(tmp_path):
-        raise pl.exceptions.PanicException("PyObject pointer is null")
-
-
-# --- what is handed over by mistake, and standard input -------------------------------------------
 
 
 def test_a_result_is_no_claims(tmp_path):
