@@ -14,11 +14,11 @@ import veracity
 from claims import as_block, as_encoded, value_rows
 from veracity.claims.encode import _in_portions, encode
 from veracity.claims.encoded import Part
-from veracity.claims.how import HowToRead
 from veracity.claims.numbering import Hashes, _pairs_by_hash, _pairs_by_place, marks_of
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
 from veracity.io import memory
+from veracity.reading.options import ReadOptions
 
 
 def encoded(columns, kind="categorical"):
@@ -279,7 +279,7 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
     for few in (10_000, 10):
         monkeypatch.setattr("veracity.claims.encode.FEW", few)
         monkeypatch.setattr("veracity.kernels.loading.FEW", few)
-        parts = encode(open_claims(tmp_path, HowToRead()))
+        parts = encode(open_claims(tmp_path, ReadOptions()))
         assert parts.names.sources.equals(whole.names.sources)
         assert parts.facts.equals(whole.facts)
         assert (parts.blocks[0].source_of_support == whole.blocks[0].source_of_support).all()

@@ -10,10 +10,11 @@ import polars as pl
 
 from veracity.claims.block import UNKNOWN, Block
 from veracity.claims.encoded import Encoded, Part
-from veracity.claims.schema import Kind, comparable, in_type_of, keys_of, simple_name
+from veracity.claims.schema import Kind, comparable, in_type_of, keys_of
 from veracity.io.table_file import unguarded
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
+from veracity.reading.roles import simple_name
 
 MOST_COMPARED = 10_000
 """Names of more attributes than this are not compared by their spelling."""

@@ -13,13 +13,13 @@ from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
 from veracity.claims.block import SAME, BoolArray, FloatArray
 from veracity.claims.encoded import Part
-from veracity.claims.how import HowToRead
 from veracity.claims.known import Matched, in_names_of_claims, match_truths, note_count
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.printing import counted, html_by
+from veracity.reading.options import ReadOptions
 from veracity.result import Result
 
 LEAST = 1e-6
@@ -162,7 +162,7 @@ def score_truths(
     normalisation = result.run.normalisation
     truths, notes = read_truth(
         truth,
-        HowToRead(
+        ReadOptions(
             columns=columns or {},
             likely=result.run.input.columns,
             kind=result.kind,

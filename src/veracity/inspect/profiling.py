@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
 from veracity.claims.encoded import Encoded, Part
-from veracity.claims.how import HowToRead
 from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
@@ -28,6 +27,7 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import prepare
 from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, say_nothing
+from veracity.reading.options import ReadOptions
 from veracity.result import Result
 from veracity.result.tables import copies_table
 
@@ -230,7 +230,7 @@ def _given(
         encoded, frame_kind = claims.encoded, claims.frame_kind
         if truth is not None:
             facts, normalisation = claims.tables.facts, claims.run.normalisation
-            as_claims = HowToRead(likely=claims.run.input.columns, kind=claims.kind)
+            as_claims = ReadOptions(likely=claims.run.input.columns, kind=claims.kind)
             truths, notes = read_truth(truth, as_claims, normalisation=normalisation, like=facts)
     else:
         prepared = prepare(claims, tell=tell, **how)

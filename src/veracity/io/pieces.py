@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from veracity.io.batched import lazy_rows
 from veracity.io.memory import require_room
+from veracity.io.reader import lazy_rows
 
 
 class PieceTable:

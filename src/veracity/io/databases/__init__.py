@@ -8,8 +8,8 @@ when a database is opened.
 
 from veracity.io.databases.address import database_file, is_address, is_database
 from veracity.io.databases.rows import (
+    DatabaseReader,
     Selection,
-    StreamedRows,
     column_names,
     selection_of,
     tables_of,
@@ -17,8 +17,8 @@ from veracity.io.databases.rows import (
 from veracity.io.databases.tables import check_tables, write_tables
 
 __all__ = [
+    "DatabaseReader",
     "Selection",
-    "StreamedRows",
     "check_tables",
     "column_names",
     "database_file",
