@@ -467,7 +467,8 @@ import itertools, resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
 from veracity import answers
-from veracity.claims import encode, read
+from veracity.claims import read
+from veracity.encoding import encode
 from veracity.cli import main
 
 turns, stopped = itertools.count(), []

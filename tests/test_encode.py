@@ -12,12 +12,12 @@ from numpy.testing import assert_array_equal
 
 import veracity
 from claims import as_block, as_encoded, value_rows
-from veracity.claims.encode import _in_portions, encode
-from veracity.claims.encoded import Part
 from veracity.claims.how import HowToRead
-from veracity.claims.numbering import Hashes, _pairs_by_hash, _pairs_by_place, marks_of
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
+from veracity.encoding.encode import _in_portions, encode
+from veracity.encoding.numbering import Hashes, _pairs_by_hash, _pairs_by_place, marks_of
+from veracity.encoding.partitions import Part
 from veracity.io import memory
 
 
@@ -201,7 +201,7 @@ def test_blocks_are_of_one_size():
 
 
 def test_batches_are_taken_until_they_are_enough_rows_for_a_portion(monkeypatch):
-    monkeypatch.setattr("veracity.claims.encode.CLAIMS_PARTED", 5)
+    monkeypatch.setattr("veracity.encoding.encode.CLAIMS_PARTED", 5)
     batches = [np.full(n, n, np.int32) for n in (2, 3, 1, 9, 4)]
     columns = [*batches], [*batches]
     portions = list(_in_portions(columns))
@@ -226,7 +226,7 @@ def test_two_spellings_of_one_number_are_one_label_in_all_items():
 def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
     at_once = encode(ClaimsTable(rows, "multiple", "a test"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("veracity.claims.encode.CLAIMS_LAID_OUT", size)
+        patch.setattr("veracity.encoding.encode.CLAIMS_LAID_OUT", size)
         patch.setattr("veracity.claims.schema.ROWS_PER_BATCH", size)
         in_parts = encode(ClaimsTable(rows, "multiple", "a test"))
     for one, other in zip(at_once.blocks[0], in_parts.blocks[0], strict=True):
@@ -277,7 +277,7 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
     for number, part in enumerate(rows.iter_slices(37)):
         part.write_parquet(tmp_path / f"{number:03}.parquet")
     for few in (10_000, 10):
-        monkeypatch.setattr("veracity.claims.encode.FEW", few)
+        monkeypatch.setattr("veracity.encoding.encode.FEW", few)
         monkeypatch.setattr("veracity.kernels.loading.FEW", few)
         parts = encode(open_claims(tmp_path, HowToRead()))
         assert parts.names.sources.equals(whole.names.sources)

@@ -20,10 +20,11 @@ import veracity
 from claims import as_encoded
 from veracity import Local, errors
 from veracity.algorithms.base import Turn
-from veracity.claims import parting, spilled
-from veracity.claims.encode import encode_part
-from veracity.claims.parting import AllNames, NumberedForAll, part_of_row, places_among
 from veracity.claims.schema import ClaimsTable
+from veracity.encoding.encode import encode_part
+from veracity.encoding.names import AllNames, NumberedForAll, places_among
+from veracity.encoding.on_disk import Room
+from veracity.encoding.partitions import Decided, part_of_row
 from veracity.engines.beside import Beside
 from veracity.io.databases import write_tables
 from veracity.io.memory import as_bytes
@@ -33,6 +34,7 @@ from veracity.preparing import prepare
 from veracity.progress import say_nothing
 from veracity.result.layout import claims_of_block, claims_of_part
 
+ON_DISK = "veracity.encoding.on_disk"
 CLAIMS = veracity.synthetic.Synthetic(sources=9, items=300, accuracy=0.75).draw(seed=2).claims
 
 
@@ -108,7 +110,7 @@ def test_values_that_are_long_but_few_are_no_reason_to_use_the_disk(tmp_path):
 
 
 def test_the_longer_rows_are_the_more_parts_there_are(tmp_path):
-    room = spilled.Room(Spill(tmp_path), 10**8, 1)
+    room = Room(Spill(tmp_path), 10**8, 1)
     usual, long = room.n_parts(10**6, 50.0), room.n_parts(10**6, 5000.0)
     assert usual == room.n_parts(10**6)
     assert long > 10 * usual
@@ -134,7 +136,7 @@ def test_an_error_leaves_nothing(tmp_path, monkeypatch):
     def fail(*arguments, **options):
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr(spilled, "encode_part", fail)
+    monkeypatch.setattr(f"{ON_DISK}.encode_part", fail)
     with pytest.raises(RuntimeError, match="on purpose"):
         veracity.discover(CLAIMS, engine=on_disk(tmp_path))
     gc.collect()
@@ -176,7 +178,7 @@ def test_a_full_disk_is_told_as_such_also_where_polars_writes(tmp_path):
 
 WORK = """
 import resource, signal, sys, time
-from veracity.claims import encode, spilled
+from veracity.encoding import encode, on_disk
 from veracity.engines import local
 from veracity import discovery
 from veracity.cli import main
@@ -208,7 +210,7 @@ def program(change):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    "where", ["spilled._Rows.fill", "spilled._PartsWriter.renumber", "local.HeldLocally.keep"]
+    "where", ["on_disk._Rows.fill", "on_disk._PartsWriter.renumber", "local.HeldLocally.keep"]
 )
 def test_who_is_stopped_leaves_nothing_behind(folder, number, where):
     work = program(f"{where} = wait")
@@ -336,7 +338,7 @@ def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
     )
     whole = as_encoded(rows)
     parts = rows.with_columns(part=part_of_row(rows, 4)).partition_by("part", include_key=False)
-    decided = sum((parting.Decided.of(own) for own in parts), parting.Decided())
+    decided = sum((Decided.of(own) for own in parts), Decided())
     names = AllNames(decided.are_numbers)
     found = [
         encode_part([own], "categorical", 15, are_numbers=decided.are_numbers) for own in parts
@@ -358,7 +360,7 @@ def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
 
 
 def test_values_that_are_very_many_and_long_stay_in_their_part(monkeypatch):
-    monkeypatch.setattr(parting, "FEWEST_OPEN", 100)
+    monkeypatch.setattr("veracity.encoding.names.FEWEST_OPEN", 100)
     found = encode_part([of_long_values(700, 50)], "categorical", 700)
     few_bytes, many_bytes = AllNames(False, most_text=10_000), AllNames(False, most_text=10**6)
     for names in (few_bytes, many_bytes):
@@ -370,7 +372,7 @@ def test_values_that_are_very_many_and_long_stay_in_their_part(monkeypatch):
 
 def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
     for_all = NumberedForAll
-    monkeypatch.setattr(spilled, "NumberedForAll", lambda n_rows, **_: for_all(n_rows, 1000))
+    monkeypatch.setattr(f"{ON_DISK}.NumberedForAll", lambda n_rows, **_: for_all(n_rows, 1000))
     rng = np.random.default_rng(1)
     claims = pl.DataFrame(
         {
@@ -403,8 +405,8 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
 @pytest.mark.parametrize("n_values", [600, 601, 1200])
 def test_values_are_open_as_soon_as_they_are_too_many(tmp_path, monkeypatch, columns, n_values):
     most, for_all, brought_together = 600, NumberedForAll, AllNames
-    monkeypatch.setattr(spilled, "NumberedForAll", lambda n_rows, **_: for_all(n_rows, most))
-    monkeypatch.setattr(spilled, "AllNames", lambda numbers, **_: brought_together(numbers, most))
+    monkeypatch.setattr(f"{ON_DISK}.NumberedForAll", lambda n_rows, **_: for_all(n_rows, most))
+    monkeypatch.setattr(f"{ON_DISK}.AllNames", lambda numbers, **_: brought_together(numbers, most))
     claims = of_long_values(n_values, 10).with_columns(said=1)
     found = prepare(claims, columns=columns, engine=on_disk(tmp_path)).encoded
     is_open = n_values > most

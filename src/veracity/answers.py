@@ -10,9 +10,9 @@ import numpy as np
 from veracity.algorithms import Algorithm
 from veracity.algorithms.item_features import with_kinds
 from veracity.algorithms.state import to_arrays
-from veracity.claims.encoded import Encoded
-from veracity.claims.survey import Counted, Survey
 from veracity.doubts import looking_ahead, with_doubts
+from veracity.encoding.partitions import Encoded
+from veracity.encoding.survey import Counted, Survey
 from veracity.engines import Engine, threads_of
 from veracity.errors import UnreadableFile
 from veracity.fit.answering import answered

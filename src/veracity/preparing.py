@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from veracity.algorithms import Algorithm
-from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead
-from veracity.claims.known import with_known
 from veracity.claims.schema import Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.opening import Claims, engine_for, opened

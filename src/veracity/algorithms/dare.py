@@ -23,8 +23,8 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_at_most, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
-from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.encoding.survey import Survey
 
 LOOKS = 10
 """How often the truth of an item and its difficulty are found from each other, to judge."""

@@ -26,10 +26,10 @@ from veracity.algorithms.feature_table import (
 )
 from veracity.algorithms.source_features import FeaturePart
 from veracity.arguments import checked
-from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.encoded import Encoded, Part
-from veracity.claims.known import KnownCount
 from veracity.claims.schema import KEYS
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.encoding.known import KnownCount
+from veracity.encoding.partitions import Encoded, Part
 from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short

@@ -17,7 +17,7 @@ from veracity.algorithms.checks import require_probability
 from veracity.algorithms.popularity import popularity, surprise
 from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
 from veracity.algorithms.simple_lca import Honesty, SimpleLCA
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 LOOKS = 10
 """How often the truth of an item and how well it is known are found from each other, to judge."""

@@ -27,7 +27,7 @@ from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen,
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.repeated import settled
 from veracity.claims.schema import ClaimsTable, Kind, Text
-from veracity.claims.shares import weighed
+from veracity.claims.weights import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
 from veracity.io.files import batches_of, first_rows_of, n_rows_of, stamp_of

@@ -17,7 +17,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.dependence.coverage import (
     FEWEST,
     Overlap,
@@ -28,6 +27,7 @@ from veracity.dependence.coverage import (
     overlap_of,
     taken_over,
 )
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 MOST_SLOTS = 200

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 AHEAD = 0.25
 """Of one independent voice: by so much a value must be ahead of all others, if it is to win."""

@@ -18,9 +18,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.dependence import Copies
 from veracity.dependence.pairs import first_of_joined
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 from veracity.kernels.reference.sums import sigmoid
 

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from veracity.algorithms.base import Algorithm
-from veracity.claims.encoded import Encoded
-from veracity.claims.survey import Survey
 from veracity.dependence import Copies
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
 from veracity.doubts.pairing import named_pairs
 from veracity.doubts.spelling import name_warnings, value_warnings
 from veracity.doubts.voting import AgainstVote, against_vote
+from veracity.encoding.partitions import Encoded
+from veracity.encoding.survey import Survey
 from veracity.engines import Held, Local
 from veracity.kernels.loading import FEW
 from veracity.result import Result

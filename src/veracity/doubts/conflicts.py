@@ -9,11 +9,12 @@ import polars as pl
 
 from veracity.algorithms.base import Turn
 from veracity.algorithms.rules import is_best_of_item, item_sums
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
-from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
 from veracity.dependence import Copies
 from veracity.dependence.pairs import joined
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.names import Names
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Held
 from veracity.naming import as_text
 from veracity.result.warnings import DataWarning, count, data_warning, shared_mistakes, some

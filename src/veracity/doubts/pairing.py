@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms.base import Turn
-from veracity.claims.block import UNKNOWN, Block
-from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
 from veracity.dependence import Copies
 from veracity.dependence.naming import (
@@ -20,6 +18,8 @@ from veracity.dependence.naming import (
     with_pairs,
     with_suspects,
 )
+from veracity.encoding.block import UNKNOWN, Block
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Held, Local
 
 MOST_VALUES = 1.5

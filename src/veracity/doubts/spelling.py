@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import normalise
 from veracity.doubts.numbers import number_warnings
+from veracity.encoding.partitions import Encoded, Part
 from veracity.naming import as_text
 from veracity.printing import in_short
 from veracity.result.warnings import DataWarning, count, data_warning, some

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 from veracity.arguments import require_fields
-from veracity.claims.block import Block
-from veracity.claims.encode import encode
-from veracity.claims.encoded import Encoded
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
-from veracity.claims.spilled import Room, SpilledBlocks, bytes_needed, encode_spilled
+from veracity.encoding.block import Block
+from veracity.encoding.encode import encode
+from veracity.encoding.on_disk import Room, SpilledBlocks, bytes_needed, encode_spilled
+from veracity.encoding.partitions import Encoded
 from veracity.engines.beside import Answers, Beside
 from veracity.engines.merging import merged_all
 from veracity.errors import ParameterError

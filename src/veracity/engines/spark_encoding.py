@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, IntArray
 from veracity.claims.checking import checked_rows, lacking_notes, nothing_in
-from veracity.claims.encode import check_some, encode_part, notes_of
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import Rewriting
-from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream
 from veracity.claims.repeated import Settled, settled
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
-from veracity.claims.shares import NOT_WEIGHED
 from veracity.claims.spark_rows import SparkClaims
+from veracity.encoding.block import Block, IntArray
+from veracity.encoding.encode import check_some, encode_part, notes_of
+from veracity.encoding.names import AllNames, LocalNames, places_among
+from veracity.encoding.partitions import Encoded, Part
+from veracity.encoding.shares import NOT_WEIGHED
 from veracity.engines.executors import Made
 from veracity.engines.spark import MadeParts, Spark
 from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartsOnSpark, Rest, Told

@@ -13,12 +13,12 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
-from veracity.claims.encoded import Draw, Encoded, Make, Part, PartsInMemory
-from veracity.claims.parting import LocalNames
 from veracity.claims.repeated import Settled
 from veracity.claims.schema import Kind
-from veracity.claims.shares import Weighed
+from veracity.encoding.block import Block, BoolArray, IntArray
+from veracity.encoding.names import LocalNames, Names, Places
+from veracity.encoding.partitions import Draw, Encoded, Make, Part, PartsInMemory
+from veracity.encoding.shares import Weighed
 from veracity.engines.executors import FOUND, Fetching, Held, Sent, Tabling, Telling
 from veracity.engines.merging import merged
 from veracity.engines.packing import unpacked

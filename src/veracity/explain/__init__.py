@@ -10,9 +10,9 @@ import polars as pl
 
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.rules import Weights
-from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
-from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
+from veracity.encoding.block import SAME, BoolArray, FloatArray, IntArray
+from veracity.encoding.partitions import Part
 from veracity.errors import ParameterError
 from veracity.explain.contributions import Contribution, Item, items_at
 from veracity.explain.sentences import told_in_words

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.rules import Weights, scores, unclaimed_scores
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.partitions import Encoded
 
 if TYPE_CHECKING:
     from veracity.result import Result

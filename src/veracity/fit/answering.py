@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from veracity.algorithms.base import Algorithm
-from veracity.claims.encoded import Encoded
-from veracity.claims.survey import Survey
+from veracity.encoding.partitions import Encoded
+from veracity.encoding.survey import Survey
 from veracity.engines import Held
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn

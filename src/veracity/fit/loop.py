@@ -13,9 +13,10 @@ import numpy as np
 from veracity import printing
 from veracity.algorithms.base import Algorithm, Phase, Turn, Walk
 from veracity.algorithms.prior import PriorRates
-from veracity.claims.block import Block, Names
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Counted, Survey, counted
+from veracity.encoding.block import Block
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Counted, Survey, counted
 from veracity.engines import Held, can_merge, merged
 from veracity.errors import InputError, NotConverged
 from veracity.naming import as_text

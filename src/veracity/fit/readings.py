@@ -16,8 +16,8 @@ import numpy as np
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.rules import is_best_of_item, ratio
-from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged
 from veracity.fit.judging import Judged, judge_all

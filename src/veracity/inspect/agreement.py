@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from veracity.arguments import checked
-from veracity.claims.block import Block, FloatArray
-from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
 from veracity.preparing import prepare

@@ -12,11 +12,11 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.answers import answer
 from veracity.arguments import checked
-from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.doubts import AgainstVote, Effort, find_doubts
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine, Local, threads_of
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from veracity.arguments import checked
-from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
+from veracity.encoding.partitions import Part
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import usual_tolerance
 from veracity.io.frames import FrameKind, hand_back

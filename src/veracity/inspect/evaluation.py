@@ -12,12 +12,12 @@ import polars as pl
 from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
 from veracity.arguments import checked
-from veracity.claims.block import SAME, BoolArray, FloatArray
-from veracity.claims.encoded import Part
 from veracity.claims.how import HowToRead
-from veracity.claims.known import Matched, in_names_of_claims, match_truths, note_count
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
+from veracity.encoding.block import SAME, BoolArray, FloatArray
+from veracity.encoding.known import Matched, in_names_of_claims, match_truths, note_count
+from veracity.encoding.partitions import Part
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.printing import counted, html_by

@@ -15,14 +15,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.arguments import checked
-from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.how import HowToRead
-from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.doubts.pairing import as_named_values, named_pairs
+from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded, Part
 from veracity.engines import Engine, threads_of
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back

@@ -14,10 +14,10 @@ from veracity.algorithms import Algorithm
 from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.settings import settable
 from veracity.arguments import checked
-from veracity.claims.known import with_known
 from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
+from veracity.encoding.known import with_known
 from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.inspect.comparison import answer_quietly

@@ -17,9 +17,9 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.arguments import checked
-from veracity.claims.block import BoolArray, FloatArray
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind
+from veracity.encoding.block import BoolArray, FloatArray
+from veracity.encoding.partitions import Encoded, Part
 from veracity.errors import NoClaims, ParameterError
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted

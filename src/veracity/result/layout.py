@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, IntArray, Names, voices_of
-from veracity.claims.encoded import Encoded, Part
-from veracity.claims.numbering import marks_of
 from veracity.claims.schema import Kind, keys_of
+from veracity.encoding.block import Block, IntArray, voices_of
+from veracity.encoding.names import Names
+from veracity.encoding.numbering import marks_of
+from veracity.encoding.partitions import Encoded, Part
 
 
 def saved_tables(encoded: Encoded) -> tuple[Any, Any]:

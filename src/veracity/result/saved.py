@@ -23,10 +23,10 @@ import polars as pl
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
-from veracity.claims.block import Names
-from veracity.claims.encoded import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
-from veracity.claims.spilled import Room, spilled_parts
+from veracity.encoding.names import Names
+from veracity.encoding.on_disk import Room, spilled_parts
+from veracity.encoding.partitions import Encoded, Part, PartsInMemory
 from veracity.engines import Local
 from veracity.errors import UnreadableFile, VeracityError, first_line
 from veracity.fit.fitted import Fitted

@@ -13,9 +13,10 @@ from veracity.algorithms.base import Algorithm, Copies, Rates
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import ratio
-from veracity.claims.block import SAME, Block, FloatArray, Names
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind
+from veracity.encoding.block import SAME, Block, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.partitions import Encoded, Part
 from veracity.fit.judging import Judged, Met
 from veracity.io.pieces import PieceTable
 from veracity.kernels.loading import kernels

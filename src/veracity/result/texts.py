@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from veracity.claims.block import Names
-from veracity.claims.encoded import Encoded, Part, PartsInMemory
+from veracity.encoding.names import Names
+from veracity.encoding.partitions import Encoded, Part, PartsInMemory
 from veracity.naming import as_text
 from veracity.result import Result
 from veracity.result.tables import Tables

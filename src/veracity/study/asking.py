@@ -13,7 +13,7 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms.default import Veracity
 from veracity.answers import answer
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.errors import NotConverged, ParameterError
 from veracity.printing import counted
 from veracity.questions import questions_of

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import UNKNOWN, BoolArray
-from veracity.claims.encoded import Encoded
-from veracity.claims.known import with_known
 from veracity.claims.read import read_claims
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truths_beside
+from veracity.encoding.block import UNKNOWN, BoolArray
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.preparing import Prepared, prepare
 

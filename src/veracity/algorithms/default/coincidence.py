@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from veracity.algorithms.distributions import log_gamma
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 CONCENTRATIONS = tuple(2.0**n for n in range(9))

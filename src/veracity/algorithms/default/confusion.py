@@ -33,7 +33,8 @@ from veracity.algorithms.rules import (
     sigmoid,
     sum_of_rows,
 )
-from veracity.claims.block import SAME, Block, FloatArray, Names
+from veracity.encoding.block import SAME, Block, FloatArray
+from veracity.encoding.names import Names
 from veracity.kernels.loading import kernels
 
 STRENGTHS: FloatArray = 2.0 ** np.arange(-2.0, 11.0)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import UNKNOWN, Block
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind, comparable, in_type_of, keys_of, simple_name
+from veracity.encoding.block import UNKNOWN, Block
+from veracity.encoding.partitions import Encoded, Part
 from veracity.io.table_file import unguarded
 from veracity.naming import as_text
 from veracity.printing import counted, in_short

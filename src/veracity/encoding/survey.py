@@ -6,8 +6,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from veracity.claims.block import UNKNOWN, Block, FloatArray, Names
 from veracity.claims.schema import Kind
+from veracity.encoding.block import UNKNOWN, Block, FloatArray
+from veracity.encoding.names import Names
 from veracity.errors import TooLarge
 from veracity.kernels.loading import kernels
 

@@ -18,14 +18,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import UNKNOWN, Block, IntArray, voices_of
-from veracity.claims.encoded import CLAIMS_PER_BLOCK, Encoded, Part, PartsInMemory, usual_size
-from veracity.claims.numbering import Numbered, Spelt, marks_of
-from veracity.claims.parting import LocalNames
 from veracity.claims.read import ClaimsStream
 from veracity.claims.repeated import settled_batches
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.claims.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_shares
+from veracity.encoding.block import UNKNOWN, Block, IntArray, voices_of
+from veracity.encoding.names import LocalNames
+from veracity.encoding.numbering import Numbered, Spelt, marks_of
+from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Encoded, Part, PartsInMemory, usual_size
+from veracity.encoding.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_shares
 from veracity.errors import NoClaims
 from veracity.io.memory import give_back
 from veracity.kernels import Numbers

@@ -19,24 +19,23 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, IntArray, Places
-from veracity.claims.encode import CLAIMS_PER_BLOCK, PartOfRows, check_some, encode_part, notes_of
-from veracity.claims.encoded import Encoded, Make, Part
-from veracity.claims.numbering import Spelt
-from veracity.claims.parting import (
-    MOST_TEXT,
-    AllNames,
-    Decided,
-    LocalNames,
-    NumberedForAll,
-    narrowed,
-    part_of_row,
-    places_among,
-)
 from veracity.claims.read import ClaimsStream
 from veracity.claims.repeated import Settled, has_to_be_settled, settled_batches
 from veracity.claims.schema import ClaimsTable, Kind, carries_more
-from veracity.claims.shares import NOT_WEIGHED
+from veracity.encoding.block import Block, IntArray
+from veracity.encoding.encode import PartOfRows, check_some, encode_part, notes_of
+from veracity.encoding.names import (
+    MOST_TEXT,
+    AllNames,
+    LocalNames,
+    NumberedForAll,
+    Places,
+    narrowed,
+    places_among,
+)
+from veracity.encoding.numbering import Spelt
+from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Decided, Encoded, Make, Part, part_of_row
+from veracity.encoding.shares import NOT_WEIGHED
 from veracity.io.memory import COPIES_OF_TEXT, bytes_per_claim
 from veracity.io.pieces import PieceTable
 from veracity.io.spill import Shelf, Spill, spilling

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import IntArray
 from veracity.claims.schema import keys_of, numbers_in
+from veracity.encoding.block import IntArray
 from veracity.kernels.loading import kernels_for
 
 PAIRS_PER_CLAIM = 2

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from veracity.kernels.loading import kernels
 from veracity.kernels.reference.layout import begins_of, in_groups, joined_begins
-from veracity.naming import as_text
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
@@ -316,67 +314,3 @@ def voices_of(
     first_voice_of_item, source_of_voice = kernels.find_voices(*supports, n_sources)
     is_one = len(source_of_voice) == len(source_of_support)
     return first_voice_of_item, source_of_support if is_one else source_of_voice
-
-
-Places = tuple[IntArray, IntArray | None, IntArray]
-"""Other numbers for sources, labels and attributes, by those they have; None if they keep them."""
-
-
-class Names(NamedTuple):
-    """The names of what is numbered across blocks, each at the place of its number.
-
-    They only ever grow: new names come behind the old ones, which keep their numbers.
-    """
-
-    sources: pl.Series
-    labels: pl.Series
-    """The values that are claimed, each once; empty for binary facts."""
-    attributes: pl.Series
-    """Empty where there are none."""
-    n_open: int = 0
-    """Where there are more different values than this, which is too many to be numbered for all,
-    there are no labels, and values are numbered within their part. Else 0."""
-
-    @property
-    def n_sources(self) -> int:
-        """How many sources there are."""
-        return len(self.sources)
-
-    def grown(self, others: Names) -> tuple[Names, Places]:
-        """These names and the others that are new; and the number here of each of the others.
-
-        Where values are open on either side, they stay so.
-        """
-        sources, source = _grown(self.sources, others.sources)
-        attributes, attribute = _grown(self.attributes, others.attributes)
-        n_open = max(self.n_open, others.n_open)
-        if n_open:
-            nothing = self.labels.clear()
-            return Names(sources, nothing, attributes, n_open), (source, None, attribute)
-        labels, label = _grown(self.labels, others.labels)
-        return Names(sources, labels, attributes), (source, label, attribute)
-
-
-def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray]:
-    """Names with those of the others that are not among them; the number of each of the others.
-
-    Names of another type are compared as text, since files may tell what frames do not.
-    """
-    if names.dtype != others.dtype:
-        names, others = _alike(names, others)
-    own = pl.DataFrame({"name": names, "number": np.arange(len(names), dtype=np.int64)})
-    number = others.to_frame("name").join(own, on="name", how="left", maintain_order="left")
-    is_new = number["number"].is_null()
-    n_new = int(is_new.sum())
-    places = number["number"].fill_null(0).to_numpy(writable=True)
-    places[is_new.to_numpy()] = len(names) + np.arange(n_new)
-    if not len(others):
-        places = np.zeros(1, dtype=np.int64)  # binary facts have label 0, though it has no name
-    return pl.concat([names, others.filter(is_new)]) if n_new else names, places.astype(np.int32)
-
-
-def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
-    if not len(names) or not len(others):
-        dtype = names.dtype if len(names) else others.dtype
-        return names.cast(dtype), others.cast(dtype)
-    return as_text(names), as_text(others)

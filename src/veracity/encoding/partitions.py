@@ -10,14 +10,16 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
-from veracity.claims.schema import Kind, numbers_in
+from veracity.claims.schema import Kind, keys_of, numbers_in
+from veracity.encoding.block import Block, BoolArray, IntArray
+from veracity.encoding.names import Names, Places
+from veracity.encoding.numbering import first_hashes
 from veracity.io.memory import claims_within_reach
 from veracity.io.pieces import PieceTable
 from veracity.kernels.reference.layout import in_groups
@@ -35,6 +37,9 @@ FEWEST_BLOCKS = 8
 Counted = TypeVar("Counted")
 
 
+HALF = np.uint64(32)
+
+
 def usual_size(n_claims: int, n_sources: int) -> int:
     """About how many claims a block in memory has, unless something else is said.
 
@@ -43,6 +48,38 @@ def usual_size(n_claims: int, n_sources: int) -> int:
     """
     for_tallies = min(CLAIMS_PER_SOURCE * n_sources, n_claims // FEWEST_BLOCKS)
     return max(CLAIMS_PER_BLOCK, for_tallies)
+
+
+def part_of_row(rows: pl.DataFrame, n_parts: int) -> NDArray[np.uint32]:
+    """The part of each row, which follows from its item and nothing else.
+
+    >>> rows = pl.DataFrame({"entity": ["x", "y", "x"], "value": ["1", "2", "3"]})
+    >>> part = part_of_row(rows, 1000)
+    >>> bool(part[0] == part[2])
+    True
+    """
+    first = first_hashes([rows[name] for name in keys_of(rows)])
+    # the upper half, since the lower one places names within a part
+    return ((first >> HALF) % np.uint64(n_parts)).astype(np.uint32)
+
+
+class Decided(NamedTuple):
+    """What is decided over all rows before any part is encoded; it merges by ``+``."""
+
+    n_rows: int = 0
+    are_numbers: bool = True
+    """Whether all values are plain numbers, so that spellings of one number are one value."""
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, so_far: bool = True) -> Decided:
+        """What rows say to it; they need no look where others have decided."""
+        if not so_far or "value" not in rows.columns:
+            return cls(len(rows), are_numbers=False)
+        return cls(len(rows), rows.is_empty() or numbers_in(rows["value"]) is not None)
+
+    def __add__(self, other: Decided) -> Decided:  # type: ignore[override]
+        """Both together."""
+        return Decided(self.n_rows + other.n_rows, self.are_numbers and other.are_numbers)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from veracity.claims.block import IntArray, Names
-from veracity.claims.numbering import Numbering, Spelt, first_hashes
-from veracity.claims.schema import keys_of, numbers_in
+from veracity.encoding.block import IntArray
+from veracity.encoding.numbering import Numbering, Spelt
+from veracity.naming import as_text
 
 MOST_LABELS = 1 << 22
 """So many different values are numbered for all parts; if there are more, each stays in its own."""
@@ -27,42 +26,72 @@ MOST_TEXT = 1 << 30
 FEWEST_OPEN = 1 << 16
 """Nor do more than so many bytes of values come together, if these are at least so many values."""
 
-HALF = np.uint64(32)
-
 NUMBER = "number of "
 """Before the name of a column that has numbers in place of names."""
 
 
-def part_of_row(rows: pl.DataFrame, n_parts: int) -> NDArray[np.uint32]:
-    """The part of each row, which follows from its item and nothing else.
+Places = tuple[IntArray, IntArray | None, IntArray]
+"""Other numbers for sources, labels and attributes, by those they have; None if they keep them."""
 
-    >>> rows = pl.DataFrame({"entity": ["x", "y", "x"], "value": ["1", "2", "3"]})
-    >>> part = part_of_row(rows, 1000)
-    >>> bool(part[0] == part[2])
-    True
+
+class Names(NamedTuple):
+    """The names of what is numbered across blocks, each at the place of its number.
+
+    They only ever grow: new names come behind the old ones, which keep their numbers.
     """
-    first = first_hashes([rows[name] for name in keys_of(rows)])
-    # the upper half, since the lower one places names within a part
-    return ((first >> HALF) % np.uint64(n_parts)).astype(np.uint32)
+
+    sources: pl.Series
+    labels: pl.Series
+    """The values that are claimed, each once; empty for binary facts."""
+    attributes: pl.Series
+    """Empty where there are none."""
+    n_open: int = 0
+    """Where there are more different values than this, which is too many to be numbered for all,
+    there are no labels, and values are numbered within their part. Else 0."""
+
+    @property
+    def n_sources(self) -> int:
+        """How many sources there are."""
+        return len(self.sources)
+
+    def grown(self, others: Names) -> tuple[Names, Places]:
+        """These names and the others that are new; and the number here of each of the others.
+
+        Where values are open on either side, they stay so.
+        """
+        sources, source = _grown(self.sources, others.sources)
+        attributes, attribute = _grown(self.attributes, others.attributes)
+        n_open = max(self.n_open, others.n_open)
+        if n_open:
+            nothing = self.labels.clear()
+            return Names(sources, nothing, attributes, n_open), (source, None, attribute)
+        labels, label = _grown(self.labels, others.labels)
+        return Names(sources, labels, attributes), (source, label, attribute)
 
 
-class Decided(NamedTuple):
-    """What is decided over all rows before any part is encoded; it merges by ``+``."""
+def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray]:
+    """Names with those of the others that are not among them; the number of each of the others.
 
-    n_rows: int = 0
-    are_numbers: bool = True
-    """Whether all values are plain numbers, so that spellings of one number are one value."""
+    Names of another type are compared as text, since files may tell what frames do not.
+    """
+    if names.dtype != others.dtype:
+        names, others = _alike(names, others)
+    own = pl.DataFrame({"name": names, "number": np.arange(len(names), dtype=np.int64)})
+    number = others.to_frame("name").join(own, on="name", how="left", maintain_order="left")
+    is_new = number["number"].is_null()
+    n_new = int(is_new.sum())
+    places = number["number"].fill_null(0).to_numpy(writable=True)
+    places[is_new.to_numpy()] = len(names) + np.arange(n_new)
+    if not len(others):
+        places = np.zeros(1, dtype=np.int64)  # binary facts have label 0, though it has no name
+    return pl.concat([names, others.filter(is_new)]) if n_new else names, places.astype(np.int32)
 
-    @classmethod
-    def of(cls, rows: pl.DataFrame, so_far: bool = True) -> Decided:
-        """What rows say to it; they need no look where others have decided."""
-        if not so_far or "value" not in rows.columns:
-            return cls(len(rows), are_numbers=False)
-        return cls(len(rows), rows.is_empty() or numbers_in(rows["value"]) is not None)
 
-    def __add__(self, other: Decided) -> Decided:  # type: ignore[override]
-        """Both together."""
-        return Decided(self.n_rows + other.n_rows, self.are_numbers and other.are_numbers)
+def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
+    if not len(names) or not len(others):
+        dtype = names.dtype if len(names) else others.dtype
+        return names.cast(dtype), others.cast(dtype)
+    return as_text(names), as_text(others)
 
 
 class LocalNames(NamedTuple):
