@@ -503,7 +503,7 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
     "where",
     [
         "read.ClaimsStream.batches",
-        "encode.Numbered.add",
+        "encode.ClaimNumbers.add",
         "encode._laid_out",
         "engine.HeldLocally.collect",
         "answers.tabulate",

@@ -18,7 +18,7 @@ from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.opening import Claims, engine_for, opened
 from veracity.printing import counted
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def prepare(
     columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
-    tell: Progress = say_nothing,
+    tell: Progress = no_progress,
     engine: Engine | None = None,
     algorithm: Algorithm[Any] | None = None,
     **how: Any,

@@ -55,7 +55,7 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     """
     require_at_least("questions", 1, budget=budget)
     budget = int(budget)
-    result = result.here()
+    result = result.fetch()
     if result.kind == "numeric":
         return _of_numbers(result, budget)
     encoded = result.encoded

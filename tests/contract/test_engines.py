@@ -175,7 +175,7 @@ def test_questions_checks_and_evaluation_are_the_same(engine):
 
 def test_what_does_not_fit_is_looked_at_in_part(engine, monkeypatch):
     result = discover(claims_of("categorical"), engine=engine)
-    monkeypatch.setattr("veracity.encoding.partitions.claims_within_reach", lambda: 300)
+    monkeypatch.setattr("veracity.encoding.partitions.claims_that_fit", lambda: 300)
     truth = result.truths.select("entity", "attribute", "value")
     health, profile = veracity.check(result), veracity.profile(result, truth)
     for notes in (health.notes, profile.notes):

@@ -53,7 +53,7 @@ class Known(NamedTuple):
     def summed(self, block: Block, group: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
         """How many more claims of each group were known than was expected, and their variance."""
         surplus, spread = (
-            np.bincount(group, block.counted(of_claim), n_groups).astype(np.float64)
+            np.bincount(group, block.weighted(of_claim), n_groups).astype(np.float64)
             for of_claim in (self.after - self.before, self.before * (1.0 - self.before))
         )
         return surplus, spread

@@ -118,7 +118,7 @@ def looking_ahead(
     with Local(threads=1).hold(encoded.blocks) as held, ThreadPoolExecutor(1) as pool:
 
         def shown() -> InClaims:
-            some, _ = encoded.drawn_with(None, effort.claims_compared)
+            some, _ = encoded.sampled_with(None, effort.claims_compared)
             return InClaims.of(held, survey, some, effort, are_normalised=are_normalised)
 
         looked = pool.submit(shown)
@@ -185,9 +185,9 @@ def find_doubts(
     is_whole = encoded.n_claims <= most
     is_compared = _is_compared(encoded, survey)
     if is_compared:
-        some, plausibility = encoded.drawn_with(answers, most)
+        some, plausibility = encoded.sampled_with(answers, most)
     elif is_whole:
-        some = encoded.drawn(most)
+        some = encoded.sampled(most)
     are_normalised = bool(result.run.normalisation)
     shown = ahead or InClaims.of(held, survey, some, effort, are_normalised=are_normalised)
     found = [*two_readings(result.run.readings), *_learned(result), *shown.overlap()]

@@ -151,7 +151,7 @@ class Block(NamedTuple):
         votes = np.bincount(self.fact_of_support, self.share_of_support, self.n_facts)
         return votes.astype(np.float64)
 
-    def counted(self, number_of_support: FloatArray) -> FloatArray:
+    def weighted(self, number_of_support: FloatArray) -> FloatArray:
         """Numbers of supports, each as far as its claim counts."""
         return number_of_support * self.share_of_support if self.has_shares else number_of_support
 
@@ -243,11 +243,11 @@ class Block(NamedTuple):
             columns["source_of_voice"] = np.concatenate([own.source_of_voice for own in blocks])
         return cls(**columns)
 
-    def in_full(self) -> Block:
+    def without_shares(self) -> Block:
         """The same, with every claim counting in full."""
         return self._replace(share_of_support=NO_NUMBERS, share_of_voice=NO_NUMBERS)
 
-    def said_most(self) -> tuple[Block, BoolArray]:
+    def strongest_claims(self) -> tuple[Block, BoolArray]:
         """What each voice says most of all, as if it said that alone; and which facts are left.
 
         Where it says two things as much, it says both. For facts of which one is true.
@@ -264,7 +264,7 @@ class Block(NamedTuple):
         n_supports = np.bincount(fact[is_most], minlength=self.n_facts)
         is_left = n_supports > 0
         n_facts_of_item = np.bincount(self.item_of_fact[is_left], minlength=self.n_items)
-        left = self.in_full()._replace(
+        left = self.without_shares()._replace(
             first_fact_of_item=begins_of(n_facts_of_item),
             first_support_of_fact=begins_of(n_supports[is_left]),
             source_of_support=self.source_of_support[is_most],
@@ -273,7 +273,7 @@ class Block(NamedTuple):
         )
         return left, is_left
 
-    def drawn(self, share: float, *, least: int = 1) -> BoolArray:
+    def sampled(self, share: float, *, least: int = 1) -> BoolArray:
         """Items drawn at random, about this share of them: always the same, wherever they lie.
 
         The first ones, if there would be fewer than `least`.

@@ -2,8 +2,8 @@
 
 All that is said of an item is in one part, so a part becomes complete blocks without a look at any
 other. What has to be the same in all parts is small, and merges: whether values are numbers
-(`Decided`), and the names of sources, values and attributes: brought together part by part
-(`AllNames`), or numbered while rows are parted (`NumberedForAll`), where all of them pass by.
+(`ValueScan`), and the names of sources, values and attributes: brought together part by part
+(`NameUnion`), or numbered while rows are parted (`SharedNames`), where all of them pass by.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from veracity.encoding.block import IntArray
-from veracity.encoding.numbering import Numbering, Spelt
+from veracity.encoding.numbering import NameTable, SortedNames
 from veracity.naming import as_text
 
 MOST_LABELS = 1 << 22
@@ -45,7 +45,7 @@ class Names(NamedTuple):
     """The values that are claimed, each once; empty for binary facts."""
     attributes: pl.Series
     """Empty where there are none."""
-    n_open: int = 0
+    n_unnumbered: int = 0
     """Where there are more different values than this, which is too many to be numbered for all,
     there are no labels, and values are numbered within their part. Else 0."""
 
@@ -61,10 +61,10 @@ class Names(NamedTuple):
         """
         sources, source = _grown(self.sources, others.sources)
         attributes, attribute = _grown(self.attributes, others.attributes)
-        n_open = max(self.n_open, others.n_open)
-        if n_open:
+        n_unnumbered = max(self.n_unnumbered, others.n_unnumbered)
+        if n_unnumbered:
             nothing = self.labels.clear()
-            return Names(sources, nothing, attributes, n_open), (source, None, attribute)
+            return Names(sources, nothing, attributes, n_unnumbered), (source, None, attribute)
         labels, label = _grown(self.labels, others.labels)
         return Names(sources, labels, attributes), (source, label, attribute)
 
@@ -94,7 +94,7 @@ def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
     return as_text(names), as_text(others)
 
 
-class LocalNames(NamedTuple):
+class PartitionNames(NamedTuple):
     """The names of one part, sorted: numbers in its blocks are places in these.
 
     Values come with all their spellings, those of a value side by side.
@@ -111,7 +111,7 @@ class LocalNames(NamedTuple):
         none = pl.Series([], dtype=pl.String)
         return cls(none, none, np.zeros(0, dtype=np.int32), none.alias("attribute"))
 
-    def with_names(self, spelt: Mapping[str, Spelt]) -> LocalNames:
+    def with_names(self, spelt: Mapping[str, SortedNames]) -> PartitionNames:
         """The same, with the names of other columns."""
         names = self
         if "source" in spelt:
@@ -144,7 +144,7 @@ class LocalNames(NamedTuple):
         return Names(self.sources, self.spellings.gather(first), self.attributes)
 
 
-class AllNames:
+class NameUnion:
     """The names of all parts: added part by part, then sorted; and the places of a part's own.
 
     Where there are more different values than `most_labels`, or very many that have more bytes than
@@ -159,7 +159,7 @@ class AllNames:
         self._sources, self._spellings, self._attributes = _Union(), _Union(), _Union()
         self._n_open = 0
 
-    def add(self, names: LocalNames) -> None:
+    def add(self, names: PartitionNames) -> None:
         """Take the names of a part in."""
         self._sources.add(names.sources)
         self._attributes.add(names.attributes)
@@ -169,19 +169,19 @@ class AllNames:
 
     def _open_if_too_many(self) -> None:
         found = self._spellings
-        n_open = _n_open(found.n_at_least, found.n_bytes, self._most, self._most_text)
-        if n_open:
-            self._n_open, self._spellings = n_open, _Union()
+        n_unnumbered = _n_open(found.n_at_least, found.n_bytes, self._most, self._most_text)
+        if n_unnumbered:
+            self._n_open, self._spellings = n_unnumbered, _Union()
 
-    def together(self) -> LocalNames:
+    def together(self) -> PartitionNames:
         """All names, sorted, as if all parts had been one."""
         self._spellings.sorted()  # now it is known how many there are
         self._open_if_too_many()
-        spellings, value, _ = Spelt.of(self._spellings.sorted(), self._are_numbers)
-        return LocalNames(self._sources.sorted(), spellings, value, self._attributes.sorted())
+        spellings, value, _ = SortedNames.of(self._spellings.sorted(), self._are_numbers)
+        return PartitionNames(self._sources.sorted(), spellings, value, self._attributes.sorted())
 
     @property
-    def n_open(self) -> int:
+    def n_unnumbered(self) -> int:
         """Than how many there are more different values, once all are together; 0 if not open."""
         return self._n_open
 
@@ -223,19 +223,19 @@ class _Union:
         self.n_bytes = int(self._series[0].estimated_size())
 
 
-class NumberedForAll:
+class SharedNames:
     """Names of some columns, numbered as rows come, in all parts alike: rows have numbers instead.
 
-    Where values turn out to be too many (`n_open`), rows that come later keep them, and those that
-    came before get them back.
+    Where values turn out to be too many (`n_unnumbered`), rows that come later keep them, and those
+    that came before get them back.
     """
 
     def __init__(
         self, n_rows: int, most_labels: int = MOST_LABELS, most_text: int = MOST_TEXT
     ) -> None:
-        self.n_open = 0
+        self.n_unnumbered = 0
         self._n_rows, self._most, self._most_text = n_rows, most_labels, most_text
-        self._numbering: dict[str, Numbering] = {}
+        self._numbering: dict[str, NameTable] = {}
         self._open_names: pl.Series | None = None
         self._n_bytes = 0
 
@@ -243,11 +243,11 @@ class NumberedForAll:
         self, rows: pl.DataFrame, columns: Iterable[str], pool: ThreadPoolExecutor
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Rows with numbers in these columns; also those that name all values that may be new."""
-        wanted = [name for name in columns if name != "value" or not self.n_open]
+        wanted = [name for name in columns if name != "value" or not self.n_unnumbered]
         for name in wanted:
-            self._numbering.setdefault(name, Numbering(self._n_rows))
+            self._numbering.setdefault(name, NameTable(self._n_rows))
         numbering = [self._numbering[name] for name in wanted]
-        new = dict(zip(wanted, pool.map(Numbering.add, numbering, rows[wanted]), strict=True))
+        new = dict(zip(wanted, pool.map(NameTable.add, numbering, rows[wanted]), strict=True))
         numbers = [
             pl.Series(NUMBER + name, own.numbers.pop())
             for name, own in zip(wanted, numbering, strict=True)
@@ -261,8 +261,8 @@ class NumberedForAll:
     def _open_if_too_many(self, new: pl.Series) -> None:
         self._n_bytes += int(new.estimated_size())
         values = self._numbering["value"]
-        self.n_open = _n_open(values.n_names, self._n_bytes, self._most, self._most_text)
-        if self.n_open:
+        self.n_unnumbered = _n_open(values.n_names, self._n_bytes, self._most, self._most_text)
+        if self.n_unnumbered:
             self._open_names = self._numbering.pop("value").names
 
     def given_back(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -274,7 +274,7 @@ class NumberedForAll:
             rows = rows.with_columns(value=self._open_names.gather(rows["value"]))
         return rows.select(sorted(rows.columns))  # whichever of them had numbers
 
-    def spelt(self, are_numbers: bool) -> dict[str, Spelt]:
+    def spelt(self, are_numbers: bool) -> dict[str, SortedNames]:
         """The names of the columns that were numbered, sorted; and whether values are numbers."""
         return {
             name: numbering.spelt(are_numbers if name == "value" else False)
@@ -288,7 +288,9 @@ def narrowed(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(column.shrink_dtype() for column in numbers)
 
 
-def places_among(own: LocalNames, all_names: LocalNames, *, is_open: bool) -> tuple[IntArray, ...]:
+def places_among(
+    own: PartitionNames, all_names: PartitionNames, *, is_open: bool
+) -> tuple[IntArray, ...]:
     """The number among all names of each of a part's sources, values and attributes.
 
     Open values keep the numbers they have in their part.

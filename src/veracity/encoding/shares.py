@@ -20,7 +20,7 @@ MOST_PAIRED = 2**62
 """Beyond this, numbers that are made of several are no longer told apart."""
 
 
-class Weighed(NamedTuple):
+class WeightCounts(NamedTuple):
     """What was seen of weights, and what became of them; it merges by ``+``."""
 
     n_rows: int = 0
@@ -32,7 +32,7 @@ class Weighed(NamedTuple):
     """The largest weight."""
 
     @classmethod
-    def of(cls, block: Block, weight_of_row: FloatArray) -> Weighed:
+    def of(cls, block: Block, weight_of_row: FloatArray) -> WeightCounts:
         """What a block with shares, made of rows with these weights, tells."""
         n_in_part = sum(
             int(np.count_nonzero(share != 1.0))
@@ -41,9 +41,9 @@ class Weighed(NamedTuple):
         n_words = len(block.source_of_voice)
         return cls(len(weight_of_row), n_words, n_in_part, float(weight_of_row.max()))
 
-    def __add__(self, other: Weighed) -> Weighed:  # type: ignore[override]
+    def __add__(self, other: WeightCounts) -> WeightCounts:  # type: ignore[override]
         """Both together."""
-        return Weighed(
+        return WeightCounts(
             self.n_rows + other.n_rows,
             self.n_words + other.n_words,
             self.n_in_part + other.n_in_part,
@@ -71,7 +71,7 @@ class Weighed(NamedTuple):
         return tuple(notes)
 
 
-NOT_WEIGHED = Weighed()
+NO_WEIGHTS = WeightCounts()
 """Of claims without weights."""
 
 

@@ -182,7 +182,7 @@ def check_names(names: Names, facts: Mapping[str, pl.DataType]) -> None:
     if "attribute" in facts:
         is_same = names.attributes.dtype == facts["attribute"]
         _require(is_same, "attributes.parquet does not go with the facts")
-    _require(names.n_open >= 0, "open_values.parquet tells of fewer than no values")
+    _require(names.n_unnumbered >= 0, "open_values.parquet tells of fewer than no values")
 
 
 def check_claims(

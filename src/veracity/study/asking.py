@@ -155,7 +155,7 @@ def _answered(data: Judged, is_known: BoolArray, algorithm: Algorithm[Any]) -> R
     """What is found if the truths of some items are known."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        return answer(replace(data.prepared, encoded=data.knowing(is_known)), algorithm)
+        return answer(replace(data.prepared, encoded=data.with_known_truths(is_known)), algorithm)
 
 
 def _read_otherwise(data: Judged, result: Result) -> list[Result]:

@@ -40,7 +40,7 @@ class Judged(NamedTuple):
         """Of which items the truth can be told."""
         return np.concatenate([block.is_known for block in self.truth.blocks])
 
-    def knowing(self, is_known: BoolArray) -> Encoded:
+    def with_known_truths(self, is_known: BoolArray) -> Encoded:
         """The claims, with the truth of some items known."""
         first = np.cumsum([block.n_items for block in self.encoded.blocks])[:-1]
         known = [
