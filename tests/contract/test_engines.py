@@ -216,7 +216,7 @@ def test_a_saved_run_that_memory_does_not_hold_stays_on_disk(engine, kind, tmp_p
     claims = claims_of(kind)
     found = discover(claims, kind=kind, engine=engine)
     found.save(tmp_path / "run")
-    monkeypatch.setattr("veracity.result.saved.fits", lambda n_claims: False)
+    monkeypatch.setattr("veracity.result.saved.fits_in_memory", lambda n_claims: False)
     loaded = veracity.load(tmp_path / "run")
     assert_same_answers(loaded, found)
     assert repr(loaded) == repr(found)
