@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from veracity.algorithms import Algorithm
-from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead
-from veracity.claims.known import with_known
 from veracity.claims.schema import Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.opening import Claims, engine_for, opened
 from veracity.printing import counted
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def prepare(
     columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
-    tell: Progress = say_nothing,
+    tell: Progress = no_progress,
     engine: Engine | None = None,
     algorithm: Algorithm[Any] | None = None,
     **how: Any,

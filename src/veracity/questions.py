@@ -18,8 +18,8 @@ from veracity.algorithms.base import clamp_known
 from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.default import ITEMS_PER_LABEL, MOST_LABELS
 from veracity.algorithms.prior import UNLEARNED
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.partitions import Encoded
 from veracity.fit.judging import Judged
 from veracity.fit.readings import Reading, differing, find_readings
 from veracity.kernels.loading import kernels
@@ -55,7 +55,7 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     """
     require_at_least("questions", 1, budget=budget)
     budget = int(budget)
-    result = result.here()
+    result = result.fetch()
     if result.kind == "numeric":
         return _of_numbers(result, budget)
     encoded = result.encoded

@@ -18,8 +18,8 @@ from veracity.algorithms.feature_table import (
     with_rows,
 )
 from veracity.arguments import checked
-from veracity.claims.block import FloatArray
 from veracity.claims.schema import listed
+from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short

@@ -8,7 +8,7 @@ from collections import Counter
 import polars as pl
 
 from veracity.claims.schema import Kind
-from veracity.claims.shares import weighed
+from veracity.claims.weights import weighed
 from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar, rendered
 from veracity.printing import counted, in_short

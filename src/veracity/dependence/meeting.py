@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.partitions import Encoded
 
 
 class Met(NamedTuple):

@@ -18,9 +18,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.dependence import Copies
 from veracity.dependence.pairs import first_of_joined
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 from veracity.kernels.reference.sums import sigmoid
 
@@ -251,8 +251,8 @@ def count_mistakes(block: Block, naming: Naming) -> Mistakes:
 def _drawn(block: Block, naming: Naming) -> Block:
     """Return the items that are looked at, on which two sources speak or more."""
     is_met = block.n_voices_of_item > 1
-    drawn = block.select(is_met & block.drawn(naming.share, least=0))
-    return drawn.said_most()[0] if drawn.n_items else drawn
+    drawn = block.select(is_met & block.sampled(naming.share, least=0))
+    return drawn.strongest_claims()[0] if drawn.n_items else drawn
 
 
 # --- who agrees too well --------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from uuid import uuid4
 
 from veracity import errors
 from veracity.arguments import require_fields
-from veracity.claims.block import Block
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import Block
+from veracity.encoding.partitions import Encoded
 from veracity.engines.executors import (
     FOUND,
     MADE,

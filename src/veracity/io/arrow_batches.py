@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from typing import IO, NamedTuple
 
 from veracity.io.flat_tables import FlatTable, NotAsWritten
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 
 MARK = b"\xff\xff\xff\xff"
 DICTIONARY, RECORDS = 2, 3
@@ -119,7 +119,7 @@ class Batches:
         sizes = list(_sizes(file, block, batch))
         _check_columns(batch, own, sizes)
         what = f"{self._name}: its rows, unpacked,"
-        require_room(sum(sizes), what, "write it in smaller batches")
+        require_memory(sum(sizes), what, "write it in smaller batches")
         return sum(sizes)
 
     def places(self, head: bytes, columns: Collection[int]) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ import polars as pl
 from veracity.io.arrow_schema import MANY_DIGITS, check_schema, refuse_column
 from veracity.io.cells import MOST_DIGITS
 from veracity.io.flat_tables import NotAsWritten
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 
 MAGIC = b"PAR1"
 TAIL = 4 + len(MAGIC)
@@ -73,7 +73,7 @@ def check_parquet(path: Path) -> None:
             largest_group, largest_page = _check(file, str(path))
         except (IndexError, KeyError, TypeError, AttributeError) as error:
             raise DamagedParquet(NONSENSE) from error
-    require_room(
+    require_memory(
         max(BYTES_PER_CELL * largest_group, largest_page),
         f"{path}: its groups of up to {largest_group:,} rows",
         "write it with smaller groups",

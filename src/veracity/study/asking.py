@@ -13,7 +13,7 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms.default import Veracity
 from veracity.answers import answer
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.errors import NotConverged, ParameterError
 from veracity.printing import counted
 from veracity.questions import questions_of
@@ -155,7 +155,7 @@ def _answered(data: Judged, is_known: BoolArray, algorithm: Algorithm[Any]) -> R
     """What is found if the truths of some items are known."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        return answer(replace(data.prepared, encoded=data.knowing(is_known)), algorithm)
+        return answer(replace(data.prepared, encoded=data.with_known_truths(is_known)), algorithm)
 
 
 def _read_otherwise(data: Judged, result: Result) -> list[Result]:

@@ -9,9 +9,9 @@ import polars as pl
 
 from veracity.algorithms.checks import require_at_least
 from veracity.arguments import checked
-from veracity.claims.block import FloatArray, IntArray
 from veracity.dependence.meeting import Met, meetings
 from veracity.doubts.overlap import FEW_SHARED
+from veracity.encoding.block import FloatArray, IntArray
 from veracity.errors import ParameterError
 from veracity.show.plot.figure import Look, altair, chart_of, drawable, finish, look_of
 
