@@ -23,8 +23,8 @@ def ask(run: Path, budget: int, out: Path | None, force: bool, as_json: bool) ->
     import polars as pl
 
     from veracity.claims.schema import keys_of
+    from veracity.inspect.questions import questions_of
     from veracity.io.table_file import check_table_file, write_table
-    from veracity.questions import questions_of
     from veracity.result import load
     from veracity.result.records import in_own_names
     from veracity.show.terminal import print_json, show_table
@@ -36,13 +36,13 @@ def ask(run: Path, budget: int, out: Path | None, force: bool, as_json: bool) ->
     if out is not None:
         keys = keys_of(questions)
         empty = pl.lit(None, pl.String).alias("value")
-        sheet = questions.select(*keys, empty, pl.exclude(*keys, "gain"))
+        sheet = questions.select(*keys, empty, pl.exclude(*keys))
         write_table(in_own_names(sheet, result.run.input.columns, result.kind), out, force=force)
     if as_json:
         print_json({"questions": questions.to_dicts()})
         return
     are_numbers = result.kind == "numeric"  # which have no plausibility
-    shown = questions.drop("gain", *(["plausibility"] if are_numbers else [])).with_columns(
+    shown = questions.drop(*(["plausibility"] if are_numbers else [])).with_columns(
         pl.col("values").list.join(" | ")
     )
     title = "questions, those first whose answer helps most"

@@ -21,11 +21,11 @@ from veracity.engines import Engine, Local, threads_of
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
 from veracity.inspect.agreement import alpha_of
+from veracity.inspect.questions import questions_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, say_nothing, shows_progress
-from veracity.questions import questions_of
 from veracity.result import Result
 from veracity.result.warnings import DataWarning, some
 
