@@ -18,6 +18,8 @@ COLUMNS: dict[str, pl.DataType] = {
 }  # fmt: skip
 """The columns of a table of questions that say how each was drawn, and what was answered then."""
 
+NUMBERS = ("plausibility", "inclusion", "asked_of")
+
 
 def asked_columns(found: Sequence[str]) -> dict[str, str]:
     """Find these columns, if all are there; a number tells ours from one of the user's.
@@ -34,10 +36,11 @@ def asked_columns(found: Sequence[str]) -> dict[str, str]:
 def asked_as_one(names: Mapping[str, str], found: Mapping[str, pl.DataType]) -> pl.Expr:
     """Return these columns as one; it is null for known truths that nobody asked for."""
     texts = {name: rendered(pl.col(own), found[own]) for name, own in names.items()}
-    typed: dict[str, Any] = {name: texts[name].cast(dtype, strict=False) for name, dtype in COLUMNS.items()
-             if dtype != pl.Boolean}  # fmt: skip
+    typed: dict[str, Any] = {
+        name: texts[name].cast(COLUMNS[name], strict=False) for name in NUMBERS
+    }
     typed["drawn"] = texts["drawn"].str.to_lowercase().is_in(["true", "1"])
-    typed["answer"] = typed["answer"].fill_null("")
+    typed["answer"] = texts["answer"].fill_null("")
     together = pl.struct(**typed)
     is_asked = (typed["inclusion"] > 0.0) & (typed["inclusion"] <= 1.0) & (typed["asked_of"] > 0)
     return pl.when(is_asked).then(together).alias(ASKED)

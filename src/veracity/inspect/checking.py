@@ -35,7 +35,7 @@ THOROUGH = Effort(claims_compared=sys.maxsize, facts_spelt=50_000)
 """How long it looks."""
 
 MOST_ASKED = 10
-"""So many items are named that should be looked up first."""
+"""So many items are named that should be looked up next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Health:
     against_vote
         How far the answer differs from the vote; None for numbers, or if no two sources overlap.
     questions
-        The ten items to look up first, as `Result.questions` names them.
+        The ten items to look up next, as `Result.questions` draws them.
     claims, sources, items
         How many there are.
     alpha
@@ -104,7 +104,7 @@ class Health:
         asked = pl.DataFrame(self.questions)  # a frame of Spark tells no length
         if len(asked):
             names = [" ".join(map(str, row)) for row in asked.select(keys_of(asked)).rows()]
-            lines.append(f"to look up first: {some(names)}")
+            lines.append(f"to look up next: {some(names)}")
         lines += [f"note: {note}" for note in self.notes]
         return printable("\n".join(lines), lines=True)
 

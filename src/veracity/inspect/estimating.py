@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from veracity.algorithms.checks import require_share
 from veracity.algorithms.distributions import beta_quantile
 from veracity.algorithms.rules import is_best_of_item, item_sums
 from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray
@@ -21,7 +20,7 @@ from veracity.inspect.questions import (
     is_trusted,
     taken_facts,
 )
-from veracity.printing import counted
+from veracity.printing import counted, html_by
 from veracity.result import Result
 
 LEVEL = 0.9
@@ -49,16 +48,13 @@ class Estimate:
         Number of the other items, which the estimate is about.
     right, low, high
         Share of the other items that is right, with the ends of its 90 % interval; None below 20.
-    table, table_low, table_high
-        The same for the whole table, in which known items are right.
     changes
         Share of the other answers that change, at most, if a fifth of the drawn answers is left
         out; None below 20.
     is_trusted
         True if the last 20 drawn answers were wrong no more often than plausibilities said.
-    is_enough
-        True if further answers are expected to bring little, or `low` is at least what was asked
-        for.
+    enough
+        Share of the other items that the user wants to be right.
     """
 
     drawn: int
@@ -69,58 +65,59 @@ class Estimate:
     high: float | None = None
     changes: float | None = None
     is_trusted: bool = False
-    is_enough: bool = False
+    enough: float | None = None
 
     @property
-    def table(self) -> float | None:
-        """The share of all items that is right."""
-        return self._of_table(self.right)
+    def is_enough(self) -> bool:
+        """True if further answers are likely to change little, or `low` is at least `enough`."""
+        if self.low is None or self.changes is None:
+            return False
+        is_reached = self.enough is not None and self.low >= self.enough
+        return is_reached or (self.is_trusted and self.changes < LITTLE)
 
     @property
-    def table_low(self) -> float | None:
-        """The lower end of its interval."""
-        return self._of_table(self.low)
-
-    @property
-    def table_high(self) -> float | None:
-        """The upper end of its interval."""
-        return self._of_table(self.high)
-
-    def _of_table(self, share: float | None) -> float | None:
-        if share is None:
+    def table(self) -> tuple[float, float, float] | None:
+        """Share of the whole table that is right, known items among it, and its interval."""
+        if self.right is None or self.low is None or self.high is None:
             return None
-        return (self.known + share * self.others) / (self.known + self.others)
+        right, low, high = (
+            (self.known + share * self.others) / (self.known + self.others)
+            for share in (self.right, self.low, self.high)
+        )
+        return right, low, high
 
     def measures(self) -> dict[str, Any]:
         """Return all of it by name, as JSON can hold it."""
-        tables = {name: getattr(self, name) for name in ("table", "table_low", "table_high")}
-        return {**vars(self), **tables}
+        return {**vars(self), "table": self.table, "is_enough": self.is_enough}
 
     def __str__(self) -> str:
-        """Return the estimate, and whether to go on asking, in a few sentences."""
-        if self.right is None or self.low is None or self.high is None:
+        """Return the estimate, and whether to go on asking, in two sentences."""
+        if self.right is None or self.low is None or self.high is None or self.table is None:
             answers = counted(self.drawn, "drawn question is", "drawn questions are")
             return (
                 f"{answers} answered: too few to say how right the other items are, which takes "
                 f"{FEWEST_DRAWN}"
             )
         interval = f"{LEVEL:.0%}: {100 * self.low:.0f}-{100 * self.high:.0f}%"
+        others, known = counted(self.others, "item"), counted(self.known, "known item")
         further = "change little: you can stop asking" if self.is_enough else "help: ask again"
+        if self.is_enough and self.enough is not None and self.low >= self.enough:
+            further = f"be unnecessary: at least {self.enough:.0%} was asked for"
         return (
-            f"of the {counted(self.others, 'item')} not looked up, about {self.right:.0%} are "
-            f"right ({interval}); with the {counted(self.known, 'known item')}, {self.table:.0%} of the "
-            f"table. Further answers are likely to {further}"
+            f"of the {others} not looked up, about {self.right:.0%} are right ({interval}); "
+            f"with the {known}, {self.table[0]:.0%} of the table. "
+            f"Further answers are likely to {further}"
         )
 
+    _repr_html_ = html_by("estimate_html")
 
-def estimate_of(result: Result, enough: float | None = None) -> Estimate:
+
+def estimate_of(result: Result) -> Estimate:
     """Estimate the share of the items not looked up that is right.
 
     The drawn answers are split into five folds. What is learned without a fold answers its items,
     so that no item is judged by an answer that was known.
     """
-    if enough is not None:
-        require_share("estimate", enough=enough)
     if result.kind == "numeric":
         raise ParameterError(
             "estimate: an estimated number is hardly ever exactly right; compare the numbers with "
@@ -158,8 +155,6 @@ def estimate_of(result: Result, enough: float | None = None) -> Estimate:
         high=1.0 - low,
         changes=max(changed),
         is_trusted=is_trusted(history),
-        is_enough=(max(changed) < LITTLE and is_trusted(history))
-        or (enough is not None and 1.0 - high >= enough),
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from veracity._version import __version__
+from veracity.algorithms.checks import require_share
 from veracity.arguments import checked
 from veracity.claims.block import BoolArray, FloatArray
 from veracity.claims.encoded import Encoded, Part
@@ -326,8 +327,14 @@ class Result:
         further answers are likely to change little, or if the lower end of the interval is at least
         `enough`.
         """
+        if enough is not None:
+            require_share("estimate", enough=enough)
+        return replace(self._estimate, enough=enough)
+
+    @cached_property
+    def _estimate(self) -> Estimate:
         module = importlib.import_module("veracity.inspect.estimating")
-        estimate: Estimate = module.estimate_of(self, enough)
+        estimate: Estimate = module.estimate_of(self)
         return estimate
 
     @checked
