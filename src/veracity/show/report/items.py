@@ -10,7 +10,7 @@ from veracity.explain import THE_VOTE, Why, without_keys
 from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, measure, name, paragraph, table
-from veracity.show.report.summary import count_contested, thing
+from veracity.show.report.summary import thing
 
 MOST_VALUES = 2
 """Claims are listed for so many values of an item, the most plausible ones."""
@@ -37,7 +37,7 @@ def items_to_check(found: Findings) -> str:
     shown = shown.select(column for column in SHOWN if column in shown.columns)
     look = Look(
         caption=f"{things.capitalize()} to look up next",
-        of=max(count_contested(found.result) - found.result.run.input.known, len(shown)),
+        of=len(shown),
         sortable=True,
         searchable=True,
         headings=found.called | {"values": "values to choose from"},
