@@ -17,6 +17,7 @@ from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.rules import is_best_of_item
 from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.claims.encoded import Encoded, Part
+from veracity.doubts.ranking import turned_over
 from veracity.fit.judging import Judged
 from veracity.fit.readings import differing, find_readings
 from veracity.io.table_file import LIST_SEPARATOR, unguarded
@@ -36,6 +37,10 @@ FEWEST_DRAWN = 20
 
 MOST_VALUES = 10
 """Values of an item that are named to choose from."""
+
+ENOUGH_KNOWN = 8
+"""Known truths about an attribute on which sources rank differently, from which no more items of it
+are drawn than of others."""
 
 COLUMNS: dict[str, Any] = {
     "values": pl.List(pl.String), "answer": pl.String, "plausibility": pl.Float64,
@@ -81,7 +86,11 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
         items = items._replace(is_disputed=doubt > 0.0)
     history, spoken = answered_of(encoded, result.run.asked, result.run.min_plausibility)
     differs, another = _differing(result)
+    topics = _turned_over(result, items)
     share = _shares(items, doubt, spoken, differs, is_first=not encoded.n_known)
+    of_topics = items.can_be_asked & items.is_disputed & np.isin(items.attribute, list(topics))
+    if of_topics.any():
+        share = 0.5 * share + 0.5 * of_topics / of_topics.sum()
     n = min(int(budget), int(items.can_be_asked.sum()))
     n_close = n // 2 if is_trusted(history) else 0
     rng = np.random.default_rng([result.run.seed, encoded.n_known])
@@ -105,6 +114,9 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
         own = one - int(first[part])
         names.append(encoded.parts[part].items.slice(own, 1))
         reasons = [f"the two possible answers differ here ({another})"] if differs[one] else []
+        if of_topics[one]:
+            topic = in_short(topics[int(items.attribute[one])])
+            reasons.append(f"sources rank differently on {topic} than elsewhere")
         told = _described(
             result, part, own, reasons=reasons, doubt=None if doubt is None else float(doubt[one])
         )
@@ -247,6 +259,17 @@ def _differing(result: Result) -> tuple[BoolArray, str]:
     ):
         found[np.flatnonzero(chosen)[differing(small, own, its)]] = True
     return np.concatenate(nothing), readings[0].name
+
+
+def _turned_over(result: Result, items: Items) -> dict[int, str]:
+    """Return the attributes on which sources rank differently, of which little is known yet."""
+    if result.kind == "numeric":
+        return {}
+    named = set(turned_over(result.encoded, result.plausibility_by_block)["attribute"])
+    names = as_text(result.encoded.names.attributes).to_list()
+    known = np.concatenate([block.is_known for block in result.encoded.blocks])
+    n_known = np.bincount(items.attribute[known], minlength=len(names))
+    return {n: name for n, name in enumerate(names) if name in named and n_known[n] < ENOUGH_KNOWN}
 
 
 def _spread(result: Result) -> FloatArray:
