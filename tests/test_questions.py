@@ -262,7 +262,7 @@ def test_below_twenty_drawn_answers_nothing_can_be_said(answered):
     assert late.drawn == late.known == 20
     assert late.others == 380
     assert 0.0 <= late.low <= late.right <= late.high <= 1.0
-    assert str(late).startswith("of the 380 items not looked up, about ")
+    assert str(late).startswith("of the 380 items not looked up, ")
 
 
 def test_close_calls_do_not_count_as_drawn(answered, flights):

@@ -104,12 +104,17 @@ class Estimate:
         if self.is_enough and self.enough is not None and self.low >= self.enough:
             further = f"be unnecessary: at least {self.enough:.0%} was asked for"
         return (
-            f"of the {others} not looked up, about {self.right:.0%} are right ({interval}); "
-            f"with the {known}, {self.table[0]:.0%} of the table. "
-            f"Further answers are likely to {further}"
+            f"of the {others} not looked up, {_about(self.right)} are right ({interval}); with "
+            f"the {known}, {_about(self.table[0])} of the table. Further answers are likely to "
+            f"{further}"
         )
 
     _repr_html_ = html_by("estimate_html")
+
+
+def _about(share: float) -> str:
+    """Return a share in words: that nothing was wrong does not mean that nothing is."""
+    return "nearly all" if share > 0.995 else f"about {share:.0%}"
 
 
 def estimate_of(result: Result) -> Estimate:
