@@ -128,7 +128,7 @@ def estimate_of(result: Result) -> Estimate:
             "estimate: an estimated number is hardly ever exactly right; compare the numbers with "
             "known ones in evaluate, which has a tolerance"
         )
-    result = result.to_local()
+    result = result.fetch()
     fitted, least, asked = result.fitted, result.run.min_plausibility, result.run.asked
     encoded, n_known = result.encoded, result.encoded.n_known
     if asked and encoded.n_claims > MOST_CLAIMS:

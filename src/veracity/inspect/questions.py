@@ -78,7 +78,7 @@ class Answered(NamedTuple):
 def questions_of(result: Result, budget: int) -> pl.DataFrame:
     """Draw the items to look up next: the surest answers come last."""
     require_at_least("questions", 1, budget=budget)
-    result = result.to_local()
+    result = result.fetch()
     encoded = result.encoded
     items, doubt = items_of(result), None
     if result.kind == "numeric":
