@@ -12,7 +12,6 @@ from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.answers import answer, as_result, require_sound, with_kinds_of_items
-from veracity.arguments import checked
 from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
@@ -36,7 +35,6 @@ USUAL_ALGORITHM: dict[Kind, str] = {
 """What answers where no algorithm is named."""
 
 
-@checked
 @shows_progress
 def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     claims: object,

@@ -25,7 +25,6 @@ from veracity.algorithms.feature_table import (
     with_rows,
 )
 from veracity.algorithms.source_features import FeaturePart
-from veracity.arguments import checked
 from veracity.claims.schema import KEYS
 from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.encoding.known import KnownCount
@@ -118,7 +117,6 @@ class ItemFeatures:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    @checked
     def read(cls, data: object, likely: Mapping[str, str] | None = None) -> ItemFeatures:
         """Read a table with columns that name items, and others that describe them.
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.arguments import checked
 from veracity.claims.checking import (
     as_claims,
     check_calendar,
@@ -232,7 +231,6 @@ def open_claims(
     return NormalisedStream(stream, how.kind, look)
 
 
-@checked
 def read_claims(
     data: object,
     *,
@@ -305,7 +303,6 @@ def _read(stream: ClaimsStream, how: HowToRead, began: float) -> ClaimsTable:
     )
 
 
-@checked
 def read_database(
     database: object,
     query: str | None = None,

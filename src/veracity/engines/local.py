@@ -8,7 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
-from veracity.arguments import require_fields
 from veracity.claims.read import ClaimsStream
 from veracity.claims.schema import ClaimsTable
 from veracity.encoding.block import Block
@@ -104,7 +103,6 @@ class Local:
     spill: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        require_fields(self)
         for name, value in (("threads", self.threads), ("claims_per_block", self.claims_per_block)):
             if value is not None and value < 1:
                 raise ParameterError(f"Local: {name} must be at least 1, got {value}")

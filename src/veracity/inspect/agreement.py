@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.arguments import checked
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, FloatArray
@@ -71,7 +70,6 @@ class Agreement:
         )
 
 
-@checked
 def agreement(
     claims: object,
     *,

@@ -11,7 +11,6 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.answers import answer
-from veracity.arguments import checked
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
@@ -114,7 +113,6 @@ class Health:
 Told = TypeVar("Told", DataWarning, AgainstVote)
 
 
-@checked
 @shows_progress
 def check(
     claims: object,

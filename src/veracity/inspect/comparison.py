@@ -15,7 +15,6 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms import algorithms as all_algorithms
 from veracity.answers import answer
-from veracity.arguments import checked
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
@@ -85,7 +84,6 @@ class Comparison:
         return pl.DataFrame(pairs, schema=schema)
 
 
-@checked
 @shows_progress
 def compare(
     claims: object,

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.arguments import checked
 from veracity.claims.schema import keys_of
 from veracity.encoding.partitions import Partition
 from veracity.errors import ParameterError
@@ -65,7 +64,6 @@ class Difference:
         return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
 
 
-@checked
 def diff(result: Result, other: Result) -> Difference:
     """Tell what has changed from one result to another: items with the reason, and sources.
 

@@ -11,7 +11,6 @@ import polars as pl
 
 from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
-from veracity.arguments import checked
 from veracity.claims.how import HowToRead
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
@@ -86,7 +85,6 @@ class Evaluation:
         return {k: v for k, v in all_of_them.items() if isinstance(v, int | float)}
 
 
-@checked
 def evaluate(
     result: Result,
     truth: object,

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.arguments import checked
 from veracity.claims.how import HowToRead
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
@@ -148,7 +147,6 @@ class Profile:
         return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
 
 
-@checked
 def profile(
     claims: object,
     truth: object | None = None,

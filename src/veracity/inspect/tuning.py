@@ -13,7 +13,6 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.settings import settable
-from veracity.arguments import checked
 from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
@@ -64,7 +63,6 @@ class Tuning:
         return hand_back(self.rows, self.frame_kind)
 
 
-@checked
 def tune(
     claims: object,
     truth: object,

@@ -19,7 +19,6 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
-from veracity.io.arrow_file import check_arrow_file, open_arrow_file
 from veracity.io.cell_units import Sheet, number_of_column, units_in
 from veracity.io.header import distinct, header_at
 from veracity.io.json_lines import open_json_lines
@@ -88,9 +87,8 @@ def open_other(path: Path) -> pl.LazyFrame | None:
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith(b"ARROW1"):
-        return open_arrow_file(path)
+        return pl.scan_ipc(path, glob=False, hive_partitioning=False)
     if head.startswith(b"\xff\xff\xff\xff") and path.name.lower().endswith(ARROW_SUFFIXES):
-        check_arrow_file(path)
         return pl.read_ipc_stream(path).lazy()
     if head.startswith(b"FEA1"):
         raise UnreadableFile(f"{path}: Feather of version 1 is not read; write it again as Arrow")

@@ -16,7 +16,6 @@ from typing import Any
 import polars as pl
 
 from veracity._version import __version__
-from veracity.arguments import checked
 from veracity.claims.schema import Kind
 from veracity.encoding.block import BoolArray, FloatArray
 from veracity.encoding.partitions import Encoded, Partition
@@ -113,7 +112,6 @@ class Result:
         """One row per item: the value settled on, its plausibility, runner-up and margin."""
         return self._handed("truths")
 
-    @checked
     def records(self, *, plausibility: bool = False) -> Any:
         """One row per entity, one column per attribute: the value that was settled on.
 
@@ -305,7 +303,6 @@ class Result:
         """
         return explain(self, entity, attribute)
 
-    @checked
     def questions(self, budget: int = 10) -> Any:
         """One row per item whose true value would help most, at most `budget` of them.
 
@@ -315,7 +312,6 @@ class Result:
         table = importlib.import_module("veracity.questions").questions_of(self, budget)
         return hand_back(table, self.frame_kind)
 
-    @checked
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -349,7 +345,6 @@ class Result:
             )
         return target
 
-    @checked
     def write(
         self,
         file: str | os.PathLike[str],
@@ -401,7 +396,6 @@ class Result:
         texts = "1 text that begins" if n_guarded == 1 else f"{n_guarded:,} texts that begin"
         return [f"{target.name}: {texts} like a formula got an apostrophe in front"]
 
-    @checked
     def scan(self, name: str) -> pl.LazyFrame:
         """A table that `save` writes, such as ``"facts"``, as a lazy polars frame.
 
@@ -413,7 +407,6 @@ class Result:
             raise ParameterError(f"scan: no table {name!r}; there are {known}")
         return table.scan() if isinstance(table, LazyTable) else table.lazy()
 
-    @checked
     def write_database(
         self,
         address: str,
@@ -501,7 +494,6 @@ class Result:
         return importlib.import_module("veracity.show.plot").Plots(self)
 
 
-@checked
 def load(folder: str | os.PathLike[str]) -> Result:
     """Read a result that `Result.save` wrote.
 

@@ -34,7 +34,6 @@ from veracity.io.folders import recover
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM, fits_in_memory, require_memory
-from veracity.io.parquet_file import DamagedParquet, check_parquet, open_parquet
 from veracity.io.temp_files import TempFolder
 from veracity.result.layout import part_from
 from veracity.result.run import Run
@@ -237,7 +236,7 @@ class _Folder:
 
     def _scanned(self, name: str) -> LazyTable:
         self._check_mark(f"{name}.parquet")
-        rows = open_parquet(self.file(f"{name}.parquet"))
+        rows = pl.scan_parquet(self.file(f"{name}.parquet"), glob=False)
         n_rows = rows.select(pl.len()).collect().item()
 
         def piece(number: int) -> pl.DataFrame:
@@ -250,7 +249,7 @@ class _Folder:
         with _still_sound(self.path):
             file = self.file(f"{name}.parquet")
             self._check_mark(file.name)
-            rows = open_parquet(file).slice(first, n_rows).collect()
+            rows = pl.scan_parquet(file, glob=False).slice(first, n_rows).collect()
             self._check_mark(file.name)  # it may have been replaced meanwhile
         return rows
 
@@ -260,7 +259,7 @@ class _Folder:
             return None
         self._check_digest(file)
         self._check_mark(file.name)
-        return open_parquet(file).collect()
+        return pl.scan_parquet(file, glob=False).collect()
 
     def _check_digest(self, file: Path) -> None:
         if digest_of(file) != self.digests.get(file.name):
@@ -268,10 +267,10 @@ class _Folder:
 
     def _check_mark(self, name: str) -> None:
         try:
-            check_parquet(self.file(name))
-        except DamagedParquet as error:
-            raise ValueError(f"{name} is damaged: {error}") from error
-        if pl.read_parquet_metadata(self.file(name)).get(RUN_MARK) != self.id:
+            mark = pl.read_parquet_metadata(self.file(name)).get(RUN_MARK)
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise ValueError(f"{name} is damaged: {first_line(error)}") from error
+        if mark != self.id:
             raise ValueError(f"{name} is of another run")
 
     def _names(self, sources: pl.DataFrame, facts: Any) -> Names:

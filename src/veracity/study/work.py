@@ -26,7 +26,6 @@ from typing import Any
 import polars as pl
 
 from veracity._version import __version__
-from veracity.arguments import checked
 from veracity.errors import OutputError, ParameterError, StudyError
 from veracity.io.folders import atomic_file, write_errors
 from veracity.progress import Progress, no_progress
@@ -57,7 +56,6 @@ ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
 """Tasks share the cores; threads within each would only get in each other's way."""
 
 
-@checked
 def carry_out(
     study: Study,
     folder: str | os.PathLike[str] | None = None,
@@ -98,7 +96,6 @@ def carry_out(
     return ledger.finish(study)
 
 
-@checked
 def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) -> Path:
     """Write tables (CSV), figures (SVG and PNG) and a page that needs no network; give its path."""
     target = Path(folder)

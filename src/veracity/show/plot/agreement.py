@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.checks import require_at_least
-from veracity.arguments import checked
 from veracity.dependence.meeting import Met, meetings
 from veracity.doubts.overlap import FEW_SHARED
 from veracity.encoding.block import FloatArray, IntArray
@@ -27,7 +26,6 @@ NEAR = 0.9
 """Groups that agree as much, on average, are outlined."""
 
 
-@checked
 def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
     """One row per pair of the most active sources, both ways round, groups that agree side by side.
 
@@ -98,7 +96,6 @@ def _side_by_side(same: FloatArray, shared: FloatArray) -> tuple[IntArray, IntAr
     return leaves_list(tree), fcluster(tree, 1.0 - NEAR, "distance")
 
 
-@checked
 def plot_agreement(
     result: Result, theme: str = "light", table: pl.DataFrame | None = None
 ) -> TopLevelMixin:

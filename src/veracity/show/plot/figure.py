@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.extras import how_to_get
 from veracity.io.folders import atomic_file, check_file
@@ -192,7 +191,6 @@ def _labels(names: pl.Series) -> pl.Series:
     return names.replace(label_of_name)
 
 
-@checked
 def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write a figure as SVG, PNG, PDF or a page that needs no network; all of it, or nothing.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from veracity.arguments import checked
 from veracity.errors import OutputError
 from veracity.io.folders import atomic_file, check_file
 from veracity.progress import Progress, shows_progress
@@ -22,7 +21,6 @@ from veracity.show.report.page import put_together
 ENDINGS = ("", ".html", ".htm")
 
 
-@checked
 @shows_progress
 def write_report(
     result: Result,
