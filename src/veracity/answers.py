@@ -162,6 +162,7 @@ def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned
         rounds=len(learned.trace),
         converged=learned.converged,
         trace=learned.trace,
+        asked=list(prepared.asked),
         notes=[*prepared.notes, *notes_on_fit(fitted, learned, judged)],
     )
 

@@ -106,7 +106,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         Leave the value of an item empty if its plausibility is below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
     seed
-        The seed of random numbers, instead of the algorithm's own.
+        The seed of random numbers, instead of the algorithm's own; questions are drawn by it, too.
     engine
         Where the work is done; this machine, on all cores, unless said otherwise. The work on a
         Spark frame is done where it lives.
@@ -145,7 +145,9 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     _check_min_plausibility("discover", min_plausibility, prepared.table.kind)
     chosen, prepared = _describing(chosen, described, prepared)
-    return answer(prepared, chosen, engine, tell, min_plausibility)
+    result = answer(prepared, chosen, engine, tell, min_plausibility)
+    result.run = replace(result.run, seed=seed or 0)
+    return result
 
 
 def _require_use(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from veracity.claims.asked import asked_as_one, asked_columns
 from veracity.claims.checking import plain
 from veracity.claims.headers import Spelling
 from veracity.claims.how import HowToRead, Wide
@@ -269,7 +270,9 @@ def _chosen(
     found = part.rows.collect_schema()
     how = _with_lists(found, wanted, how, part.origin)
     joined = {name: before[name] for name in before.names() if name not in found}
-    table = Seen(part.origin, found.names(), wanted, partial(_sample, part), inside, _place(part))
+    asked = asked_columns(found.names()) if "source" not in wanted else {}
+    names = [name for name in found.names() if name not in asked.values()]
+    table = Seen(part.origin, names, wanted, partial(_sample, part), inside, _place(part))
     try:
         shape = shape_of(table, how, notes)
     except MissingColumn:
@@ -286,6 +289,7 @@ def _chosen(
     if not shape.is_wide:
         part, found = _listed_apart(part, shape.keys.get("value"), notes)
         kept = [plain(name, found[name]).alias(own) for own, name in shape.keys.items()]
+        kept += [asked_as_one(asked, found)] if asked else []
         return Chosen(_at_hand(part, part.rows.select(kept)), shape, types_read_again(joined))
     names = [*shape.keys.values(), *shape.spread]
     whole = _at_hand(part, part.rows.select(map(pl.col, names)))

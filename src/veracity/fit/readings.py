@@ -82,7 +82,7 @@ def find_readings(
     sample = _sampled(encoded, judged.plausibility)
     found = []
     for name, rival in rivals.items():
-        its_state, other = _answered(encoded, sample.blocks, rival)
+        its_state, other = answered_again(encoded, sample.blocks, rival)
         assert other.met is not None
         differs = _share(sample, other.plausibility)
         if differs > MUCH:
@@ -123,7 +123,7 @@ def _log_known(
     encoded: Encoded, algorithm: Algorithm[Any], hidden: list[Block], known: list[Block]
 ) -> tuple[Any, float]:
     """What is learned without known truths, and how likely, in logs, these are then."""
-    state, judged = _answered(encoded, hidden, algorithm)
+    state, judged = answered_again(encoded, hidden, algorithm)
     total = 0.0
     for block, plausibility in zip(known, judged.plausibility, strict=True):
         of_known = plausibility[block.known_of_fact == 1]
@@ -143,9 +143,10 @@ def _sampled(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Sample:
     return Sample(tuple(blocks), tuple(chosen), tuple(answers))
 
 
-def _answered(
+def answered_again(
     encoded: Encoded, blocks: Iterable[Block], rival: Algorithm[Any]
 ) -> tuple[Any, Judged]:
+    """Let an algorithm learn from other blocks with the same names, and judge these."""
     names = encoded.names
     with warnings.catch_warnings(), Local().hold(blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # it is not the answer

@@ -138,6 +138,8 @@ def evaluate(
         parts = scored.partition_by("attribute", as_dict=True, maintain_order=True)
         rows = [{"attribute": name, **_measures(part)} for (name,), part in parts.items()]
         table = hand_back(pl.DataFrame(rows).sort("attribute"), result.frame_kind)
+    if result.run.asked and result.kind != "numeric" and result.estimate().right is not None:
+        notes.append(f"estimated from answered questions: {result.estimate()}")
     return Evaluation(**_measures(scored), by_attribute=table, notes=notes)
 
 

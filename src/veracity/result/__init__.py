@@ -11,11 +11,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from veracity._version import __version__
+from veracity.algorithms.checks import require_share
 from veracity.claims.schema import Kind
 from veracity.encoding.block import BoolArray, FloatArray
 from veracity.encoding.partitions import Encoded, Partition
@@ -43,6 +44,9 @@ from veracity.result.tables import (
     rightness,
     sources_by_attribute,
 )
+
+if TYPE_CHECKING:
+    from veracity.inspect.estimating import Estimate
 
 __all__ = [
     "DATABASE_TABLES", "FILE_TABLES", "FURTHER_TABLES", "RECORDS_TABLE", "RUN_FILE", "Result",
@@ -304,13 +308,32 @@ class Result:
         return explain(self, entity, attribute)
 
     def questions(self, budget: int = 10) -> Any:
-        """One row per item whose true value would help most, at most `budget` of them.
+        """Draw the items to look up next, at most `budget` of them.
 
-        The item, the `values` to choose from, how plausible the first of them is, how much it would
-        help (`gain`, to compare), and why. Hand the answers to `discover` as `known`.
+        One row per item: the `values` to choose from, the `answer` and its `plausibility`, the
+        number of `claims`, and `why` it is asked for. `inclusion` is the probability with which it
+        was drawn from `asked_of` items; a close call was not `drawn`, but chosen. Write the truth
+        into a column `value`, and give the table to `discover` as `known`.
         """
-        table = importlib.import_module("veracity.questions").questions_of(self, budget)
+        table = importlib.import_module("veracity.inspect.questions").questions_of(self, budget)
         return hand_back(table, self.frame_kind)
+
+    def estimate(self, enough: float | None = None) -> Estimate:
+        """Estimate how right the items are that were not looked up, from drawn questions only.
+
+        Below twenty answers it says that it cannot say. It also tells whether to stop asking: if
+        further answers are likely to change little, or if the lower end of the interval is at least
+        `enough`.
+        """
+        if enough is not None:
+            require_share("estimate", enough=enough)
+        return replace(self._estimate, enough=enough)
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        module = importlib.import_module("veracity.inspect.estimating")
+        estimate: Estimate = module.estimate_of(self)
+        return estimate
 
     def save(
         self,

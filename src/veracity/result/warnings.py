@@ -102,6 +102,11 @@ ADVICE: dict[str, tuple[str, str]] = {
         "dependence=False (--set dependence=false) counts every claim in full; known truths of a "
         "few items choose between the two answers",
     ),
+    "turned-over": (
+        "either these sources know other things, or several of them share an error there and the "
+        "answer follows it: nothing in the claims tells which",
+        "looking up a few items of this attribute: 'veracity ask' names items",
+    ),
     "spellings": (
         "sources that mean the same seem to contradict each other, and their votes are split",
         "normalise=True, or --normalise on the command line",

@@ -15,8 +15,8 @@ from veracity.algorithms.default import Veracity
 from veracity.answers import answer
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.errors import NotConverged, ParameterError
+from veracity.inspect.questions import questions_of
 from veracity.printing import counted
-from veracity.questions import questions_of
 from veracity.result import Result
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import Judged, read_dataset

@@ -10,6 +10,7 @@ import polars as pl
 from veracity.claims.schema import KEYS, keys_of
 from veracity.doubts.conflicts import vote
 from veracity.inspect.checking import Health, check
+from veracity.inspect.estimating import Estimate
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
 from veracity.progress import Progress, no_progress
@@ -33,6 +34,7 @@ class Findings:
     evaluation: Evaluation | None = None
     vote: Evaluation | None = None
     scored: pl.DataFrame | None = None
+    estimate: Estimate | None = None
 
     @property
     def called(self) -> dict[str, str]:
@@ -64,6 +66,7 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
         evaluation=evaluation,
         vote=vote,
         scored=scored,
+        estimate=plain.estimate() if plain.run.asked and plain.kind != "numeric" else None,
     )
 
 
