@@ -16,7 +16,13 @@ from veracity.claims.how import HowToRead
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
 from veracity.encoding.encode import _in_portions, encode
-from veracity.encoding.numbering import Hashes, _pairs_by_hash, _pairs_by_place, marks_of
+from veracity.encoding.numbering import (
+    Hashes,
+    Numbered,
+    _paired_by_hash,
+    _paired_by_place,
+    marks_of,
+)
 from veracity.encoding.partitions import Partition
 from veracity.io import memory
 
@@ -315,12 +321,12 @@ def test_items_are_the_same_whether_all_pairs_have_a_place_or_are_looked_up(pair
     of_entity, of_attribute = np.array([3, 1, 4, 0, 2], np.int32), np.array([2, 0, 3, 1], np.int32)
     expected = [4 * of_entity[entity] + of_attribute[attribute] for entity, attribute in pairs]
     with ThreadPoolExecutor(2) as pool:
-        for find in (partial(_pairs_by_place, pool=pool), _pairs_by_hash):
+        for find in (partial(_paired_by_place, pool=pool), _paired_by_hash):
             batches = np.array_split(np.array(pairs, np.int32), 3)
             entity, attribute = ([batch[:, i] for batch in batches] for i in range(2))
-            found = find(entity, of_entity, attribute, of_attribute)
-            assert found.key[found.place[np.concatenate(found.number)]].tolist() == expected
-            assert found.key.tolist() == sorted(set(expected))
+            rows, found = find(Numbered(entity, of_entity), Numbered(attribute, of_attribute))
+            assert found[rows.place[np.concatenate(rows.number)]].tolist() == expected
+            assert found.tolist() == sorted(set(expected))
 
 
 @given(rows=value_rows(), size=st.integers(1, 20))

@@ -14,7 +14,7 @@ from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import MOST_MISSING, SPREADS, Counts, Fit, fitted
 from veracity.cli import main
 from veracity.errors import BadValue, MissingColumn, ParameterError
-from veracity.io.pieces import LazyTable
+from veracity.io.lazy import LazyTable
 from veracity.result import load
 from veracity.show.report.making import command as command_of
 from veracity.show.report.making import python_call

@@ -15,7 +15,7 @@ import veracity
 from claims import value_rows
 from veracity.claims.how import HowToRead
 from veracity.claims.read import open_claims
-from veracity.io.pieces import LazyTable
+from veracity.io.lazy import LazyTable
 from veracity.result.tables import closest_first
 
 

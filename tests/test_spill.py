@@ -22,14 +22,13 @@ from veracity import Local, errors
 from veracity.algorithms.base import Turn
 from veracity.claims.schema import ClaimsTable
 from veracity.encoding.encode import encode_partition
-from veracity.encoding.names import NameUnion, SharedNames, places_among
-from veracity.encoding.on_disk import Budget
-from veracity.encoding.partitions import ValueScan, partition_of_row
+from veracity.encoding.names import Names, NameUnion, SharedNames, places_among
+from veracity.encoding.on_disk import Budget, partition_of_row
 from veracity.engines.beside import Beside
 from veracity.io.databases import write_tables
+from veracity.io.lazy import LazyTable
 from veracity.io.memory import as_bytes
-from veracity.io.pieces import LazyTable
-from veracity.io.spill import PREFIX, ArrayFile, TempFolder, disk_errors
+from veracity.io.temp_files import PREFIX, TempFolder
 from veracity.preparing import prepare
 from veracity.progress import no_progress
 from veracity.result.layout import claims_of_block, claims_of_part
@@ -172,10 +171,8 @@ def test_a_place_that_cannot_be_written_to_gets_one_sentence(tmp_path):
 
 
 def test_a_full_disk_is_told_as_such_also_where_polars_writes(tmp_path):
-    with (
-        pytest.raises(errors.OutputError, match="the disk is full; make room"),
-        disk_errors(tmp_path),
-    ):
+    is_told = pytest.raises(errors.OutputError, match="the disk is full; make room")
+    with is_told, TempFolder(tmp_path).errors():
         raise OSError("No space left on device (os error 28)")
 
 
@@ -213,7 +210,7 @@ def program(change):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    "where", ["on_disk._Rows.fill", "on_disk._PartsWriter.renumber", "local.HeldLocally.keep"]
+    "where", ["on_disk._PartedRows.fill", "on_disk._Writer.renumber", "local.HeldLocally.keep"]
 )
 def test_who_is_stopped_leaves_nothing_behind(folder, number, where):
     work = program(f"{where} = wait")
@@ -251,18 +248,19 @@ def test_a_disk_that_is_full_in_the_middle_gets_one_sentence(folder):
 
 
 def test_arrays_come_back_as_they_were_and_may_be_written_to(tmp_path):
-    shelf = ArrayFile(TempFolder(tmp_path), "arrays")
+    folder = TempFolder(tmp_path)
     given = [(np.arange(5), np.zeros((2, 3), np.int8), np.empty(0)), (np.ones(1),), ()]
-    for arrays in given:
-        shelf.add(arrays)
-    assert len(shelf) == 3
-    for found, expected in zip(shelf, given, strict=True):
-        for one, other in zip(found, expected, strict=True):
+    for number, arrays in enumerate(given):
+        folder.write(f"{number}", arrays)
+    for number, arrays in enumerate(given):
+        for one, other in zip(folder.read(f"{number}"), arrays, strict=True):
             assert_array_equal(one, other, strict=True)
-    shelf[0][0][:] = 7
-    assert shelf[0][0].tolist() == [0, 1, 2, 3, 4]
-    shelf.change(0, {0: np.arange(5) * 2})
-    assert shelf[0][0].tolist() == [0, 2, 4, 6, 8]
+    found = folder.read("0")[0]
+    found[:] = 7
+    assert folder.read("0")[0].tolist() == [0, 1, 2, 3, 4]
+    folder.write("0", (np.arange(5) * 2,))
+    assert folder.read("0")[0].tolist() == [0, 2, 4, 6, 8]
+    assert found.tolist() == [7] * 5
 
 
 def test_what_is_kept_beside_blocks_is_bounded_in_memory_and_comes_back(tmp_path):
@@ -303,7 +301,7 @@ def test_a_table_in_pieces_is_scanned_collected_and_written(tmp_path):
     large = table.scan().filter(pl.col("a") > 2).select(pl.col("a") * 2).collect()
     assert large["a"].to_list() == [6, 8, 10]
     assert table.scan().head(3).collect()["a"].to_list() == [0, 1, 2]
-    assert table.fold(lambda rows: rows.select(pl.col("a").max())).item() == 5
+    assert table.reduce(lambda rows: rows.select(pl.col("a").max())).item() == 5
     table.write_parquet(tmp_path / "rows.parquet")
     assert pl.read_parquet(tmp_path / "rows.parquet").equals(table.collect())
 
@@ -340,21 +338,18 @@ def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
         }
     )
     whole = as_encoded(rows)
-    parts = rows.with_columns(part=partition_of_row(rows, 4)).partition_by(
-        "part", include_key=False
-    )
-    decided = sum((ValueScan.of(own) for own in parts), ValueScan())
-    names = NameUnion(decided.are_numbers)
-    found = [
-        encode_partition([own], "categorical", 15, are_numbers=decided.are_numbers) for own in parts
-    ]
+    parted = rows.with_columns(part=partition_of_row(rows, 4))
+    parts = parted.partition_by("part", include_key=False)
+    are_numbers = "x" not in values
+    union = NameUnion(are_numbers=are_numbers)
+    found = [encode_partition([own], "categorical", 15, are_numbers=are_numbers) for own in parts]
     for own in found:
-        names.add(own.names)
-    together = names.together()
-    for one, other in zip(together.names[:3], whole.names[:3], strict=True):
+        union.add(own.names)
+    names = union.sorted()
+    for one, other in zip(Names.of(names)[:3], whole.names[:3], strict=True):
         assert one.to_list() == other.to_list()
     for own in found:
-        places = places_among(own.names, together, is_open=False)
+        places = places_among(own.names, names)
         (part,) = own.parts
         labels = part.block.renumbered(*places).label_of_fact
         meant = pl.DataFrame({"label": labels, "value": part.values})
@@ -367,12 +362,14 @@ def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
 def test_values_that_are_very_many_and_long_stay_in_their_part(monkeypatch):
     monkeypatch.setattr("veracity.encoding.names.FEWEST_OPEN", 100)
     found = encode_partition([of_long_values(700, 50)], "categorical", 700)
-    few_bytes, many_bytes = NameUnion(False, most_text=10_000), NameUnion(False, most_text=10**6)
-    for names in (few_bytes, many_bytes):
-        names.add(found.names)
-    assert len(few_bytes.together().spellings) == 0
+    few_bytes, many_bytes = (
+        NameUnion(are_numbers=False, most_text=most) for most in (10_000, 10**6)
+    )
+    for union in (few_bytes, many_bytes):
+        union.add(found.names)
+    assert "value" not in few_bytes.sorted()
     assert 100 < few_bytes.n_unnumbered < 700
-    assert (len(many_bytes.together().spellings), many_bytes.n_unnumbered) == (700, 0)
+    assert (len(many_bytes.sorted()["value"].spellings), many_bytes.n_unnumbered) == (700, 0)
 
 
 def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
@@ -409,11 +406,9 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
 @pytest.mark.parametrize("columns", [{}, {"time": "said"}])
 @pytest.mark.parametrize("n_values", [600, 601, 1200])
 def test_values_are_open_as_soon_as_they_are_too_many(tmp_path, monkeypatch, columns, n_values):
-    most, for_all, brought_together = 600, SharedNames, NameUnion
-    monkeypatch.setattr(f"{ON_DISK}.SharedNames", lambda n_rows, **_: for_all(n_rows, most))
-    monkeypatch.setattr(
-        f"{ON_DISK}.NameUnion", lambda numbers, **_: brought_together(numbers, most)
-    )
+    most, shared, union = 600, SharedNames, NameUnion
+    monkeypatch.setattr(f"{ON_DISK}.SharedNames", lambda n_rows, **_: shared(n_rows, most))
+    monkeypatch.setattr(f"{ON_DISK}.NameUnion", lambda **how: union(**how, most_labels=most))
     claims = of_long_values(n_values, 10).with_columns(said=1)
     found = prepare(claims, columns=columns, engine=on_disk(tmp_path)).encoded
     is_open = n_values > most

@@ -1,36 +1,35 @@
-"""Rows in parts, by their items: each part is encoded by itself, only names are brought together.
-
-All that is said of an item is in one part, so a part becomes complete blocks without a look at any
-other. What has to be the same in all parts is small, and merges: whether values are numbers
-(`ValueScan`), and the names of sources, values and attributes: brought together part by part
-(`NameUnion`), or numbered while rows are parted (`SharedNames`), where all of them pass by.
-"""
+"""The names of one partition, and of all: brought together, or numbered as rows come."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from veracity.encoding.block import IntArray
-from veracity.encoding.numbering import NameTable, SortedNames
+from veracity.encoding.numbering import NameTable, Preset, SortedNames, sorted_names
 from veracity.naming import as_text
 
 MOST_LABELS = 1 << 22
-"""So many different values are numbered for all parts; if there are more, each stays in its own."""
+"""Most different values that are numbered across partitions; if there are more, they are open."""
 
 MOST_TEXT = 1 << 30
 FEWEST_OPEN = 1 << 16
-"""Nor do more than so many bytes of values come together, if these are at least so many values."""
+"""Values are also open if they have more bytes than this, and are at least so many."""
 
 NUMBER = "number of "
-"""Before the name of a column that has numbers in place of names."""
+"""Prefix of a column that has numbers in place of names."""
 
+PartitionNames = Mapping[str, SortedNames]
+"""The names of one partition, or of all, by column: "source", "value", "attribute".
 
-Places = tuple[IntArray, IntArray | None, IntArray]
+Numbers in its blocks are places in these. Columns that are missing have no names.
+"""
+
+Places = tuple[IntArray | None, IntArray | None, IntArray | None]
 """Other numbers for sources, labels and attributes, by those they have; None if they keep them."""
 
 
@@ -46,16 +45,28 @@ class Names(NamedTuple):
     attributes: pl.Series
     """Empty where there are none."""
     n_unnumbered: int = 0
-    """Where there are more different values than this, which is too many to be numbered for all,
-    there are no labels, and values are numbered within their part. Else 0."""
+    """Where values are open, a number that they exceed, and there are no labels; else 0.
+
+    Open values are too many to be numbered for all: they are numbered within their partition.
+    """
+
+    @classmethod
+    def of(cls, names: PartitionNames, n_unnumbered: int = 0) -> Names:
+        """Return the names of all partitions, each value by its first spelling."""
+        none = pl.Series([], dtype=pl.String)
+        sources, labels, attributes = (
+            names[column].values if column in names else none.alias(alias)
+            for column, alias in (("source", ""), ("value", ""), ("attribute", "attribute"))
+        )
+        return cls(sources, labels, attributes, n_unnumbered)
 
     @property
     def n_sources(self) -> int:
-        """How many sources there are."""
+        """Return the number of sources."""
         return len(self.sources)
 
     def grown(self, others: Names) -> tuple[Names, Places]:
-        """These names and the others that are new; and the number here of each of the others.
+        """Add the others that are new; also return the number here of each of the others.
 
         Where values are open on either side, they stay so.
         """
@@ -69,83 +80,45 @@ class Names(NamedTuple):
         return Names(sources, labels, attributes), (source, label, attribute)
 
 
-def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray]:
-    """Names with those of the others that are not among them; the number of each of the others.
+def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray | None]:
+    """Add those of the others that are new; also return the number of each of the others.
 
-    Names of another type are compared as text, since files may tell what frames do not.
+    Names of another type are compared as text, since files may hold what frames do not.
     """
-    if names.dtype != others.dtype:
-        names, others = _alike(names, others)
-    own = pl.DataFrame({"name": names, "number": np.arange(len(names), dtype=np.int64)})
-    number = others.to_frame("name").join(own, on="name", how="left", maintain_order="left")
-    is_new = number["number"].is_null()
-    n_new = int(is_new.sum())
-    places = number["number"].fill_null(0).to_numpy(writable=True)
-    places[is_new.to_numpy()] = len(names) + np.arange(n_new)
     if not len(others):
-        places = np.zeros(1, dtype=np.int64)  # binary facts have label 0, though it has no name
-    return pl.concat([names, others.filter(is_new)]) if n_new else names, places.astype(np.int32)
+        return names, None  # binary facts have label 0, though it has no name
+    if names.dtype != others.dtype:
+        names, others = (
+            (as_text(names), as_text(others)) if len(names) else (names.cast(others.dtype), others)
+        )
+    number = _number_among(others, names)
+    is_new = number.is_null()
+    numbers = number.fill_null(0).to_numpy(writable=True)
+    numbers[is_new.to_numpy()] = len(names) + np.arange(int(is_new.sum()))
+    return pl.concat([names, others.filter(is_new)]) if is_new.any() else names, numbers
 
 
-def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
-    if not len(names) or not len(others):
-        dtype = names.dtype if len(names) else others.dtype
-        return names.cast(dtype), others.cast(dtype)
-    return as_text(names), as_text(others)
+def _number_among(names: pl.Series, others: pl.Series) -> pl.Series:
+    """Return the place of each name among others; null where it is none of them."""
+    numbered = pl.DataFrame({"name": others, "place": np.arange(len(others), dtype=np.int32)})
+    found = names.to_frame("name").join(numbered, on="name", how="left", maintain_order="left")
+    return found["place"]
 
 
-class PartitionNames(NamedTuple):
-    """The names of one part, sorted: numbers in its blocks are places in these.
+def places_among(own: PartitionNames, names: PartitionNames) -> Places:
+    """Return the number among all names of each of a partition's sources, values and attributes.
 
-    Values come with all their spellings, those of a value side by side.
+    Open values, which are not among all names, keep the numbers they have in their partition.
     """
-
-    sources: pl.Series
-    spellings: pl.Series
-    value_of_spelling: IntArray
-    attributes: pl.Series
-
-    @classmethod
-    def nothing(cls) -> Self:
-        """No names at all."""
-        none = pl.Series([], dtype=pl.String)
-        return cls(none, none, np.zeros(0, dtype=np.int32), none.alias("attribute"))
-
-    def with_names(self, spelt: Mapping[str, SortedNames]) -> PartitionNames:
-        """The same, with the names of other columns."""
-        names = self
-        if "source" in spelt:
-            names = names._replace(sources=spelt["source"].spellings)
-        if "value" in spelt:
-            names = names._replace(spellings=spelt["value"][0], value_of_spelling=spelt["value"][1])
-        if "attribute" in spelt:
-            names = names._replace(attributes=spelt["attribute"].spellings)
-        return names
-
-    @property
-    def are_none(self) -> bool:
-        """Whether there are no names at all."""
-        return not (len(self.sources) or len(self.spellings) or len(self.attributes))
-
-    @property
-    def n_values(self) -> int:
-        """How many different values there are."""
-        return int(self.value_of_spelling[-1]) + 1 if len(self.value_of_spelling) else 0
-
-    @property
-    def n_merged(self) -> int:
-        """How many spellings are of a value that has another one."""
-        return len(self.spellings) - self.n_values
-
-    @property
-    def names(self) -> Names:
-        """The same, each value by its first spelling."""
-        first = np.searchsorted(self.value_of_spelling, np.arange(self.n_values))
-        return Names(self.sources, self.spellings.gather(first), self.attributes)
+    found: dict[str, IntArray] = {}
+    for column in own.keys() & names.keys():
+        place = _number_among(own[column].values, names[column].spellings).to_numpy()
+        found[column] = names[column].value_of_spelling[place]
+    return found.get("source"), found.get("value"), found.get("attribute")
 
 
 class NameUnion:
-    """The names of all parts: added part by part, then sorted; and the places of a part's own.
+    """The names of all partitions: added one partition after the other, then sorted.
 
     Where there are more different values than `most_labels`, or very many that have more bytes than
     `most_text`, no name of a value is kept: nothing that learns from so many needs them, and values
@@ -153,78 +126,67 @@ class NameUnion:
     """
 
     def __init__(
-        self, are_numbers: bool, most_labels: int = MOST_LABELS, most_text: int = MOST_TEXT
+        self, *, are_numbers: bool, most_labels: int = MOST_LABELS, most_text: int = MOST_TEXT
     ) -> None:
+        self.n_unnumbered = 0
         self._are_numbers, self._most, self._most_text = are_numbers, most_labels, most_text
-        self._sources, self._spellings, self._attributes = _Union(), _Union(), _Union()
-        self._n_open = 0
+        self._unions: dict[str, _Union] = {}
 
     def add(self, names: PartitionNames) -> None:
-        """Take the names of a part in."""
-        self._sources.add(names.sources)
-        self._attributes.add(names.attributes)
-        if not self._n_open:
-            self._spellings.add(names.spellings)
-            self._open_if_too_many()
+        """Take the names of a partition in."""
+        for column, own in names.items():
+            if column != "value" or not self.n_unnumbered:
+                self._unions.setdefault(column, _Union()).add(own.spellings)
+        self._drop_values_if_too_many()
 
-    def _open_if_too_many(self) -> None:
-        found = self._spellings
-        n_unnumbered = _n_open(found.n_at_least, found.n_bytes, self._most, self._most_text)
-        if n_unnumbered:
-            self._n_open, self._spellings = n_unnumbered, _Union()
+    def _drop_values_if_too_many(self) -> None:
+        values = self._unions.get("value")
+        if values is not None:
+            sizes = values.n_names, values.n_bytes
+            self.n_unnumbered = _n_unnumbered(*sizes, self._most, self._most_text)
+        if self.n_unnumbered:
+            self._unions.pop("value", None)
 
-    def together(self) -> PartitionNames:
-        """All names, sorted, as if all parts had been one."""
-        self._spellings.sorted()  # now it is known how many there are
-        self._open_if_too_many()
-        spellings, value, _ = SortedNames.of(self._spellings.sorted(), self._are_numbers)
-        return PartitionNames(self._sources.sorted(), spellings, value, self._attributes.sorted())
+    def sorted(self) -> PartitionNames:
+        """Return all names, sorted, as if all partitions had been one."""
+        for union in self._unions.values():
+            union.compact()
+        self._drop_values_if_too_many()  # now it is known how many there are
+        return {
+            column: sorted_names(union.names, self._are_numbers if column == "value" else False)[0]
+            for column, union in self._unions.items()
+        }
+
+
+class _Union:
+    """Different names, brought together whenever they have doubled; till then they are fewer."""
+
+    def __init__(self) -> None:
+        self._series: list[pl.Series] = []
+        self.n_names = self.n_bytes = 0
+
+    def add(self, names: pl.Series) -> None:
+        self._series.append(names)
+        if sum(map(len, self._series)) > 2 * self.n_names + 1000:
+            self.compact()
+
+    def compact(self) -> None:
+        self._series = [pl.concat(self._series).unique()]
+        self.n_names, self.n_bytes = len(self.names), int(self.names.estimated_size())
 
     @property
-    def n_unnumbered(self) -> int:
-        """Than how many there are more different values, once all are together; 0 if not open."""
-        return self._n_open
+    def names(self) -> pl.Series:
+        return self._series[0]
 
 
-def _n_open(n_names: int, n_bytes: int, most_labels: int, most_text: int) -> int:
-    """Than how many there are more, if so many different values are too many; else 0."""
+def _n_unnumbered(n_names: int, n_bytes: int, most_labels: int, most_text: int) -> int:
+    """Return a number that these different values exceed, if they are too many; else 0."""
     is_long = n_names > FEWEST_OPEN and n_bytes > most_text
     return min(n_names - 1, most_labels) if is_long or n_names > most_labels else 0
 
 
-class _Union:
-    """Different names, sorted when asked for; brought together whenever they have doubled."""
-
-    def __init__(self) -> None:
-        self._series: list[pl.Series] = []
-        self._n_unique = 0
-        self.n_bytes = 0
-
-    def add(self, names: pl.Series) -> None:
-        if len(names):
-            self._series.append(names)
-        if sum(map(len, self._series)) > 2 * self._n_unique + 1000:
-            self._compact()
-
-    @property
-    def n_at_least(self) -> int:
-        """How many different names there are at least."""
-        return self._n_unique
-
-    def sorted(self) -> pl.Series:
-        if not self._series:
-            return pl.Series([], dtype=pl.String)
-        self._compact()
-        return self._series[0].sort()
-
-    def _compact(self) -> None:
-        self._series = [pl.concat(self._series).unique()]
-        self._n_unique = len(self._series[0])
-        self.n_bytes = int(self._series[0].estimated_size())
-
-
 class SharedNames:
-    """Names of some columns, numbered as rows come, in all parts alike: rows have numbers instead.
+    """Numbers names as rows come, alike in all partitions: rows have numbers instead.
 
     Where values turn out to be too many (`n_unnumbered`), rows that come later keep them, and those
     that came before get them back.
@@ -235,38 +197,31 @@ class SharedNames:
     ) -> None:
         self.n_unnumbered = 0
         self._n_rows, self._most, self._most_text = n_rows, most_labels, most_text
-        self._numbering: dict[str, NameTable] = {}
+        self._tables: dict[str, NameTable] = {}
         self._open_names: pl.Series | None = None
         self._n_bytes = 0
 
     def numbered(
         self, rows: pl.DataFrame, columns: Iterable[str], pool: ThreadPoolExecutor
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Rows with numbers in these columns; also those that name all values that may be new."""
-        wanted = [name for name in columns if name != "value" or not self.n_unnumbered]
-        for name in wanted:
-            self._numbering.setdefault(name, NameTable(self._n_rows))
-        numbering = [self._numbering[name] for name in wanted]
-        new = dict(zip(wanted, pool.map(NameTable.add, numbering, rows[wanted]), strict=True))
-        numbers = [
-            pl.Series(NUMBER + name, own.numbers.pop())
-            for name, own in zip(wanted, numbering, strict=True)
-        ]
-        numbered = rows.drop(wanted).with_columns(numbers)
+        """Put numbers in these columns; also return rows with all values that may be new."""
+        named = [name for name in columns if name != "value" or not self.n_unnumbered]
+        tables = [self._tables.setdefault(name, NameTable(self._n_rows)) for name in named]
+        new = dict(zip(named, pool.map(NameTable.add, tables, rows[named]), strict=True))
+        pairs = zip(named, tables, strict=True)
+        numbers = [pl.Series(NUMBER + name, table.numbers.pop()) for name, table in pairs]
+        numbered = rows.drop(named).with_columns(numbers)
         if "value" not in new:
             return numbered, rows
-        self._open_if_too_many(new["value"])
+        self._n_bytes += int(new["value"].estimated_size())
+        n_names = self._tables["value"].n_names
+        self.n_unnumbered = _n_unnumbered(n_names, self._n_bytes, self._most, self._most_text)
+        if self.n_unnumbered:
+            self._open_names = self._tables.pop("value").names
         return numbered, new["value"].to_frame()
 
-    def _open_if_too_many(self, new: pl.Series) -> None:
-        self._n_bytes += int(new.estimated_size())
-        values = self._numbering["value"]
-        self.n_unnumbered = _n_open(values.n_names, self._n_bytes, self._most, self._most_text)
-        if self.n_unnumbered:
-            self._open_names = self._numbering.pop("value").names
-
-    def given_back(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows as they are to be encoded: numbers under the names of their columns, or values."""
+    def restored(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return rows as they are to be encoded: columns by their names, with open values."""
         numbers = [name for name in rows.columns if name.startswith(NUMBER)]
         rows = rows.with_columns(pl.col(numbers).cast(pl.Int32))
         rows = rows.rename({name: name.removeprefix(NUMBER) for name in numbers})
@@ -274,43 +229,15 @@ class SharedNames:
             rows = rows.with_columns(value=self._open_names.gather(rows["value"]))
         return rows.select(sorted(rows.columns))  # whichever of them had numbers
 
-    def spelt(self, are_numbers: bool) -> dict[str, SortedNames]:
-        """The names of the columns that were numbered, sorted; and whether values are numbers."""
+    def sorted(self, *, are_numbers: bool) -> Preset:
+        """Return the names of the columns that were numbered, sorted."""
         return {
-            name: numbering.spelt(are_numbers if name == "value" else False)
-            for name, numbering in self._numbering.items()
+            name: table.sorted(are_numbers if name == "value" else False)
+            for name, table in self._tables.items()
         }
 
 
 def narrowed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with numbers for names, these in as few bytes as they need."""
+    """Store numbers in place of names in as few bytes as they need."""
     numbers = (column for column in rows if column.name.startswith(NUMBER))
     return rows.with_columns(column.shrink_dtype() for column in numbers)
-
-
-def places_among(
-    own: PartitionNames, all_names: PartitionNames, *, is_open: bool
-) -> tuple[IntArray, ...]:
-    """The number among all names of each of a part's sources, values and attributes.
-
-    Open values keep the numbers they have in their part.
-    """
-    if is_open or not len(own.spellings):
-        label = np.arange(max(own.n_values, 1), dtype=np.int32)
-    else:
-        first = np.searchsorted(own.value_of_spelling, np.arange(own.n_values))
-        place = _place(own.spellings.gather(first), all_names.spellings)
-        label = all_names.value_of_spelling[place].astype(np.int32)
-    source = _place(own.sources, all_names.sources)
-    if not len(own.attributes):
-        return source, label, np.zeros(1, dtype=np.int32)
-    return source, label, _place(own.attributes, all_names.attributes)
-
-
-def _place(names: pl.Series, among: pl.Series) -> IntArray:
-    """Where each name stands among others."""
-    if not len(names):
-        return np.zeros(0, dtype=np.int32)
-    numbered = pl.DataFrame({"name": among, "place": np.arange(len(among), dtype=np.int32)})
-    found = names.to_frame("name").join(numbered, on="name", how="left", maintain_order="left")
-    return found["place"].to_numpy()

@@ -18,7 +18,7 @@ from veracity.engines.beside import Answers, Beside
 from veracity.engines.merging import merged_all
 from veracity.errors import ParameterError
 from veracity.io.memory import as_bytes, free_memory
-from veracity.io.spill import TempFolder
+from veracity.io.temp_files import TempFolder
 from veracity.kernels.loading import load_ahead
 from veracity.progress import Progress
 from veracity.workers import ordered_map
@@ -115,8 +115,8 @@ class Local:
         memory = self.allowed
         if memory is None or bytes_needed(table) <= memory:
             return encode(table, tell, self.claims_per_block, self.threads)
-        room = Budget(TempFolder(self.spill), memory, self.threads or os.cpu_count() or 1)
-        return encode_on_disk(table, room, tell, self.claims_per_block)
+        budget = Budget(TempFolder(self.spill), memory, self.threads or os.cpu_count() or 1)
+        return encode_on_disk(table, budget, tell, self.claims_per_block)
 
     @property
     def allowed(self) -> int | None:
@@ -133,11 +133,11 @@ class HeldLocally:
 
     def __init__(self, blocks: Iterable[Block], threads: int) -> None:
         self._blocks: Sequence[Block]
-        self._spill: TempFolder | None = None
+        self._folder: TempFolder | None = None
         self._beside = Beside()
         if isinstance(blocks, BlocksOnDisk):
-            self._blocks, self._spill = blocks, blocks.spill
-            self._beside = Beside(blocks.spill, int(SHARE_BESIDE * blocks.memory))
+            self._blocks, self._folder = blocks, blocks.folder
+            self._beside = Beside(blocks.folder, int(SHARE_BESIDE * blocks.memory))
         else:
             self._blocks = sorted(blocks, key=lambda block: block.number)
         self._threads = threads
@@ -161,7 +161,7 @@ class HeldLocally:
 
     def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:
         """Where a look finds an answer and a tally: the answers, and the tallies merged."""
-        answers: Any = [] if self._spill is None else Answers(self._spill)
+        answers: Any = [] if self._folder is None else Answers(self._folder)
 
         def tallies() -> Iterator[Any]:
             for answer, tally in self.collect(look, state, turn):
@@ -169,7 +169,7 @@ class HeldLocally:
                 yield tally
 
         total = merged_all(tallies())
-        return tuple(answers) if self._spill is None else answers, total
+        return tuple(answers) if self._folder is None else answers, total
 
     def walk(
         self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None

@@ -34,9 +34,9 @@ from veracity.engines.executors import (
     merge_found,
 )
 from veracity.engines.merging import merged_all
-from veracity.engines.packing import packed, unpacked
 from veracity.errors import EngineError, ParameterError, VeracityError, first_line
 from veracity.extras import how_to_get
+from veracity.io.array_file import packed, unpacked
 from veracity.progress import Progress
 
 if TYPE_CHECKING:

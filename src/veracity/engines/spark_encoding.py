@@ -20,14 +20,12 @@ import polars as pl
 from veracity.claims.checking import checked_rows, lacking_notes, nothing_in
 from veracity.claims.normalise import Rewriting
 from veracity.claims.read import ClaimsStream
-from veracity.claims.repeated import Settled, settled
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
 from veracity.claims.spark_rows import SparkClaims
 from veracity.encoding.block import Block, IntArray
-from veracity.encoding.encode import check_some, encode_partition, notes_of
-from veracity.encoding.names import NameUnion, PartitionNames, places_among
+from veracity.encoding.encode import EncodingCounts, encode_partition
+from veracity.encoding.names import Names, NameUnion, PartitionNames, places_among
 from veracity.encoding.partitions import Encoded, Partition
-from veracity.encoding.shares import NO_WEIGHTS
 from veracity.engines.executors import Made
 from veracity.engines.spark import MadeParts, Spark
 from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartitionsOnSpark, Rest, Told
@@ -63,34 +61,27 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:
     if len(numbers) > 1 and any(one.n_merged for one in told):  # numbers in some parts only
         made = _made(engine, claims, are_numbers=False)
         told = made.told
-    names, spoken = NameUnion(numbers == {True}), _ItemsOfSource()
+    union, spoken = NameUnion(are_numbers=numbers == {True}), _ItemsOfSource()
     for own, n_items in made.names():
-        names.add(own)
-        spoken.add(own.sources, n_items)
-    together, is_open = names.together(), names.n_unnumbered > 0
-    n_self_contradicting = sum(one.n_self_contradicting for one in told)
+        union.add(own)
+        spoken.add(own["source"].spellings, n_items)
+    names = union.sorted()
     n_lacking = sum((one.n_lacking for one in told), Counter[str]())
-    said_again = functools.reduce(operator.add, (one.said_again for one in told), Settled())
-    weighed = functools.reduce(operator.add, (one.weighed for one in told), NO_WEIGHTS)
+    encoding = functools.reduce(operator.add, (one.encoding for one in told), EncodingCounts())
     claims.rows_read = sum(one.n_rows for one in told)
-    if not made.parts and not n_self_contradicting:
+    if not made.parts and not encoding.n_self_contradicting:
         reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
         raise nothing_in(claims.origin, "claims", reason)
-    check_some(made.parts, n_self_contradicting, claims.origin)
-    step = made.send(NameTable(together, is_open))
+    encoding.check_some(made.parts, claims.origin)
+    step = made.send(Renumbering(names))
     counts = tuple(one.counts for one in told if one.counts.claims)
     return EncodedOnSpark(
         kind=claims.kind,
-        names=together.names._replace(n_unnumbered=names.n_unnumbered),
+        names=Names.of(names, union.n_unnumbered),
         parts=PartitionsOnSpark(made, (("numbered", step),), claims.kind, counts),
-        notes=(
-            *lacking_notes(n_lacking),
-            *said_again.notes,
-            *weighed.notes,
-            *notes_of(together, n_self_contradicting),
-        ),
+        notes=(*lacking_notes(n_lacking), *encoding.notes(names)),
         has_numbers=numbers == {True},
-        items_spoken=spoken.of(together.sources),
+        items_spoken=spoken.of(names["source"].spellings),
     )
 
 
@@ -169,21 +160,14 @@ class EncodingRows:
         rows, n_lacking = checked_rows(pl.concat(frames).drop(PART), read_as, self.origin)
         if self.rewriting is not None:
             rows = self.rewriting.of(rows)
-        rows, said_again = settled(rows, self.kind, self.origin, are_all=False)
         found = encode_partition(
-            [rows], self.kind, len(rows), 1 << 60, are_numbers=self.are_numbers, threads=1
-        )
-        told = Told(
-            n_rows,
-            n_lacking,
-            said_again,
-            found.weighed,
-            found.n_self_contradicting,
-            numbers_in(found.names.spellings) is not None,
-            found.names.n_merged,
-            Counts(),
-            None,
-        )
+            [rows], self.kind, len(rows), 1 << 60,
+            origin=self.origin, are_numbers=self.are_numbers, threads=1,
+        )  # fmt: skip
+        values = found.names.get("value")
+        are_numbers = values is not None and numbers_in(values.spellings) is not None
+        n_merged = 0 if values is None else values.n_merged
+        told = Told(n_rows, n_lacking, found.counts, are_numbers, n_merged, Counts(), None)
         if not found.parts:
             return Made(number, None, None, told)
         (part,) = found.parts
@@ -192,7 +176,7 @@ class EncodingRows:
         lowest = int(block.mark_of_item.min())
         counts = Counts(block.n_items, block.n_facts, len(n_claims), lowest)
         told = told._replace(counts=counts, example=_one_item(part))
-        n_items = np.bincount(block.source_of_voice, minlength=len(found.names.sources))
+        n_items = np.bincount(block.source_of_voice, minlength=len(found.names["source"].spellings))
         rest = Rest(part.items, part.values, found.names)
         return Made(number, block, rest, told, (found.names, n_items))
 
@@ -205,12 +189,11 @@ def _one_item(part: Partition) -> Partition:
 
 
 @dataclass(frozen=True)
-class NameTable:
+class Renumbering:
     """A step that gives names of a part the numbers they have among all."""
 
     names: PartitionNames
-    is_open: bool
 
     def __call__(self, block: Block, rest: Rest) -> Block:
-        """The block, with other numbers."""
-        return block.renumbered(*places_among(rest.names, self.names, is_open=self.is_open))
+        """Renumber a block."""
+        return block.renumbered(*places_among(rest.names, self.names))

@@ -13,15 +13,13 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from veracity.claims.repeated import Settled
 from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, BoolArray, IntArray
+from veracity.encoding.encode import EncodingCounts
 from veracity.encoding.names import Names, PartitionNames, Places
 from veracity.encoding.partitions import Encoded, Make, Partition, PartitionsInMemory, Sampling
-from veracity.encoding.shares import WeightCounts
 from veracity.engines.executors import FOUND, Fetching, Held, Sent, Tabling, Telling
 from veracity.engines.merging import merged
-from veracity.engines.packing import unpacked
 from veracity.engines.spark import (
     MOST_COLLECTED,
     AnswersOnSpark,
@@ -32,9 +30,10 @@ from veracity.engines.spark import (
     merged_there,
 )
 from veracity.errors import TooLarge
+from veracity.io.array_file import unpacked
 from veracity.io.frames import spark_table
+from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM_HERE, SHARE_HERE, free_memory
-from veracity.io.pieces import LazyTable
 
 
 class Rest(NamedTuple):
@@ -50,9 +49,7 @@ class Told(NamedTuple):
 
     n_rows: int
     n_lacking: Counter[str]
-    said_again: Settled
-    weighed: WeightCounts
-    n_self_contradicting: int
+    encoding: EncodingCounts
     are_numbers: bool
     n_merged: int
     counts: Counts
@@ -295,7 +292,7 @@ class TableOnSpark(LazyTable):
     ) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
 
-        super().__init__(name, self._piece, len(made.parts), n_rows)
+        super().__init__(name, self._chunk, len(made.parts), n_rows)
         self._made, self._tabling, self.answers = made, tabling, answers
         self._columns = from_arrow_schema(tabling.schema)
 
@@ -319,7 +316,7 @@ class TableOnSpark(LazyTable):
         tables: list[pl.DataFrame] = list(self.each(_as_it_is))
         return pl.concat(tables)
 
-    def _piece(self, place: int) -> pl.DataFrame:
+    def _chunk(self, place: int) -> pl.DataFrame:
         part = self._parts().filter(self._made.whole.part == self._made.parts[place])
         with explained():
             table = mapped(part, self._tabling, self._columns).toArrow()
@@ -386,8 +383,9 @@ class EncodedOnSpark(Encoded):
     def numbered_as(self, names: Names) -> Encoded:
         """The same, numbered as elsewhere; names that are new there come behind."""
         grown, places = names.grown(self.names)
-        spoken = np.zeros(grown.n_sources, dtype=np.int64)
-        spoken[places[0][: len(self.items_spoken)]] = self.items_spoken
+        source, spoken = places[0], np.zeros(grown.n_sources, dtype=np.int64)
+        if source is not None:
+            spoken[source] = self.items_spoken
         parts = self.parts.renumbered(places)
         return replace(self, names=grown, parts=parts, items_spoken=spoken)
 

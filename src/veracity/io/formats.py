@@ -24,7 +24,7 @@ from veracity.io.header import distinct, header_at
 from veracity.io.json_lines import open_json_lines
 from veracity.io.memory import free_memory, require_memory
 from veracity.io.noting import FileNote, Notes
-from veracity.io.spill import TempFolder, disk_errors
+from veracity.io.temp_files import TempFolder
 from veracity.io.text_file import is_longer, is_packed, unpacked
 from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
 from veracity.io.uneven import in_even_lines
@@ -410,11 +410,11 @@ def spooled() -> Path:
     given = getattr(sys.stdin, "buffer", None)
     if given is None:
         raise UnreadableFile("standard input: it is closed; give a file, or pipe claims into it")
-    spill = TempFolder()
-    path = spill.folder / SPOOLED_NAME
-    with disk_errors(spill.place), path.open("wb") as file:
+    folder = TempFolder()
+    path = folder.path / SPOOLED_NAME
+    with folder.errors(), path.open("wb") as file:
         shutil.copyfileobj(given, file)
     if not path.stat().st_size:
         raise UnreadableFile("standard input: it is empty; give claims with a header")
-    _SPOOLED.append(spill)
+    _SPOOLED.append(folder)
     return path

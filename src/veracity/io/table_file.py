@@ -19,7 +19,7 @@ import polars as pl
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
 from veracity.io.folders import atomic_file, check_file
-from veracity.io.pieces import LazyTable
+from veracity.io.lazy import LazyTable
 from veracity.naming import rendered
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx")
@@ -149,7 +149,7 @@ def _write_text(
 
     pieces = _in_pieces(table, safe)
     with unfinished.open("wb") as file:
-        for number, piece in enumerate(pieces.pieces()):
+        for number, piece in enumerate(pieces.chunks()):
             piece.write_csv(file, separator=separator, include_header=number == 0)
     return n_guarded
 

@@ -26,7 +26,7 @@ from veracity.fit.fitted import Fitted
 from veracity.io.databases import write_tables
 from veracity.io.folders import atomic_folder
 from veracity.io.frames import FrameKind, hand_back
-from veracity.io.pieces import LazyTable
+from veracity.io.lazy import LazyTable
 from veracity.io.table_file import write_table
 from veracity.printing import counted, printable
 from veracity.progress import no_progress

@@ -9,7 +9,7 @@ import polars as pl
 
 from veracity.claims.schema import BETWEEN, JOINED, Kind, numbers_in
 from veracity.errors import TooLarge
-from veracity.io.pieces import LazyTable
+from veracity.io.lazy import LazyTable
 from veracity.io.table_file import without_lists
 from veracity.naming import as_text, in_type
 

@@ -32,9 +32,9 @@ from veracity.errors import UnreadableFile, VeracityError, first_line
 from veracity.fit.fitted import Fitted
 from veracity.io.folders import recover
 from veracity.io.frames import ROWS_PER_BATCH
+from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM, fits_in_memory, require_memory
-from veracity.io.pieces import LazyTable
-from veracity.io.spill import TempFolder
+from veracity.io.temp_files import TempFolder
 from veracity.result.layout import part_from
 from veracity.result.run import Run
 from veracity.result.soundness import (
@@ -212,8 +212,8 @@ class _Folder:
 
         def encoded() -> Encoded:
             engine = Local()
-            room = Budget(TempFolder(), engine.allowed or LITTLE, os.cpu_count() or 1)
-            return Encoded(run.kind, names, store_partitions(self._parts(names, run.kind), room))
+            budget = Budget(TempFolder(), engine.allowed or LITTLE, os.cpu_count() or 1)
+            return Encoded(run.kind, names, store_partitions(self._parts(names, run.kind), budget))
 
         return tables, names, encoded
 

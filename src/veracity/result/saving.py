@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from veracity.fit.fitted import Fitted
-from veracity.io.pieces import LazyTable
+from veracity.io.lazy import LazyTable
 from veracity.progress import Progress
 from veracity.result.saved import FITTED_FILE, RUN_MARK, digest_of
 
@@ -83,4 +83,4 @@ def _write_fitted(fitted: Fitted, mark: dict[str, str], file: Path) -> None:
 
 def _tell_piece(table: LazyTable, tell: Progress, number: int) -> None:
     """Tell how many pieces of a table are written."""
-    tell(f"writing {table.name}", number, table.n_pieces)
+    tell(f"writing {table.name}", number, table.n_chunks)

@@ -18,7 +18,7 @@ from veracity.encoding.block import SAME, Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.fit.judging import Judged, Met
-from veracity.io.pieces import LazyTable
+from veracity.io.lazy import LazyTable
 from veracity.kernels.loading import kernels
 from veracity.result.features import features_table
 from veracity.result.intervals import ranges_of

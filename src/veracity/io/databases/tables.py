@@ -16,7 +16,7 @@ from veracity.io.databases.address import Address, address_of, database_file, is
 from veracity.io.databases.arrow import NO_EXTENSIONS
 from veracity.io.databases.base import driver, quoted
 from veracity.io.databases.sentences import advice_on, reason_of
-from veracity.io.pieces import LazyTable
+from veracity.io.lazy import LazyTable
 from veracity.naming import rendered
 
 MARK = "written by veracity"
@@ -74,7 +74,7 @@ def write_tables(
 
 def _in_slices(table: pl.DataFrame | LazyTable) -> Iterator[pl.DataFrame]:
     """Some rows at a time; no more than a piece is ever made of those in pieces."""
-    for piece in table.pieces() if isinstance(table, LazyTable) else [table]:
+    for piece in table.chunks() if isinstance(table, LazyTable) else [table]:
         yield from piece.iter_slices(ROWS_PER_INSERT)
 
 
