@@ -133,7 +133,7 @@ def estimate_of(result: Result) -> Estimate:
     encoded, n_known = result.encoded, result.encoded.n_known
     if asked and encoded.n_claims > MOST_CLAIMS:
         encoded = encoded.drawn(MOST_CLAIMS)
-    history, _ = answered_of(encoded, asked, least)
+    history, _ = answered_of(encoded, asked)
     drawn = [one for one in history if one.told["drawn"]]
     found = Estimate(drawn=len(drawn), known=n_known, others=result.encoded.n_items - n_known)
     if len(drawn) < FEWEST_DRAWN or fitted is None or not found.others:
