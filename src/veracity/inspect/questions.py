@@ -191,16 +191,13 @@ def items_of(result: Result, answers: Sequence[FloatArray]) -> Items:
     found, n_before = list[Items](), 0
     spread = _spread(result) if not len(answers) else np.zeros(0)
     for number, block in enumerate(encoded.blocks):
-        first = block.first_fact_of_item[:-1]
         said, could_be = block.n_supports_of_item, block.n_facts_of_item * block.n_voices_of_item
         is_disputed = (said > 0) & (said < could_be)
         against: tuple[Any, ...] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
         if len(answers):
             p = answers[number]
             taken = taken_facts(block, p, result.kind, result.run.min_plausibility)
-            sureness = np.minimum.reduceat(np.where(taken, p, 1.0 - p), first)
-            if result.kind == "categorical":
-                sureness = np.maximum.reduceat(p, first)
+            sureness = sureness_of(block, p, taken, result.kind)
             doubt = np.sqrt(np.maximum(sureness * (1.0 - sureness), 0.0)) * is_disputed
             against = opposing(block, p, taken, result.kind)
         else:
@@ -230,6 +227,13 @@ def taken_facts(
     threshold = 0.5 if kind == "binary" or least is None else least
     is_taken = plausibility > threshold if kind == "binary" else plausibility >= threshold
     return np.asarray(is_taken)
+
+
+def sureness_of(block: Block, plausibility: FloatArray, taken: BoolArray, kind: str) -> FloatArray:
+    """Return the plausibility of the answer to each item; of several facts, that of the least."""
+    own = plausibility if kind == "categorical" else np.where(taken, plausibility, 1 - plausibility)
+    least = np.maximum if kind == "categorical" else np.minimum
+    return np.asarray(least.reduceat(own, block.first_fact_of_item[:-1]))
 
 
 def opposing(
@@ -351,7 +355,7 @@ def _of_value(result: Result, some: Part, p: FloatArray) -> dict[str, Any]:
     """Return the values of one item to choose from, the answer, and which sources oppose it."""
     kind, block = result.kind, some.block
     taken = taken_facts(block, p, kind, result.run.min_plausibility)
-    sure = float(p.max() if kind == "categorical" else np.where(taken, p, 1.0 - p).min())
+    sure = float(sureness_of(block, p, taken, kind)[0])
     if some.values is None:
         values = ["true", "false"] if taken[0] else ["false", "true"]
         answer = values[0]
