@@ -20,8 +20,8 @@ import veracity
 from claims import as_encoded, value_rows
 from veracity import Local
 from veracity.algorithms.base import Turn
-from veracity.claims.survey import Largest
 from veracity.dependence.pairs import PairCounts
+from veracity.encoding.survey import Largest
 from veracity.engines import can_merge, merged
 from veracity.engines.merging import merged_all
 

@@ -118,6 +118,19 @@ def with_two_names():
     return clean().with_columns(entity=named)
 
 
+def of_two_trades():
+    """Eight sources and three topics; half of the sources know tax, the others law and health."""
+    rng = np.random.default_rng(1)
+    rows = [
+        (f"s{source}", f"case{n}", topic, f"{n}-{0 if rng.random() < p else rng.integers(1, 5)}")
+        for topic in ("tax", "law", "health")
+        for n in range(150)
+        for source in range(8)
+        for p in [0.9 if (source < 4) == (topic == "tax") else 0.6]
+    ]
+    return pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+
+
 def with_gaps():
     is_gap = pl.int_range(pl.len()) % 20 == 0
     return clean().with_columns(value=pl.when(is_gap).then(pl.lit("N/A")).otherwise("value"))
@@ -137,9 +150,9 @@ def of_thermometers():
 
 
 def with_numbers_in_two_spellings():
-    """Prices beside words: two sources write two decimals, as a till does."""
+    """Prices beside words: one source writes two decimals, as a till does."""
     number = pl.col("value").str.extract(r"(\d+)$").cast(pl.Int64)
-    till = pl.col("source").is_in(["source00", "source01"])
+    till = pl.col("source") == "source00"
     prices = pl.when(till).then(pl.format("{}.00", number)).otherwise(number.cast(pl.String))
     is_price = pl.col("entity").hash(0) % 2 == 0
     return clean().with_columns(
@@ -161,6 +174,7 @@ CASES = {
     "flip-risk": of_guesses,
     "near-copies": with_mirrors,
     "far-from-vote": lambda: MISLED.claims,
+    "turned-over": of_two_trades,
     "spellings": with_two_spellings,
     "number-spellings": with_numbers_in_two_spellings,
     "close-numbers": of_thermometers,
@@ -188,9 +202,9 @@ def test_what_is_serious_is_said_where_the_answer_is_given(name):
         serious -= {"two-readings", "lone-sources"}  # which have notes of their own
         if algorithm == "veracity":
             serious -= {"near-copies"}  # it counts them once
-        serious -= {"placeholders", "number-spellings", "close-numbers"}
+        always = {"placeholders", "number-spellings", "close-numbers", "turned-over"}
         told = {note.split(":")[0] for note in result.notes} & set(ADVICE)
-        told -= {"placeholders", "number-spellings", "close-numbers"}  # each answer tells of them
+        serious, told = serious - always, told - always  # each answer tells of them
         assert told == serious, (algorithm, result.notes)
 
 
@@ -407,6 +421,88 @@ def test_placeholders_are_named():
     assert found(check(with_gaps()), "placeholders").seen == "5% of the claims name no value: N/A"
 
 
+# --- sources rank differently ---------------------------------------------------------------------
+
+
+def of_models(seed, *, n_biased, n_sources=8, n_topics=6, n_items=80, frequency=0.9):
+    """Claims on several topics by sources of one accuracy each.
+
+    The first `n_biased` sources share a wrong belief on four items in five of the topic "tax".
+    """
+    rng = np.random.default_rng(seed)
+    shape = (n_topics, n_items, n_sources)
+    wrong = rng.integers(1, 4, shape)
+    value = np.where(rng.random(shape) < rng.uniform(0.6, 0.9, n_sources), 0, wrong)
+    believed = rng.random((n_items, n_biased)) < 0.8
+    value[0, :, :n_biased][believed] = 1
+    topic, item, source = np.nonzero(rng.random(shape) < frequency)
+    rows = {
+        "source": source,
+        "entity": item,
+        "attribute": topic,
+        "value": value[topic, item, source],
+    }
+    return pl.DataFrame(rows).with_columns(
+        attribute=pl.when(pl.col("attribute") == 0).then(pl.lit("tax")).otherwise("attribute"),
+        value=pl.format("{}-{}-{}", "attribute", "entity", "value"),
+    )
+
+
+def turned_over(claims):
+    """Return the attributes that a note names, and the table behind it."""
+    result = veracity.discover(claims)
+    tables = [one.evidence for one in check(result).warnings if one.name == "turned-over"]
+    assert [note[:12] for note in result.notes if note.startswith("turned-over")] == [
+        "turned-over:" for _ in tables
+    ]
+    return tables[0] if tables else pl.DataFrame(schema=["attribute"])
+
+
+def test_a_belief_that_most_sources_share_on_one_topic_turns_their_order_over():
+    tables = [turned_over(of_models(seed, n_biased=5)) for seed in range(20)]
+    assert sum(set(table["attribute"]) == {"tax"} for table in tables) >= 18
+    table = tables[0]
+    assert set(table.filter(change="rises")["source"]) == {"0", "1", "2", "3", "4"}
+    assert set(table.filter(change="falls")["source"]) == {"5", "6", "7"}
+    assert (table.filter(change="falls")["here"] < 0.3).all()
+    assert (table.filter(change="falls")["elsewhere"] > 0.4).all()
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        {},
+        {"n_sources": 5, "n_topics": 30, "n_items": 40},
+        {"n_sources": 40, "n_topics": 3, "n_items": 200, "frequency": 0.4},
+        {"n_sources": 20, "n_topics": 20, "n_items": 60},
+    ],
+    ids=str,
+)
+def test_sources_that_are_as_good_everywhere_rank_everywhere_alike(design):
+    for seed in range(5):
+        assert not len(turned_over(of_models(seed, n_biased=0, **design)))
+
+
+def test_a_topic_that_is_harder_for_all_turns_nothing_over():
+    rng = np.random.default_rng(2)
+    skill = np.linspace(-0.5, 2.5, 10)
+    rows = [
+        (f"s{source}", f"case{n}", topic, f"{n}-{0 if rng.random() < p else rng.integers(1, 6)}")
+        for topic, steepness in (("easy", 1.0), ("usual", 0.8), ("hard", 0.3))
+        for n in range(200)
+        for source, p in enumerate(1.0 / (1.0 + np.exp(-steepness * skill)))
+    ]
+    columns = ["source", "entity", "attribute", "value"]
+    assert not len(turned_over(pl.DataFrame(rows, schema=columns, orient="row")))
+
+
+def test_the_report_shows_where_sources_rank_differently(tmp_path):
+    veracity.write_report(veracity.discover(of_two_trades()), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "turned-over" in page
+    assert "claims elsewhere" in page.replace("_", " ")
+
+
 # --- against the vote -----------------------------------------------------------------------------
 
 
@@ -549,8 +645,8 @@ def test_a_healthy_report_says_so_in_three_lines(flights):
     first, second, third = repr(check(flights.claims)).splitlines()
     assert first == "3,213 claims of 9 sources about 400 items: no warning"
     assert second.startswith("the answer differs from the vote on ")
-    asked = veracity.discover(flights.claims).questions(1).row(0, named=True)
-    assert third.startswith(f"to look up first: {asked['entity']} {asked['attribute']}, ")
+    asked = veracity.discover(flights.claims).questions(10).row(0, named=True)
+    assert third.startswith(f"to look up next: {asked['entity']} {asked['attribute']}, ")
 
 
 # --- real data ------------------------------------------------------------------------------------
@@ -564,8 +660,8 @@ REAL = {
     "crowd_rte": set(),
     "crowd_s_rel": set(),
     "crowd_web": {"assumption"},
-    "flight_raha": {"near-copies", "placeholders", "spellings", "two-readings"},
-    "weather_raw": {"close-numbers", "near-copies", "number-spellings"},
+    "flight_raha": {"near-copies", "placeholders", "spellings", "turned-over", "two-readings"},
+    "weather_raw": {"close-numbers", "near-copies", "number-spellings", "turned-over"},
 }
 KINDS = {"book_multi": "multiple", "crowd_n_emotion": "numeric"}
 

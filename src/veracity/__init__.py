@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from veracity.inspect.checking import Health, check
     from veracity.inspect.comparison import Comparison, compare
     from veracity.inspect.difference import Difference, diff
+    from veracity.inspect.estimating import Estimate
     from veracity.inspect.evaluation import Evaluation, evaluate
     from veracity.inspect.profiling import Profile, profile
     from veracity.inspect.tuning import Tuning, tune
@@ -88,6 +89,7 @@ __all__ = [
     "DawidSkene",
     "Difference",
     "ErrorSpread",
+    "Estimate",
     "Evaluation",
     "Fitted",
     "GuessLCA",
@@ -145,6 +147,7 @@ _HOME = {
     "Algorithm": "veracity.algorithms.base",
     "Comparison": "veracity.inspect.comparison",
     "ErrorSpread": "veracity.algorithms.prior",
+    "Estimate": "veracity.inspect.estimating",
     "Evaluation": "veracity.inspect.evaluation",
     "Fitted": "veracity.fit.fitted",
     "Health": "veracity.inspect.checking",

@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from veracity.algorithms import Algorithm
-from veracity.claims.encoded import Encoded
-from veracity.claims.known import with_known
+from veracity.claims.asked import asked_before
 from veracity.claims.schema import Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine
 from veracity.errors import EngineError, ParameterError
 from veracity.opening import Claims, engine_for, opened
 from veracity.printing import counted
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 from veracity.reading.options import ReadOptions
 
 
@@ -32,6 +33,8 @@ class Prepared:
     seconds: dict[str, float]
     engine: Engine
     """Where they are held."""
+    asked: tuple[dict[str, Any], ...] = ()
+    """The questions whose answers are among the known truths: see `Run.asked`."""
 
     def noting(self, note: str) -> Prepared:
         """The same, with something more to be said of them."""
@@ -44,7 +47,7 @@ def prepare(
     columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
-    tell: Progress = say_nothing,
+    tell: Progress = no_progress,
     engine: Engine | None = None,
     algorithm: Algorithm[Any] | None = None,
     **how: Any,
@@ -63,9 +66,11 @@ def prepare(
     read_before = table.seconds if table is claims else 0.0  # not by this clock
     encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
+    asked: tuple[dict[str, Any], ...] = ()
     if known is not None:
         truths, read_notes = read_truths_beside(table, known)
         encoded, match_notes = with_known(encoded, truths)
+        asked = asked_before(truths, encoded.example.items.columns)
         known_notes = [f"known: {note}" for note in (*read_notes, *match_notes)]
     clock.lap("encode")
     clock.laps = {
@@ -73,7 +78,7 @@ def prepare(
         "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
     }
     notes = (*table.notes, *encoded.notes, *_said_again(table, encoded), *known_notes)
-    return Prepared(table, encoded, notes, clock.laps, engine)
+    return Prepared(table, encoded, notes, clock.laps, engine, asked)
 
 
 _worked_in: list[int] = []

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from veracity.errors import ParameterError
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.printing import counted
 
 __all__ = ["Ranges", "SourceModels", "Synthetic", "SyntheticArrays", "SyntheticData", "flights"]
@@ -137,7 +137,7 @@ class Synthetic:
         """Refuse what will not fit, before anything is drawn: that could take hours."""
         said = self.sources * self.frequency if models is None else float(np.sum(models.frequency))
         n_bytes = BYTES_PER_SOURCE * self.sources + name * (self.items + self.values)
-        require_room(
+        require_memory(
             n_bytes + int(claim * self.items * said),
             f"Synthetic: {counted(self.sources, 'source')} and about "
             f"{self.items * said:,.0f} claims",

@@ -17,7 +17,7 @@ from veracity.algorithms.feature_table import (
     read_features,
     with_rows,
 )
-from veracity.claims.block import FloatArray
+from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue
 from veracity.io.notes import quoted_list
 from veracity.naming import as_text

@@ -7,8 +7,9 @@ from collections import Counter
 
 import polars as pl
 
+from veracity.claims.asked import ASKED
 from veracity.claims.schema import Kind
-from veracity.claims.shares import weighed
+from veracity.claims.weights import weighed
 from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar
 from veracity.printing import counted, in_short
@@ -39,7 +40,7 @@ def complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     """The rows that have all that a claim needs, and how many lack what."""
     n_lacking = Counter[str]()
     for name in rows.columns:
-        if name == "attribute":
+        if name in ("attribute", ASKED):
             continue
         is_empty = _is_empty(rows[name])
         if rows[name].null_count() or is_empty.any():  # mostly there is nothing to be left out

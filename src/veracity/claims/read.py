@@ -24,15 +24,15 @@ from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen,
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.repeated import settled
 from veracity.claims.schema import ClaimsTable, Kind, Text
-from veracity.claims.shares import weighed
+from veracity.claims.weights import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
 from veracity.io.frames import FIRST_ROWS
-from veracity.io.memory import bytes_per_claim, fits
+from veracity.io.memory import bytes_per_claim, fits_in_memory
 from veracity.printing import counted
 from veracity.reading.options import ReadOptions, SourceFrom, Wide
 from veracity.reading.tables import plan_tables, stamp_of
-from veracity.workers import Begun
+from veracity.workers import Prefetched
 
 Columns = Mapping[str, str | list[str]]
 
@@ -72,7 +72,7 @@ class ClaimsStream:
         self._are_numbers, self._is_text = options.kind == "numeric", is_text
         self._notes, self._tables = opened.notes, opened.tables
         self._files = {own.path: stamp_of(own.path) for own, _ in self._tables if own.path}
-        self._begun: Begun[pl.DataFrame] | None = None
+        self._begun: Prefetched[pl.DataFrame] | None = None
         self.seconds = time.perf_counter() - began
 
     @property
@@ -111,7 +111,7 @@ class ClaimsStream:
     def begin(self) -> None:
         """Begin to read, on other threads, while something else is done."""
         reader, plan = self._tables[0]
-        self._begun = Begun(plan.batches(reader))
+        self._begun = Prefetched(plan.batches(reader))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, some at a time."""
@@ -224,7 +224,7 @@ def open_claims(
     stream = ClaimsStream(data, options)
     if options.normalise is False:
         return stream
-    if fits(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
+    if fits_in_memory(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
         return _read(stream, options, began)
     if options.kind == "binary":  # there are no values to look at
         return stream
@@ -364,7 +364,7 @@ def open_claims_like(
     began, kind = time.perf_counter(), options.kind
     stream = ClaimsStream(data, replace(options, normalise=True))
     known = Normalisation.from_json(normalisation)
-    if not fits(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
+    if not fits_in_memory(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
         return NormalisedStream(stream, kind, lambda seen: known, like)
     rows = stream.collect()
     normalised = known.apply(rows, like=like)

@@ -21,7 +21,7 @@ from veracity.claims.normalise import (
 from veracity.claims.schema import Kind
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.io.frames import FrameKind, is_spark_frame, name_of, spark_table
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.io.paths import TEXT_SUFFIXES
 from veracity.reading.options import ReadOptions
 from veracity.reading.plan import ReadPlan, joined
@@ -90,7 +90,7 @@ class SparkClaims:
         counted = frame.groupBy(*keys).count()
         n_values = counted.count()
         what = f"{self.origin}: to normalise, {n_values:,} different values, on this machine,"
-        require_room(BYTES_PER_VALUE * n_values, what, ADVICE)
+        require_memory(BYTES_PER_VALUE * n_values, what, ADVICE)
         seen = pl.DataFrame(pl.from_arrow(counted.toArrow()))
         return seen.select(*keys, claims=pl.col("count").cast(pl.UInt64)).sort(keys)
 

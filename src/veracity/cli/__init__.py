@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import click
 
 from veracity._version import __version__
-from veracity.cli.asking import ask
+from veracity.cli.asking import ask, estimate
 from veracity.cli.commands import compare, demo, discover, evaluate, generate
 from veracity.cli.differing import diff
 from veracity.cli.explaining import explain
@@ -183,6 +183,7 @@ for command in (
     judge,
     update,
     ask,
+    estimate,
     explain,
     evaluate,
     compare,

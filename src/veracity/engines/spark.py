@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
 from veracity import errors
-from veracity.claims.block import Block
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import Block
+from veracity.encoding.partitions import Encoded
 from veracity.engines.executors import (
     FOUND,
     MADE,
@@ -34,9 +34,9 @@ from veracity.engines.executors import (
     merge_found,
 )
 from veracity.engines.merging import merged_all
-from veracity.engines.packing import packed, unpacked
 from veracity.errors import EngineError, ParameterError, VeracityError, first_line
 from veracity.extras import how_to_get
+from veracity.io.array_file import packed, unpacked
 from veracity.progress import Progress
 
 if TYPE_CHECKING:

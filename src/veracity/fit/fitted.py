@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.state import from_arrays, to_arrays
-from veracity.claims.block import Names
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Counted, Largest, Survey
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Counted, Largest, Survey
 from veracity.engines.merging import padded
 from veracity.fit.loop import Kept, Totals, prior_rates
 from veracity.printing import counted

@@ -25,7 +25,7 @@ from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import html_by
-from veracity.progress import Progress, say_nothing, shows_progress
+from veracity.progress import Progress, no_progress, shows_progress
 from veracity.result import Result
 
 
@@ -127,7 +127,7 @@ def compare(
             "compare: truth must be known truths, got algorithms; say algorithms=[...], a list of "
             "algorithms or of their names"
         )
-    tell = progress or say_nothing
+    tell = progress or no_progress
     prepared = prepare(
         claims,
         columns=columns,

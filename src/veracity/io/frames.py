@@ -15,7 +15,7 @@ import polars as pl
 
 from veracity.errors import InputError, NoClaims
 from veracity.extras import how_to_get
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.naming import as_text
 from veracity.printing import in_short
 
@@ -57,7 +57,7 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:
             "veracity.read_database(connection, query)"
         )
     if is_spark_frame(data):
-        require_room(BYTES_PER_ROW * data.count(), f"{name_of(data)}: its rows, on this machine,")
+        require_memory(BYTES_PER_ROW * data.count(), f"{name_of(data)}: its rows, on this machine,")
         return pl.DataFrame(pl.from_arrow(data.toArrow())).lazy(), "spark"
     if isinstance(data, list | tuple | Mapping):
         return _from_rows(data).lazy(), "polars"

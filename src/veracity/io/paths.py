@@ -28,7 +28,7 @@ from veracity.io.frames import FrameKind, as_polars, index_of, name_of
 from veracity.io.json_file import JSON_SUFFIXES, LINES_SUFFIXES, is_json, open_json
 from veracity.io.notes import Notes, sharing_columns
 from veracity.io.reader import STANDARD_INPUT_FILE, LazyReader, Reader, frame_errors, read_errors
-from veracity.io.spill import Spill, spilling
+from veracity.io.temp_files import TempFolder
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
@@ -44,7 +44,7 @@ RESULT_FILES = ("run.json", "truths.parquet")
 
 STANDARD_INPUT = "-"
 
-_SPOOLED: list[Spill] = []
+_SPOOLED: list[TempFolder] = []
 """What came from standard input is kept until Python ends: it cannot be read again."""
 
 
@@ -243,11 +243,11 @@ def _spooled() -> Path:
     given = getattr(sys.stdin, "buffer", None)
     if given is None:
         raise UnreadableFile("standard input: it is closed; give a file, or pipe claims into it")
-    spill = Spill()
-    path = spill.folder / STANDARD_INPUT_FILE
-    with spilling(spill.place), path.open("wb") as file:
+    folder = TempFolder()
+    path = folder.path / STANDARD_INPUT_FILE
+    with folder.errors(), path.open("wb") as file:
         shutil.copyfileobj(given, file)
     if not path.stat().st_size:
         raise UnreadableFile("standard input: it is empty; give claims with a header")
-    _SPOOLED.append(spill)
+    _SPOOLED.append(folder)
     return path

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from veracity.claims.asked import asked_as_one
 from veracity.errors import ParameterError
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.reader import Reader, read_errors
@@ -47,6 +48,8 @@ class ReadPlan:
         Names of values inside lists and objects. Every list on the way gives a row per member.
     aliases
         Columns that an earlier table spells differently, with its spelling.
+    asked
+        The columns of known truths that say how questions were drawn.
     source
         The source of all rows, if the file, sheet or table names it.
     order
@@ -63,6 +66,7 @@ class ReadPlan:
     names_are: str | None = None
     nested: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
     order: tuple[str, ...] = ()
     types: Mapping[str, pl.DataType] = field(default_factory=dict)
@@ -86,8 +90,10 @@ class ReadPlan:
     def apply(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Turn a batch of the table into rows of claims. A batch without rows gives their types."""
         rows = open_nested(rows.rename(dict(self.aliases), strict=False), self.nested)
+        asked = [asked_as_one(self.asked, rows.schema)] if self.asked else []
         claims = rows.select(
-            as_role(rows.schema, names).alias(role) for role, names in self.columns.items()
+            *(as_role(rows.schema, names).alias(role) for role, names in self.columns.items()),
+            *asked,
         )
         if self.value_columns:
             claims = _unpivoted(claims, rows.select(self.value_columns), self.names_are, self.cells)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from veracity.claims.asked import ASKED, asked_columns
 from veracity.claims.schema import Kind
 from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.frames import OF_OTHERS
@@ -119,6 +120,8 @@ class Candidate:
         The columns that make up others together.
     values
         The columns that hold the values, where several were named; they play no other role.
+    asked
+        The columns of known truths that say how questions were drawn; they play no other role.
     """
 
     reader: Reader
@@ -130,6 +133,7 @@ class Candidate:
     nested: tuple[str, ...] = ()
     pieces: Mapping[str, Sequence[str]] = field(default_factory=dict)
     values: Sequence[str] = ()
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def origin(self) -> str:
@@ -188,7 +192,10 @@ def sniff(
             raise
         layout = layout_of(table, replace(options, wide=wide), notes)
     columns = {role: tuple(table.pieces.get(name, (name,))) for role, name in layout.keys.items()}
-    used = dict.fromkeys([*itertools.chain(*columns.values()), *layout.value_columns])
+    asked = {} if layout.value_columns else table.asked
+    used = dict.fromkeys(
+        [*itertools.chain(*columns.values()), *layout.value_columns, *asked.values()]
+    )
     needed = _outer_columns(used, table)
     types = table.schema or _renamed(reader.types(needed), aliases)
     _require_plain_cells(table, layout, types)
@@ -209,8 +216,10 @@ def sniff(
         names_are=None if layout.names_are in ("", "sample") else layout.names_are,
         nested=table.nested,
         aliases={name: own for name, own in aliases.items() if name in needed},
+        asked=asked,
     )
     in_order = [role for role in wanted if role in (*columns, plan.names_are, plan.cells)]
+    in_order += [ASKED] if asked else []
     read_again = types_read_again({name: types[name] for name in (*joined, *by_attribute)})
     return Sniffed(replace(plan, order=tuple(in_order)), layout, read_again)
 
@@ -250,7 +259,10 @@ def _candidate(
             pieces[name] = own
             found = [name, *(other for other in found if other not in own)]
     options = _with_lists(found, schema, wanted, options, reader.origin)
-    return Candidate(reader, wanted, found, aliases, schema, inside, nested, pieces), options
+    asked = asked_columns(found) if "source" not in wanted else {}
+    found = [name for name in found if name not in asked.values()]
+    table = Candidate(reader, wanted, found, aliases, schema, inside, nested, pieces, asked=asked)
+    return table, options
 
 
 def _renamed(schema: pl.Schema, aliases: Mapping[str, str]) -> dict[str, pl.DataType]:

@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Copies, Rates
-from veracity.claims.block import BoolArray, FloatArray, Names
-from veracity.claims.survey import Survey
 from veracity.dependence.pairs import first_of_joined
+from veracity.encoding.block import BoolArray, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged
 from veracity.fit.loop import Learned, not_converged
@@ -100,6 +101,11 @@ ADVICE: dict[str, tuple[str, str]] = {
         "items itself, the answer without this is better",
         "dependence=False (--set dependence=false) counts every claim in full; known truths of a "
         "few items choose between the two answers",
+    ),
+    "turned-over": (
+        "either these sources know other things, or several of them share an error there and the "
+        "answer follows it: nothing in the claims tells which",
+        "looking up a few items of this attribute: 'veracity ask' names items",
     ),
     "spellings": (
         "sources that mean the same seem to contradict each other, and their votes are split",

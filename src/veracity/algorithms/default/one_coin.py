@@ -14,6 +14,7 @@ from veracity.algorithms.default.coincidence import (
     n_false_values,
 )
 from veracity.algorithms.default.shrinkage import (
+    CYCLES,
     SUREST,
     Derived,
     ModelPhase,
@@ -35,7 +36,8 @@ from veracity.algorithms.default.shrinkage import (
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
-from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray, Names
+from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.names import Names
 from veracity.kernels.loading import kernels
 
 ATTRIBUTE_STRENGTHS: FloatArray = 2.0 ** np.arange(14.0)
@@ -60,11 +62,6 @@ N_RATES = 2
 DOMINANT = 0.25
 """Share of all claims from which one source dominates, if it also has that many times as much as a
 source has on average."""
-
-
-CYCLES = 3
-"""Rounds that are learned again after known truths have corrected the accuracies. Each ends with
-another correction: without it, rounds drift back to the answer that the known truths contradict."""
 
 
 class OneCoin(NamedTuple):

@@ -12,7 +12,7 @@ from veracity.algorithms.distributions import log_likely_counts
 from veracity.algorithms.prior import PriorRates, known_weight
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, share_of_item, sigmoid
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 SUREST = 1e-3
@@ -22,6 +22,10 @@ CORRELATIONS = 2.0 ** np.arange(-6, 3)
 """Correlations of errors on one item that known truths choose from, as multiples of the usual."""
 
 MOST_CORRELATED = 0.6
+
+CYCLES = 3
+"""Rounds that are learned again after known truths have corrected the accuracies. Each ends with
+another correction: without it, rounds drift back to the answer that the known truths contradict."""
 
 CELLS = 10_000
 """Cells of counts from which a strength is learned: those of the sources with most claims."""

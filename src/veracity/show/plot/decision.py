@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import SAME
 from veracity.claims.schema import keys_of
+from veracity.encoding.block import SAME
 from veracity.errors import ParameterError
 from veracity.explain import THE_VOTE, said_by_source
 from veracity.explain.contributions import Item, items_at

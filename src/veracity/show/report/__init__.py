@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from veracity.errors import OutputError
-from veracity.io.folders import check_file, finished_file
+from veracity.io.folders import atomic_file, check_file
 from veracity.progress import Progress, shows_progress
 from veracity.result import Result
 from veracity.show.report.contents import sections_of
@@ -54,7 +54,7 @@ def write_report(
     target = check_page(path, force=force)
     findings = gather(result, truth, progress)
     page = put_together(findings, sections_of(findings))
-    with finished_file(target) as unfinished:
+    with atomic_file(target) as unfinished:
         unfinished.write_bytes(page.encode("utf-8", "backslashreplace"))
     return target
 

@@ -1,4 +1,4 @@
-"""One look at all claims before anything is learned: what is there, by whom, and what is known."""
+"""Counts of all claims before anything is learned: by source, and against known truths."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from veracity.claims.block import UNKNOWN, Block, FloatArray, Names
 from veracity.claims.schema import Kind
+from veracity.encoding.block import UNKNOWN, Block, FloatArray
+from veracity.encoding.names import Names
 from veracity.errors import TooLarge
 from veracity.kernels.loading import kernels
 
@@ -16,36 +17,33 @@ class Largest(float):
     """A number of a tally that merges by taking the larger of two."""
 
     def __add__(self, other: float) -> Self:
-        """The larger of the two."""
+        """Return the larger of the two."""
         return type(self)(max(float(self), float(other)))
 
 
 class Counted(NamedTuple):
-    """Counts of a block, or of all. Columns of `known` are those of `count_votes`.
-
-    For numbers, `known` has the squared distances from known truths, and how many there are.
-    """
+    """Counts of a block, or of all. Columns of `known_of_source` are those of `count_votes`."""
 
     items: int
     facts: int
     known_items: int
     undisputed: int
-    """Items of which all sources say the same."""
+    """Items on which all sources agree."""
     supports_of_source: FloatArray
     items_of_source: FloatArray
     facts_of_source: FloatArray
-    """Facts of the items that a source speaks of."""
+    """Facts of the items that a source makes claims about."""
     shared_of_source: FloatArray
-    """Items that a source speaks of, and another, too."""
+    """Items that a source and another one make claims about."""
     known_of_source: FloatArray
     largest_item: Largest
-    """Pairs of source and value of one item."""
+    """Most pairs of source and value of one item."""
     divided: int
-    """Values that a source names beside others, or by less than its whole word."""
+    """Values that a source claims together with others, or not in full."""
 
 
 def counted(block: Block, n_sources: int) -> Counted:
-    """What a block has; it adds up over blocks."""
+    """Count what is in a block; counts add up over blocks."""
     n_voices, n_facts = block.n_voices_of_item, block.n_facts_of_item
     votes = kernels.count_votes(block, np.zeros(block.n_facts), n_sources)
     items = np.bincount(block.source_of_voice, minlength=n_sources).astype(np.float64)
@@ -67,14 +65,14 @@ def counted(block: Block, n_sources: int) -> Counted:
 
 
 def _divided(block: Block) -> int:
-    """How many values are named beside others of the item, or by a part of a word."""
+    """Count the values that a source claims together with others, or not in full."""
     if block.has_shares:
         return int(np.count_nonzero(block.share_of_support != 1.0))
     return max(len(block.source_of_support) - len(block.source_of_voice), 0)  # some may deny
 
 
 def _known(block: Block, n_sources: int) -> FloatArray:
-    """How the sources' word met what is known."""
+    """Count how the sources' claims meet known truths."""
     if block.is_numeric or (block.known_of_fact == UNKNOWN).all():
         return np.zeros((n_sources, 4))
     block = block.select(block.is_known)  # mostly a few
@@ -86,7 +84,7 @@ def _known(block: Block, n_sources: int) -> FloatArray:
 
 
 class Survey(NamedTuple):
-    """What an algorithm knows when it starts: the kind of claims, all names, and the counts."""
+    """The start of an algorithm: the kind of claims, all names, and the counts."""
 
     kind: Kind
     names: Names
@@ -94,45 +92,45 @@ class Survey(NamedTuple):
 
     @property
     def n_sources(self) -> int:
-        """How many sources there are."""
+        """Return the number of sources."""
         return len(self.names.sources)
 
     @property
     def n_labels(self) -> int:
-        """How many different values are claimed; two at least, since who errs names another."""
-        return max(len(self.names.labels), self.names.n_open, 2)
+        """Return the number of different values; at least two, since errors name another."""
+        return max(len(self.names.labels), self.names.n_unnumbered, 2)
 
     def require_labels(self, algorithm: str) -> None:
         """Refuse, for an algorithm that compares values of different items, those that are open."""
-        if self.names.n_open:
+        if self.names.n_unnumbered:
             raise TooLarge(
                 f"{algorithm} needs a number for each value, and there are more than "
-                f"{self.names.n_open:,} different ones, too many for one machine's memory; use "
-                "another algorithm, such as veracity or accu, or normalise the values"
+                f"{self.names.n_unnumbered:,} different ones, too many for one machine's memory; "
+                "use another algorithm, such as veracity or accu, or normalise the values"
             )
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes items have, one at least."""
+        """Return the number of attributes, at least one."""
         return max(len(self.names.attributes), 1)
 
     @property
     def single_truth(self) -> bool:
-        """Whether one value of each item is true."""
+        """Return True if one value of each item is true."""
         return self.kind == "categorical"
 
     @property
     def has_denials(self) -> bool:
-        """Whether who speaks of a fact without supporting it denies it."""
+        """Return True if a voice denies the facts of its item that it does not support."""
         return not self.single_truth
 
     @property
     def claims_of_source(self) -> FloatArray:
-        """How many claims each source makes, denials among them if there are any."""
+        """Count the claims of each source, denials among them if there are any."""
         counts = self.counted
         return counts.facts_of_source if self.has_denials else counts.supports_of_source
 
     @property
     def usual_prevalence(self) -> float:
-        """The share of facts that is true, as far as the kind of claims tells."""
+        """Return the share of true facts, as far as the kind of claims decides it."""
         return self.counted.items / self.counted.facts if self.single_truth else 0.5

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import UNKNOWN, Block
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind, comparable, in_type_of, keys_of
+from veracity.encoding.block import UNKNOWN, Block
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.io.table_file import unguarded
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
@@ -21,10 +21,9 @@ MOST_COMPARED = 10_000
 
 
 class Matched(NamedTuple):
-    """Known truths brought together with facts.
+    """Known truths and facts, with comparable values in the same columns `keys` and `value`.
 
-    `facts` are the facts with their values made comparable, `known` the truths of items that are
-    spoken of, one row per truth, in the same columns `keys` and `value`.
+    `known` has one row per truth about an item that is claimed.
     """
 
     facts: pl.DataFrame
@@ -34,24 +33,23 @@ class Matched(NamedTuple):
 
 
 def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Matched:
-    """Bring truths to the types of the facts; leave out what contradicts or concerns nobody.
+    """Bring truths to the types of the facts; drop those that contradict, or match no item.
 
-    Where the claims have no attribute, the truths' is not looked at; where only the truths lack
-    one, it is taken as empty.
+    Attributes of truths are ignored if the claims have none; missing ones are taken as empty.
     """
     of_attributes = _notes_of_attributes(facts, truths)
     facts, truths, n_contradicting = _alike(facts, truths, kind)
-    spoken = _spoken_of(facts, truths)
-    notes = [*of_attributes, *_notes(kind, n_contradicting, truths, len(spoken))]
-    return Matched(facts, spoken, keys_of(facts), notes)
+    matched = _about_items_of(facts, truths)
+    notes = [*of_attributes, *_notes(kind, n_contradicting, truths, len(matched))]
+    return Matched(facts, matched, keys_of(facts), notes)
 
 
 def _alike(
     facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind, *, are_numbers: bool | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-    """Facts and truths in the same types, without truths that contradict; how many of these were.
+    """Bring facts and truths to the same types; drop and count truths that contradict each other.
 
-    Whether all values are numbers is found out from the facts, unless it is known of more of them.
+    Whether all values are numbers is found out from these facts if `are_numbers` is None.
     """
     keys = keys_of(facts)
     if "attribute" in keys and "attribute" not in truths.columns:
@@ -75,7 +73,7 @@ def _alike(
 
 
 def _as_claimed(truths: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
-    """The truths, without apostrophes that a text got in a CSV file of ours, and no claim has."""
+    """Remove apostrophes that our CSV files add to texts such as formulas, and no claim has."""
     plain = unguarded(truths)
     for name in set(truths.columns) & set(facts.columns):
         own, other = truths[name], plain[name]
@@ -87,13 +85,13 @@ def _as_claimed(truths: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
     return truths
 
 
-def _spoken_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
+def _about_items_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
     keys = keys_of(facts)
     return truths.join(facts.select(keys), on=keys, how="semi")
 
 
 def _notes_of_attributes(facts: pl.DataFrame, truths: pl.DataFrame) -> list[str]:
-    """That only the claims have attributes, or only the truths: these can hardly meet."""
+    """Note if only the claims have attributes, or only the truths: these can hardly match."""
     if "entity" not in facts.columns or not len(truths):
         return []
     if "attribute" not in facts.columns and "attribute" in truths.columns:
@@ -104,14 +102,14 @@ def _notes_of_attributes(facts: pl.DataFrame, truths: pl.DataFrame) -> list[str]
     return ["the truths have no attributes, and the claims do: add a column"] if are_named else []
 
 
-def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_spoken: int) -> list[str]:
+def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_matched: int) -> list[str]:
     notes: list[str] = []
     note_count(
         notes, n_contradicting, "contradicting truth is", "contradicting truths are", "left out"
     )
     thing = "facts" if kind == "binary" else "items"
     note_count(
-        notes, len(truths) - n_spoken, "truth is", "truths are", f"about {thing} without any claim"
+        notes, len(truths) - n_matched, "truth is", "truths are", f"about {thing} without any claim"
     )
     return notes
 
@@ -119,7 +117,7 @@ def _notes(kind: Kind, n_contradicting: int, truths: pl.DataFrame, n_spoken: int
 def in_names_of_claims(
     truths: pl.DataFrame, attributes: pl.Series
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The truths with attributes as the claims call them, where only the spelling differs.
+    """Rename attributes of truths as the claims call them, where only the spelling differs.
 
     >>> truths = pl.DataFrame({"entity": ["x", "x"], "attribute": ["Unit Price", "hue"]})
     >>> found, notes = in_names_of_claims(truths, pl.Series(["unit_price", "hue"]))
@@ -140,17 +138,17 @@ def in_names_of_claims(
 
 
 def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[str]]:
-    """The claims with what is known of their facts, or of their numbers, beforehand: part by part.
+    """Mark what is known of facts, or of numbers, beforehand: partition by partition.
 
     A fact is known to be true (1) or false (0), or `UNKNOWN` where its item is not known.
     """
     truths, renamed = in_names_of_claims(truths, encoded.names.attributes)
-    look = KnownInPart(truths, encoded.kind, encoded.are_numbers)
-    known, counts = encoded.knowing(look)
+    look = KnownInPartition(truths, encoded.kind, encoded.are_numbers)
+    known, counts = encoded.with_known_truths(look)
     _, alike, n_contradicting = _alike(
         encoded.example.facts, truths, encoded.kind, are_numbers=encoded.are_numbers
     )
-    notes = _notes(encoded.kind, n_contradicting, alike, sum(count.spoken for count in counts))
+    notes = _notes(encoded.kind, n_contradicting, alike, sum(count.matched for count in counts))
     n_unclaimed = sum(count.unclaimed for count in counts)
     note_count(
         notes,
@@ -163,37 +161,37 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
 
 
 class KnownCount(NamedTuple):
-    """Of how many known truths a part speaks, how many nobody claims, and how many items these are.
+    """Counts of known truths about items of a partition, of unclaimed ones, and of known items.
 
     Known numbers need not be claimed.
     """
 
-    spoken: int
+    matched: int
     unclaimed: int
     items: int
 
 
 @dataclass(frozen=True)
-class KnownInPart:
-    """Marks what is known in a part, wherever the part is."""
+class KnownInPartition:
+    """Marks what is known in a partition, wherever that is."""
 
     truths: pl.DataFrame
     kind: Kind
     are_numbers: bool
 
-    def __call__(self, part: Part) -> tuple[Block, KnownCount]:
-        """The block with what is known of it, and how much that is."""
+    def __call__(self, part: Partition) -> tuple[Block, KnownCount]:
+        """Mark what is known in a block; also count it."""
         facts, alike, _ = _alike(part.facts, self.truths, self.kind, are_numbers=self.are_numbers)
-        spoken = _spoken_of(facts, alike)
-        block, n_claimed = _with_known(part.block, facts, spoken, self.kind)
+        matched = _about_items_of(facts, alike)
+        block, n_claimed = _with_known(part.block, facts, matched, self.kind)
         n_items = int(np.count_nonzero(block.is_known))
-        return block, KnownCount(len(spoken), len(spoken) - n_claimed, n_items)
+        return block, KnownCount(len(matched), len(matched) - n_claimed, n_items)
 
 
 def _with_known(
     block: Block, facts: pl.DataFrame, known: pl.DataFrame, kind: Kind
 ) -> tuple[Block, int]:
-    """A block with what is known of it, and how many of the known truths are claimed there.
+    """Mark what is known in a block; also count the known truths that are claimed there.
 
     Known numbers need not be.
     """
@@ -220,6 +218,6 @@ def _with_known(
 
 
 def note_count(notes: list[str], count: int, one: str, many: str, rest: str) -> None:
-    """Note how many there are of something, if any."""
+    """Add a note with a count, if it is not zero."""
     if count:
         notes.append(f"{counted(count, one, many)} {rest}")

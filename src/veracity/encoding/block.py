@@ -6,40 +6,38 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from veracity.kernels.loading import kernels
 from veracity.kernels.reference.layout import begins_of, in_groups, joined_begins
-from veracity.naming import as_text
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
 
 UNKNOWN = -1
-"""What is known of a fact of which nothing is known."""
+"""Marks facts of items whose truth is not known."""
 
 SAME = 9
-"""Numbers that agree to this many decimals are the same: no order, tie or answer may hang on the
-last bits of a sum, which other processors round otherwise."""
+"""Decimals to which numbers are compared: no order, tie or answer may depend on the last bits of a
+sum, which other processors round differently."""
 
 NO_NUMBERS: FloatArray = np.empty(0)
-"""The numbers of facts that are none."""
+"""The numbers of facts that are not numbers."""
 
 NO_MARKS: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 
 NO_KINDS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-"""The kinds of items of which nothing is known but their claims."""
+"""The kinds of items without features."""
 
 
 class Block(NamedTuple):
-    """Some items with all that is said of them: all that a kernel sees.
+    """Some items with all claims about them, as arrays: all that a kernel sees.
 
     A *support* is a positive claim: a source states that the fact is true. A *voice* is a source
-    that says anything about an item; a voice that does not support a fact of its item opposes it.
-    Where the truth of an item is known beforehand, all its facts are: true (1) or false (0). Where
-    claims are numeric, facts are numbers, and a known truth is a number, too.
+    that claims anything about an item; a voice that does not support a fact of its item opposes it.
+    Where the truth of an item is known beforehand, all its facts are true (1) or false (0). Where
+    claims are numeric, facts are numbers, and known truths are numbers, too.
 
     Items and facts are numbered within the block; sources, labels and attributes across all blocks.
     """
@@ -58,71 +56,71 @@ class Block(NamedTuple):
     known_number_of_item: FloatArray = NO_NUMBERS
     """For numeric claims: the known truth, NaN where it is not known."""
     mark_of_item: NDArray[np.uint32] = NO_MARKS
-    """A number that follows from the item's name, and from nothing else: by it items are drawn."""
+    """A number that follows from the item's name alone, by which items are sampled."""
     share_of_support: FloatArray = NO_NUMBERS
     share_of_voice: FloatArray = NO_NUMBERS
-    """How much each counts, up to one: the supports of a voice share what the voice has. Both are
-    empty where each counts in full."""
+    """The weight of each, up to one: the supports of a voice add up to the share of the voice. Both
+    are empty where each counts in full."""
     kind_of_item: IntArray = NO_KINDS
-    """The kind that features of the item make it; empty where there are no features."""
+    """The kind of each item, found from its features; empty where there are no features."""
     number: int = 0
-    """The place of this block among all, in which their tallies are merged."""
+    """The place of this block among all: tallies are merged in this order."""
 
     @property
     def n_items(self) -> int:
-        """How many items are described."""
+        """Count the items."""
         return len(self.first_fact_of_item) - 1
 
     @property
     def n_facts(self) -> int:
-        """How many facts are claimed."""
+        """Count the facts."""
         return len(self.first_support_of_fact) - 1
 
     @property
     def n_facts_of_item(self) -> IntArray:
-        """How many values are claimed of each item."""
+        """Count the facts of each item."""
         return np.diff(self.first_fact_of_item)
 
     @property
     def n_voices_of_item(self) -> IntArray:
-        """How many sources speak of each item."""
+        """Count the voices of each item."""
         return np.diff(self.first_voice_of_item)
 
     @property
     def n_supports_of_fact(self) -> IntArray:
-        """How many sources support each fact."""
+        """Count the supports of each fact."""
         return np.diff(self.first_support_of_fact)
 
     @property
     def n_supports_of_item(self) -> IntArray:
-        """How many claims name a value of each item."""
+        """Count the supports of all facts of each item."""
         return np.diff(self.first_support_of_fact[self.first_fact_of_item])
 
     @property
     def item_of_fact(self) -> IntArray:
-        """Which item each fact is of."""
+        """Return the item of each fact."""
         return np.repeat(np.arange(self.n_items), self.n_facts_of_item)
 
     @property
     def fact_of_support(self) -> IntArray:
-        """Which fact each claim supports."""
+        """Return the fact of each support."""
         return np.repeat(np.arange(self.n_facts), self.n_supports_of_fact)
 
     @property
     def item_of_voice(self) -> IntArray:
-        """Which item each voice speaks of."""
+        """Return the item of each voice."""
         return np.repeat(np.arange(self.n_items), self.n_voices_of_item)
 
     @property
     def affirms(self) -> BoolArray:
-        """Of binary facts, one per item: which voices support theirs; the others deny it."""
+        """Mark the voices that support their fact, of binary facts; the others deny it."""
         n_sources = int(self.source_of_voice.max(initial=-1)) + 1
         spoken = self.item_of_voice * n_sources + self.source_of_voice
         return np.isin(spoken, self.fact_of_support * n_sources + self.source_of_support)
 
     @property
     def affirms_most(self) -> BoolArray:
-        """Of binary facts, which voices support theirs with half of their word at least."""
+        """Mark the voices that support their binary fact with at least half of their share."""
         affirms = self.affirms
         if self.has_shares:
             affirms[affirms] = self.share_of_support >= 0.5 * self.share_of_voice[affirms]
@@ -130,36 +128,36 @@ class Block(NamedTuple):
 
     @property
     def n_affirming_of_item(self) -> IntArray:
-        """Of binary facts, how many voices support each with half of their word at least."""
+        """Count the voices that support each binary fact with at least half of their share."""
         if not self.has_shares:
             return self.n_supports_of_fact
         return np.bincount(self.item_of_voice[self.affirms_most], minlength=self.n_items)
 
     @property
     def n_voices_of_fact(self) -> IntArray:
-        """How many sources speak on each fact's item."""
+        """Count the voices of each fact's item."""
         return np.repeat(self.n_voices_of_item, self.n_facts_of_item)
 
     @property
     def has_shares(self) -> bool:
-        """Whether claims count by their shares, and not each in full."""
+        """Return True if claims have shares, and do not count in full."""
         return len(self.share_of_voice) > 0
 
     @property
     def votes_of_fact(self) -> FloatArray:
-        """How much supports each fact: its sources, each as far as its claim counts."""
+        """Sum the shares of each fact's supports."""
         if not self.has_shares:
             return self.n_supports_of_fact.astype(np.float64)
         votes = np.bincount(self.fact_of_support, self.share_of_support, self.n_facts)
         return votes.astype(np.float64)
 
-    def counted(self, number_of_support: FloatArray) -> FloatArray:
-        """Numbers of supports, each as far as its claim counts."""
+    def weighted(self, number_of_support: FloatArray) -> FloatArray:
+        """Multiply numbers of supports by the shares of these."""
         return number_of_support * self.share_of_support if self.has_shares else number_of_support
 
     @property
     def votes_of_item(self) -> FloatArray:
-        """How much is said of each item: its sources, each as far as it counts."""
+        """Sum the shares of each item's voices."""
         if not self.has_shares:
             return self.n_voices_of_item.astype(np.float64)
         votes = np.bincount(self.item_of_voice, self.share_of_voice, self.n_items)
@@ -167,18 +165,18 @@ class Block(NamedTuple):
 
     @property
     def is_numeric(self) -> bool:
-        """Whether facts are numbers."""
+        """Return True if facts are numbers."""
         return len(self.number_of_fact) > 0
 
     @property
     def is_known(self) -> BoolArray:
-        """Of which items the truth is known."""
+        """Mark the items whose truth is known."""
         if self.is_numeric:
             return ~np.isnan(self.known_number_of_item)
         return np.not_equal(self.known_of_fact[self.first_fact_of_item[:-1]], UNKNOWN)
 
     def part(self, first_item: int, last_item: int, number: int = 0) -> Block:
-        """The items from `first_item` to before `last_item`, numbered from zero."""
+        """Return the items from `first_item` to before `last_item`, numbered from zero."""
         facts = self.first_fact_of_item[first_item : last_item + 1]
         supports = self.first_support_of_fact[facts[0] : facts[-1] + 1]
         voices = self.first_voice_of_item[first_item : last_item + 1]
@@ -205,7 +203,7 @@ class Block(NamedTuple):
         )
 
     def select(self, is_meant: BoolArray) -> Block:
-        """The items that are meant, numbered from zero."""
+        """Return the items that are meant, numbered from zero."""
         item = np.flatnonzero(is_meant)  # mostly a few: the claims of all others are not looked at
         fact, first_fact_of_item = in_groups(self.first_fact_of_item, item)
         support, first_support_of_fact = in_groups(self.first_support_of_fact, fact)
@@ -230,7 +228,7 @@ class Block(NamedTuple):
 
     @classmethod
     def joined(cls, blocks: Sequence[Block]) -> Block:
-        """The items of all blocks, one block after the other."""
+        """Join the items of all blocks, one block after the other."""
         if len(blocks) == 1:
             return blocks[0]
         columns: dict[str, Any] = {
@@ -245,14 +243,14 @@ class Block(NamedTuple):
             columns["source_of_voice"] = np.concatenate([own.source_of_voice for own in blocks])
         return cls(**columns)
 
-    def in_full(self) -> Block:
-        """The same, with every claim counting in full."""
+    def without_shares(self) -> Block:
+        """Let every claim count in full."""
         return self._replace(share_of_support=NO_NUMBERS, share_of_voice=NO_NUMBERS)
 
-    def said_most(self) -> tuple[Block, BoolArray]:
-        """What each voice says most of all, as if it said that alone; and which facts are left.
+    def strongest_claims(self) -> tuple[Block, BoolArray]:
+        """Keep the values that each voice claims most strongly, in full; also mark the facts left.
 
-        Where it says two things as much, it says both. For facts of which one is true.
+        Values that it claims equally strongly are all kept. For facts of which one is true.
         """
         if not self.has_shares:
             return self, np.ones(self.n_facts, dtype=np.bool_)
@@ -266,7 +264,7 @@ class Block(NamedTuple):
         n_supports = np.bincount(fact[is_most], minlength=self.n_facts)
         is_left = n_supports > 0
         n_facts_of_item = np.bincount(self.item_of_fact[is_left], minlength=self.n_items)
-        left = self.in_full()._replace(
+        left = self.without_shares()._replace(
             first_fact_of_item=begins_of(n_facts_of_item),
             first_support_of_fact=begins_of(n_supports[is_left]),
             source_of_support=self.source_of_support[is_most],
@@ -275,10 +273,10 @@ class Block(NamedTuple):
         )
         return left, is_left
 
-    def drawn(self, share: float, *, least: int = 1) -> BoolArray:
-        """Items drawn at random, about this share of them: always the same, wherever they lie.
+    def sampled(self, share: float, *, least: int = 1) -> BoolArray:
+        """Mark about this share of the items, drawn at random: always the same, in any block.
 
-        The first ones, if there would be fewer than `least`.
+        The first ones are marked if there would be fewer than `least`.
         """
         if share >= 1.0:
             return np.ones(self.n_items, dtype=np.bool_)
@@ -287,19 +285,24 @@ class Block(NamedTuple):
             is_drawn[:least] = True
         return np.asarray(is_drawn)
 
-    def renumbered(self, source: IntArray, label: IntArray | None, attribute: IntArray) -> Block:
-        """The same, with other numbers (given by the old) for what is numbered across blocks.
+    def renumbered(
+        self, source: IntArray | None, label: IntArray | None, attribute: IntArray | None
+    ) -> Block:
+        """Give other numbers, by those they have, to what is numbered across blocks.
 
-        Open values, for which there is none, keep theirs.
+        Where there are none, numbers stay as they are.
         """
-        source_of_support = source[self.source_of_support]
-        is_one = self.source_of_voice is self.source_of_support
-        return self._replace(
-            source_of_support=source_of_support,
-            source_of_voice=source_of_support if is_one else source[self.source_of_voice],
-            label_of_fact=self.label_of_fact if label is None else label[self.label_of_fact],
-            attribute_of_item=attribute[self.attribute_of_item],
-        )
+        block = self
+        if source is not None:
+            of_support = source[block.source_of_support]
+            is_one = block.source_of_voice is block.source_of_support
+            of_voice = of_support if is_one else source[block.source_of_voice]
+            block = block._replace(source_of_support=of_support, source_of_voice=of_voice)
+        if label is not None:
+            block = block._replace(label_of_fact=label[block.label_of_fact])
+        if attribute is not None:
+            block = block._replace(attribute_of_item=attribute[block.attribute_of_item])
+        return block
 
 
 def voices_of(
@@ -308,75 +311,11 @@ def voices_of(
     source_of_support: IntArray,
     n_sources: int,
 ) -> tuple[IntArray, IntArray]:
-    """The first voice of each item, and the source of each voice, where nobody only denies a fact.
+    """Return the first voice of each item and the source of each voice, if all voices support.
 
-    Where nobody names two values of one item, either, a support is a voice: it is the same array.
+    If no source claims two values of one item, supports are voices: they are the same array.
     """
     supports = first_fact_of_item, first_support_of_fact, source_of_support
     first_voice_of_item, source_of_voice = kernels.find_voices(*supports, n_sources)
     is_one = len(source_of_voice) == len(source_of_support)
     return first_voice_of_item, source_of_support if is_one else source_of_voice
-
-
-Places = tuple[IntArray, IntArray | None, IntArray]
-"""Other numbers for sources, labels and attributes, by those they have; None if they keep them."""
-
-
-class Names(NamedTuple):
-    """The names of what is numbered across blocks, each at the place of its number.
-
-    They only ever grow: new names come behind the old ones, which keep their numbers.
-    """
-
-    sources: pl.Series
-    labels: pl.Series
-    """The values that are claimed, each once; empty for binary facts."""
-    attributes: pl.Series
-    """Empty where there are none."""
-    n_open: int = 0
-    """Where there are more different values than this, which is too many to be numbered for all,
-    there are no labels, and values are numbered within their part. Else 0."""
-
-    @property
-    def n_sources(self) -> int:
-        """How many sources there are."""
-        return len(self.sources)
-
-    def grown(self, others: Names) -> tuple[Names, Places]:
-        """These names and the others that are new; and the number here of each of the others.
-
-        Where values are open on either side, they stay so.
-        """
-        sources, source = _grown(self.sources, others.sources)
-        attributes, attribute = _grown(self.attributes, others.attributes)
-        n_open = max(self.n_open, others.n_open)
-        if n_open:
-            nothing = self.labels.clear()
-            return Names(sources, nothing, attributes, n_open), (source, None, attribute)
-        labels, label = _grown(self.labels, others.labels)
-        return Names(sources, labels, attributes), (source, label, attribute)
-
-
-def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray]:
-    """Names with those of the others that are not among them; the number of each of the others.
-
-    Names of another type are compared as text, since files may tell what frames do not.
-    """
-    if names.dtype != others.dtype:
-        names, others = _alike(names, others)
-    own = pl.DataFrame({"name": names, "number": np.arange(len(names), dtype=np.int64)})
-    number = others.to_frame("name").join(own, on="name", how="left", maintain_order="left")
-    is_new = number["number"].is_null()
-    n_new = int(is_new.sum())
-    places = number["number"].fill_null(0).to_numpy(writable=True)
-    places[is_new.to_numpy()] = len(names) + np.arange(n_new)
-    if not len(others):
-        places = np.zeros(1, dtype=np.int64)  # binary facts have label 0, though it has no name
-    return pl.concat([names, others.filter(is_new)]) if n_new else names, places.astype(np.int32)
-
-
-def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
-    if not len(names) or not len(others):
-        dtype = names.dtype if len(names) else others.dtype
-        return names.cast(dtype), others.cast(dtype)
-    return as_text(names), as_text(others)

@@ -1,6 +1,6 @@
 """Arrays, and tuples of them, as bytes: what crosses between processes, and what lies on disk.
 
-A short head says what there is; the arrays follow as they lie in memory, each at a multiple of 64
+A short head says what there is. The arrays follow as they lie in memory, each at a multiple of 64
 bytes, so that they can be used where they are, without being copied.
 """
 
@@ -17,23 +17,23 @@ from uuid import uuid4
 import numpy as np
 
 ALIGNED = 64
-"""Arrays begin at multiples of this: compiled kernels take others for another type."""
+"""Arrays begin at multiples of this many bytes: compiled kernels take others for another type."""
 
 Dumps = Callable[..., bytes]
-"""As `pickle.dumps`: what writes the head."""
+"""A function such as `pickle.dumps`, which writes the head."""
 
 
 def packed(content: object, dumps: Dumps = pickle.dumps) -> bytes:
-    """All of it as bytes; `dumps` decides how functions are told.
+    """Pack arrays, or tuples of them; `dumps` decides how functions are written.
 
     >>> unpacked(packed((1, np.arange(3))))
     (1, array([0, 1, 2]))
     """
-    return b"".join(_pieces(content, dumps))
+    return b"".join(_sections(content, dumps))
 
 
 def unpacked(data: Any) -> Any:
-    """What was packed; its arrays lie in `data`, and can be written to if that can."""
+    """Return what was packed; its arrays lie in `data`, and can be written to if that can."""
     whole = memoryview(data).cast("B")
     (n_bounds,) = struct.unpack_from("<q", whole)
     bounds = struct.unpack_from(f"<{n_bounds}q", whole, 8)
@@ -42,20 +42,23 @@ def unpacked(data: Any) -> Any:
     return pickle.loads(head, buffers=arrays)
 
 
-def write_packed(path: Path, content: object) -> None:
-    """Write it whole or not at all: others may write the same at the same time."""
+def write_arrays(path: Path, content: object) -> None:
+    """Write arrays whole or not at all: others may write the same at the same time."""
     unfinished = path.with_name(f"{path.name}.{uuid4().hex}")
     with unfinished.open("wb") as file:
-        file.writelines(_pieces(content, pickle.dumps))
+        file.writelines(_sections(content, pickle.dumps))
     unfinished.replace(path)
 
 
-def read_packed(path: Path) -> Any:
-    """What a file holds; its arrays stay on disk until they are looked at."""
+def read_arrays(path: Path) -> Any:
+    """Return what a file holds; its arrays stay on disk until they are touched.
+
+    Writing to such an array changes neither the file nor what others see.
+    """
     return unpacked(np.memmap(path, dtype=np.uint8, mode="c"))
 
 
-def _pieces(content: object, dumps: Dumps) -> Iterator[bytes | memoryview]:
+def _sections(content: object, dumps: Dumps) -> Iterator[bytes | memoryview]:
     buffers: list[pickle.PickleBuffer] = []
     head = dumps(content, protocol=5, buffer_callback=buffers.append)
     parts = [memoryview(head), *(buffer.raw() for buffer in buffers)]

@@ -1,7 +1,7 @@
-"""What a claim counts: the weights of rows become shares of a source's one word on an item.
+"""Weights of rows become shares: all claims of a source about an item share one vote.
 
 A source that was asked five times, or that gives a confidence for each of several values, has one
-word on an item, of which each of its values has a share. Weights that add up to more than one are
+vote on an item, of which each of its values has a share. Weights that add up to more than one are
 counts, and are divided by their sum; those that add up to less are confidences, and stay: a source
 that is half sure counts half. So the shares of a source on an item add up to one at most.
 """
@@ -13,52 +13,46 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.schema import keys_of
-from veracity.errors import BadValue
-from veracity.naming import as_text
-from veracity.printing import counted, in_short
-
-LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
-"""What weighs less weighs nothing, and no claim weighs more: sums and shares stay numbers."""
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.printing import counted
 
 MOST_PAIRED = 2**62
-"""Beyond this, numbers that are made of several are no longer told apart."""
+"""Largest number in which several columns may be combined."""
 
 
-class Weighed(NamedTuple):
-    """What was seen of weights, and what became of them; it merges by ``+``."""
+class WeightCounts(NamedTuple):
+    """Counts of rows with weights, and of what became of them; they merge by ``+``."""
 
     n_rows: int = 0
-    n_words: int = 0
-    """What one source says of one item is one word, in one row or in several."""
+    n_voices: int = 0
+    """Number of (source, item) pairs."""
     n_in_part: int = 0
-    """How many claims and words do not count in full."""
+    """Number of claims and votes that do not count in full."""
     most: float = 0.0
     """The largest weight."""
 
     @classmethod
-    def of(cls, block: Block, weight_of_row: FloatArray) -> Weighed:
-        """What a block with shares, made of rows with these weights, tells."""
+    def of(cls, block: Block, weight_of_row: FloatArray) -> WeightCounts:
+        """Count a block with shares, made of rows with these weights."""
         n_in_part = sum(
             int(np.count_nonzero(share != 1.0))
             for share in (block.share_of_support, block.share_of_voice)
         )
-        n_words = len(block.source_of_voice)
-        return cls(len(weight_of_row), n_words, n_in_part, float(weight_of_row.max()))
+        n_voices = len(block.source_of_voice)
+        return cls(len(weight_of_row), n_voices, n_in_part, float(weight_of_row.max()))
 
-    def __add__(self, other: Weighed) -> Weighed:  # type: ignore[override]
-        """Both together."""
-        return Weighed(
+    def __add__(self, other: WeightCounts) -> WeightCounts:  # type: ignore[override]
+        """Add two counts."""
+        return WeightCounts(
             self.n_rows + other.n_rows,
-            self.n_words + other.n_words,
+            self.n_voices + other.n_voices,
             self.n_in_part + other.n_in_part,
             max(self.most, other.most),
         )
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know of it."""
+        """Return notes on what was done with the weights."""
         notes = []
         if self.most > 1.0 and not self.n_in_part:
             notes.append(
@@ -70,45 +64,21 @@ class Weighed(NamedTuple):
                 "weights above 1 are taken as counts: all that a source says of an item counts as "
                 "one claim; confidences are numbers from 0 to 1"
             )
-        n_more = self.n_rows - self.n_words
+        n_more = self.n_rows - self.n_voices
         if n_more and self.n_in_part:
             rows = counted(n_more, "row is a further claim", "rows are further claims")
             notes.append(f"{rows} of a source about the same item: its values count by shares")
         return tuple(notes)
 
 
-PERCENTAGE = r"^(.+?)\s*%$"
-"""A number before the sign that makes it a hundredth."""
-
-NOT_WEIGHED = Weighed()
-"""Of claims without weights."""
-
-
-def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
-    """Rows with their weights as numbers; those that weigh nothing are left out."""
-    if "weight" not in rows.columns:
-        return rows
-    weights = rows["weight"]
-    texts = weights if weights.dtype.is_numeric() else as_text(weights).str.strip_chars()
-    numbers = texts.cast(pl.Float64, strict=False)
-    if texts.dtype == pl.String:
-        shares = texts.str.extract(PERCENTAGE).cast(pl.Float64, strict=False) / 100.0
-        numbers = numbers.fill_null(shares)
-    is_wrong = ~numbers.is_between(0.0, MOST_WEIGHT).fill_null(value=False)
-    if is_wrong.any():
-        wrong = rows.row(is_wrong.arg_max() or 0, named=True)
-        of_what = in_short(wrong[keys_of(rows)[0]])
-        raise BadValue(
-            f"{origin}: the weight '{in_short(wrong['weight'])}' of '{of_what}' is no number from "
-            "0 on, such as 0.5; correct such rows, or leave them out"
-        )
-    return rows.with_columns(weight=numbers).filter(pl.col("weight") >= LEAST_WEIGHT)
+NO_WEIGHTS = WeightCounts()
+"""Counts of claims without weights."""
 
 
 def with_shares(
     block: Block, rows: tuple[IntArray, IntArray, IntArray], weight_of_row: FloatArray
 ) -> Block:
-    """The block that was laid out from rows of item, value and source, with what these weigh."""
+    """Give shares to a block that was laid out from rows of item, value and source."""
     weight = _sums_by(_paired(*rows), weight_of_row)  # in the order of the supports
     if block.source_of_voice is block.source_of_support:  # nobody names two values of one item
         share = np.minimum(weight, 1.0)
@@ -127,7 +97,7 @@ def with_shares(
 
 
 def _paired(first: IntArray, *others: IntArray) -> IntArray:
-    """Columns of numbers as one, in the same order: sorting that is much quicker."""
+    """Combine columns of numbers into one, in the same order: sorting one is much quicker."""
     paired = first.astype(np.int64)
     for other in others:
         n_others = int(other.max()) + 1
@@ -138,7 +108,7 @@ def _paired(first: IntArray, *others: IntArray) -> IntArray:
 
 
 def _sums_by(group: IntArray, weight: FloatArray) -> FloatArray:
-    """Sums of each group, in order; they never depend on the order of rows, not by a bit."""
+    """Sum the weights of each group, in order; no bit depends on the order of rows."""
     order = np.argsort(group)
     group, weight = group[order], weight[order]
     first = _first_of_each(group)
@@ -151,14 +121,14 @@ def _sums_by(group: IntArray, weight: FloatArray) -> FloatArray:
 
 
 def _first_of_each(group: IntArray) -> IntArray:
-    """Where each group of neighbours begins."""
+    """Return where each group of neighbours begins."""
     return np.append(0, np.flatnonzero(np.diff(group)) + 1)
 
 
 def affirmed_voices(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per fact and source, sorted, of rows that call facts true or false.
+    """Return one row per fact and source, sorted, of rows that call facts true or false.
 
-    What the source counts is its `share`, and how much of it calls the fact true is `affirmed`.
+    `share` is the weight of the source, and `affirmed` the part of it that calls the fact true.
     """
     said = rows.sort("fact", "source", "claim", "weight")
     weight, most = pl.col("weight").sum(), pl.max_horizontal(pl.col("weight").sum(), 1.0)
