@@ -11,11 +11,11 @@ import polars as pl
 from hypothesis import strategies as st
 
 from veracity.algorithms.base import Algorithm, Turn
-from veracity.claims.block import Block
-from veracity.claims.encode import CLAIMS_PER_BLOCK, encode
-from veracity.claims.encoded import Encoded
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.claims.survey import Survey, counted
+from veracity.encoding.block import Block
+from veracity.encoding.encode import encode
+from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Encoded
+from veracity.encoding.survey import Survey, counted
 from veracity.engines import Local
 
 names = st.sampled_from("abcdefgh")

@@ -802,7 +802,7 @@ def test_tables_that_memory_does_not_hold_are_written_piece_by_piece(database, c
     def collect(table):
         raise AssertionError(f"all of {table.name} at once")
 
-    monkeypatch.setattr("veracity.io.pieces.PieceTable.collect", collect)
+    monkeypatch.setattr("veracity.io.pieces.LazyTable.collect", collect)
     spilled.write_database(database.address)
     for name, n_rows in expected.items():
         assert database.run(f"select count(*) from {name}") == [(n_rows,)]

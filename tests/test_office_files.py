@@ -160,7 +160,7 @@ def stocktaking(path, covers=("Info",)):
         book.add_worksheet(name).write_column(0, 0, ["Stocktaking 2026", "Clerk: Smith"])
     for store, off in (("North", 0), ("South", 0), ("East", 1)):
         sheet = book.add_worksheet(store)
-        sheet.write_row(0, 0, ["Article no.", "Pieces", "Shelf"])
+        sheet.write_row(0, 0, ["Article no.", "Pieces", "ArrayFile"])
         for row in range(1, 9):
             sheet.write_row(row, 0, [4000 + row, 10 * row + off * (row < 3), f"{row} A"])
     book.close()

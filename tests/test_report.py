@@ -16,7 +16,7 @@ from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
-from veracity.io.folders import check_target
+from veracity.io.folders import check_can_write
 from veracity.result.texts import in_text
 from veracity.show.report.asked import MOST_ASKED
 from veracity.show.report.gather import gather
@@ -443,10 +443,10 @@ def test_a_run_with_its_report_in_it_may_be_replaced(two_against_one, tmp_path, 
     result = veracity.discover(two_against_one)
     folder = result.save(tmp_path / "run")
     page = veracity.write_report(result, folder / "report.html")
-    check_target(folder, force=True, marker="run.json")
+    check_can_write(folder, force=True, marker="run.json")
     page.write_text("<!DOCTYPE html><p>mine")
     with pytest.raises(OutputError, match=r"did not write 'report\.html'"):
-        check_target(folder, force=True, marker="run.json")
+        check_can_write(folder, force=True, marker="run.json")
 
 
 # --- making it again ------------------------------------------------------------------------------

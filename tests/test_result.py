@@ -15,7 +15,7 @@ import veracity
 from claims import value_rows
 from veracity.claims.how import HowToRead
 from veracity.claims.read import open_claims
-from veracity.io.pieces import PieceTable
+from veracity.io.pieces import LazyTable
 from veracity.result.tables import closest_first
 
 
@@ -254,7 +254,7 @@ def test_tables_of_several_blocks_are_made_when_asked_for_and_then_kept(flights,
     assert len(result.encoded.blocks) > 1
     before = pickle.loads(pickle.dumps(result.tables))
     result.save(tmp_path / "before")
-    assert all(isinstance(vars(result.tables)[name], PieceTable) for name in ("truths", "facts"))
+    assert all(isinstance(vars(result.tables)[name], LazyTable) for name in ("truths", "facts"))
     assert result.tables.facts is result.tables.facts
     assert_frame_equal(result.records(), whole.records())
     assert_frame_equal(before.facts, result.tables.facts)

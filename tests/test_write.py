@@ -16,7 +16,7 @@ import pytest
 
 from veracity.errors import OutputError
 from veracity.io import folders
-from veracity.io.folders import check_file, check_target, finished_file, finished_folder, recover
+from veracity.io.folders import atomic_file, atomic_folder, check_can_write, check_file, recover
 from veracity.io.owned import make_owned, remove_owned
 
 MARKER = "run.json"
@@ -33,7 +33,7 @@ def run(tmp_path):
 
 
 def check(target, *, force=True):
-    check_target(target, force=force, marker=MARKER)
+    check_can_write(target, force=force, marker=MARKER)
 
 
 def content(folder):
@@ -62,7 +62,7 @@ def test_ctrl_c_while_the_temporary_folder_is_removed_leaves_nothing(tmp_path, m
         remove(folder, **options)
 
     monkeypatch.setattr(shutil, "rmtree", interrupted)
-    with pytest.raises(KeyboardInterrupt), finished_file(tmp_path / "truths.csv") as file:
+    with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "truths.csv") as file:
         file.write_text("all of it")
     assert content(tmp_path) == ["truths.csv"]
 
@@ -110,7 +110,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(tmp_path, 
 
 
 def write(target, then=lambda: None):
-    with finished_folder(target, force=True, marker=MARKER) as folder:
+    with atomic_folder(target, force=True, marker=MARKER) as folder:
         assert folder != target
         (folder / "a").write_text("new")
         then()
@@ -217,7 +217,7 @@ def stop_before(self, target):
 if when == "renames":
     Path.rename = stop_before
 folders.remove_owned = kill
-with folders.finished_folder(Path(sys.argv[1]), force=True, marker="run.json") as folder:
+with folders.atomic_folder(Path(sys.argv[1]), force=True, marker="run.json") as folder:
     (folder / "a").write_text("new")
     if when == "writing":
         kill()
@@ -242,7 +242,7 @@ def test_who_is_killed_hides_nothing_and_leaves_nothing_that_the_next_does_not_r
 KILLED_AT_EACH_STEP = """
 import os, signal, sys
 from pathlib import Path
-from veracity.io.folders import finished_file, recover
+from veracity.io.folders import atomic_file, recover
 removing, making = {"os.remove", "os.rmdir"}, {"os.mkdir", "open", "os.rename"}
 place, left, seen = Path(sys.argv[1]), 0, []
 def count(event, arguments):
@@ -253,7 +253,7 @@ def count(event, arguments):
 def write():
     sys.addaudithook(count)
     seen.append("begun")
-    with finished_file(place / "file") as file:
+    with atomic_file(place / "file") as file:
         file.write_text("new")
     os._exit(0)
 code = 1
@@ -303,7 +303,7 @@ def test_who_is_about_to_lock_what_somebody_removes_makes_another_folder(tmp_pat
 def test_who_is_taken_for_killed_before_it_has_its_lock_makes_another_folder(tmp_path, monkeypatch):
     made = tempfile.mkdtemp
     monkeypatch.setattr(tempfile, "mkdtemp", lambda **how: meanwhile(tmp_path, made(**how)))
-    with finished_file(tmp_path / "file") as file:
+    with atomic_file(tmp_path / "file") as file:
         file.write_text("new")
     assert content(tmp_path) == ["file"]
 
@@ -350,7 +350,7 @@ def test_who_is_asked_to_end_leaves_nothing(run, name):
 
 def test_a_file_may_have_any_name(tmp_path):
     for name in ("lock", "name", "new"):
-        with finished_file(tmp_path / name) as file:
+        with atomic_file(tmp_path / name) as file:
             file.write_text("x")
     assert content(tmp_path) == ["lock", "name", "new"]
 
@@ -411,7 +411,7 @@ def test_a_link_to_a_file_stays_a_link_and_the_file_is_written(tmp_path):
     link = tmp_path / "link.csv"
     link.symlink_to("deeper/there.csv")
     for text in ("new", "newer"):
-        with finished_file(link) as unfinished:
+        with atomic_file(link) as unfinished:
             unfinished.write_text(text)
         assert link.is_symlink()
         assert (tmp_path / "deeper" / "there.csv").read_text() == text
@@ -428,7 +428,7 @@ def test_a_pipe_or_a_device_is_never_replaced(tmp_path, leads):
         target.symlink_to(pipe)
     with pytest.raises(OutputError, match="no plain file"):
         check_file(target, force=True)
-    with pytest.raises(OutputError, match="no plain file"), finished_file(target):
+    with pytest.raises(OutputError, match="no plain file"), atomic_file(target):
         pytest.fail("there is nothing to write to")
     assert pipe.is_fifo()
 
@@ -452,7 +452,7 @@ def test_a_file_in_a_folder_that_is_not_there_is_refused_before_the_work(tmp_pat
 def test_a_file_is_written_by_the_name_that_was_given_whatever_it_leads_to(tmp_path):
     link = tmp_path / "figure.svg"
     link.symlink_to("nowhere")
-    with finished_file(link) as unfinished:
+    with atomic_file(link) as unfinished:
         assert unfinished.suffix == ".svg"
         unfinished.write_text("new")
     assert (tmp_path / "nowhere").read_text() == "new"

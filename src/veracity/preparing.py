@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,17 +10,17 @@ from typing import Any
 
 from veracity.algorithms import Algorithm
 from veracity.claims.asked import asked_before
-from veracity.claims.encoded import Encoded
 from veracity.claims.how import HowToRead
-from veracity.claims.known import with_known
 from veracity.claims.schema import Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine
-from veracity.errors import ParameterError
+from veracity.errors import EngineError, ParameterError
 from veracity.opening import Claims, engine_for, opened
 from veracity.printing import counted
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def prepare(
     columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
-    tell: Progress = say_nothing,
+    tell: Progress = no_progress,
     engine: Engine | None = None,
     algorithm: Algorithm[Any] | None = None,
     **how: Any,
@@ -55,6 +56,7 @@ def prepare(
 
     If they are for one `algorithm`, which is not for such claims, that is told before the work.
     """
+    _require_own_threads()
     clock, engine = Clock(), engine_for(claims, engine)
     tell("reading", 0, 1)
     table = _opened(claims, engine, columns=columns, kind=kind, **how)
@@ -77,6 +79,21 @@ def prepare(
     }
     notes = (*table.notes, *encoded.notes, *_said_again(table, encoded), *known_notes)
     return Prepared(table, encoded, notes, clock.laps, engine, asked)
+
+
+_worked_in: list[int] = []
+"""The process in which claims were prepared first."""
+
+
+def _require_own_threads() -> None:
+    """Refuse a process that was forked from one at work: Polars would wait for its threads."""
+    if not _worked_in:
+        _worked_in.append(os.getpid())
+    elif _worked_in[0] != os.getpid():
+        raise EngineError(
+            "this process was forked from one in which veracity had worked already, so that Polars "
+            "would wait for ever; start processes with multiprocessing.get_context('spawn')"
+        )
 
 
 def _said_again(table: Claims, encoded: Encoded) -> list[str]:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from veracity.arguments import checked
 from veracity.claims.how import HowToRead
 from veracity.claims.read import ClaimsStream
 from veracity.io.frames import hand_back
@@ -20,7 +19,6 @@ __all__ = ["by_attribute", "by_entity", "by_file", "by_source"]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-@checked
 def by_attribute(table: object, *, source: str | None = None, entity: str | None = None) -> Any:
     """The claims of a table in which a row is all that a source says of an entity.
 
@@ -45,7 +43,6 @@ def by_attribute(table: object, *, source: str | None = None, entity: str | None
     )
 
 
-@checked
 def by_source(table: object, *, entity: str | None = None, attribute: str | None = None) -> Any:
     """The claims of a table in which a row is all that is said of an item.
 
@@ -69,7 +66,6 @@ def by_source(table: object, *, entity: str | None = None, attribute: str | None
     )
 
 
-@checked
 def by_entity(table: object, *, source: str | None = None) -> Any:
     """The claims of a table in which a row is all that a source says, as surveys are exported.
 
@@ -90,7 +86,6 @@ def by_entity(table: object, *, source: str | None = None) -> Any:
     return _claims(table, HowToRead(columns=_named(source=source), wide="entities"))
 
 
-@checked
 def by_file(paths: Paths, *, columns: Mapping[str, str | list[str]] | None = None) -> Any:
     """The claims of files each of which is a source, by the name of the file.
 

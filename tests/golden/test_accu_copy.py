@@ -17,7 +17,6 @@ from veracity.algorithms.accu import Accu
 from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy, log_dependence
 from veracity.algorithms.accu_sim import AccuSim
 from veracity.algorithms.rules import scores
-from veracity.claims.encode import encode
 from veracity.claims.read import read_claims
 from veracity.dependence.pairs import (
     PairRule,
@@ -27,6 +26,7 @@ from veracity.dependence.pairs import (
     nameless_rank,
     signature_of_source,
 )
+from veracity.encoding.encode import encode
 from veracity.errors import ParameterError
 
 MIRRORS = [

@@ -29,8 +29,6 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, plausibilities, sigmoid
-from veracity.claims.block import SAME, Block, FloatArray, IntArray, Names
-from veracity.claims.survey import Survey
 from veracity.dependence.pairs import (
     Links,
     PairRule,
@@ -41,6 +39,9 @@ from veracity.dependence.pairs import (
     nameless_rank,
     signature_of_source,
 )
+from veracity.encoding.block import SAME, Block, FloatArray, IntArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.kernels.loading import kernels
 from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs

@@ -12,7 +12,7 @@ import numpy as np
 
 from veracity.algorithms.checks import require_probability
 from veracity.algorithms.crh import CRH, some_loss
-from veracity.claims.block import FloatArray
+from veracity.encoding.block import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)

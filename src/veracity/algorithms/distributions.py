@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.rules import logit, sigmoid
-from veracity.claims.block import FloatArray
+from veracity.encoding.block import FloatArray
 
 FEW = 50_000
 """Quantiles up to which loading SciPy would take longer than they do."""

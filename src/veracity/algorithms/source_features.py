@@ -17,9 +17,8 @@ from veracity.algorithms.feature_table import (
     read_features,
     with_rows,
 )
-from veracity.arguments import checked
-from veracity.claims.block import FloatArray
 from veracity.claims.schema import listed
+from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
@@ -120,7 +119,6 @@ class SourceFeatures:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    @checked
     def read(cls, data: object, likely: Mapping[str, str] | None = None) -> SourceFeatures:
         """Read a table with a column that names sources, and others that describe them.
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from veracity.claims.asked import ASKED
 from veracity.claims.schema import Kind
-from veracity.claims.shares import weighed
+from veracity.claims.weights import weighed
 from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar, rendered
 from veracity.printing import counted, in_short

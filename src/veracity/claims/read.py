@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.arguments import checked
 from veracity.claims.checking import (
     as_claims,
     check_calendar,
@@ -27,14 +26,14 @@ from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen,
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.repeated import settled
 from veracity.claims.schema import ClaimsTable, Kind, Text
-from veracity.claims.shares import weighed
+from veracity.claims.weights import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
 from veracity.io.files import batches_of, first_rows_of, n_rows_of, stamp_of
 from veracity.io.frames import FIRST_ROWS
-from veracity.io.memory import bytes_per_claim, fits
+from veracity.io.memory import bytes_per_claim, fits_in_memory
 from veracity.printing import counted
-from veracity.workers import Begun
+from veracity.workers import Prefetched
 
 Columns = Mapping[str, str | list[str]]
 
@@ -74,7 +73,7 @@ class ClaimsStream:
         self._are_numbers, self._is_text = how.kind == "numeric", is_text
         self._notes, self._parts = opened.notes, opened.parts
         self._files = {part.path: stamp_of(part.path) for part in self._parts if part.path}
-        self._begun: Begun[pl.DataFrame] | None = None
+        self._begun: Prefetched[pl.DataFrame] | None = None
         self.seconds = time.perf_counter() - began
 
     @property
@@ -111,7 +110,7 @@ class ClaimsStream:
 
     def begin(self) -> None:
         """Begin to read, on other threads, while something else is done."""
-        self._begun = Begun(batches_of(self._parts[0]))
+        self._begun = Prefetched(batches_of(self._parts[0]))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, some at a time."""
@@ -224,7 +223,7 @@ def open_claims(
     stream = ClaimsStream(data, how)
     if how.normalise is False:
         return stream
-    if fits(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
+    if fits_in_memory(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
         return _read(stream, how, began)
     if how.kind == "binary":  # there are no values to look at
         return stream
@@ -232,7 +231,6 @@ def open_claims(
     return NormalisedStream(stream, how.kind, look)
 
 
-@checked
 def read_claims(
     data: object,
     *,
@@ -305,7 +303,6 @@ def _read(stream: ClaimsStream, how: HowToRead, began: float) -> ClaimsTable:
     )
 
 
-@checked
 def read_database(
     database: object,
     query: str | None = None,
@@ -366,7 +363,7 @@ def open_claims_like(
     began, kind = time.perf_counter(), how.kind
     stream = ClaimsStream(data, replace(how, normalise=True))
     known = Normalisation.from_json(normalisation)
-    if not fits(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
+    if not fits_in_memory(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
         return NormalisedStream(stream, kind, lambda seen: known, like)
     rows = stream.collect()
     normalised = known.apply(rows, like=like)

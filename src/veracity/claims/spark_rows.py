@@ -25,7 +25,7 @@ from veracity.claims.wide import shape_of
 from veracity.errors import BadValue, ParameterError, UnreadableFile
 from veracity.io.files import TEXT_SUFFIXES
 from veracity.io.frames import FrameKind, is_spark_frame
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.io.python_data import name_of
 from veracity.naming import types_read_again
 
@@ -94,7 +94,7 @@ class SparkClaims:
         counted = frame.groupBy(*keys).count()
         n_values = counted.count()
         what = f"{self.origin}: to normalise, {n_values:,} different values, on this machine,"
-        require_room(BYTES_PER_VALUE * n_values, what, ADVICE)
+        require_memory(BYTES_PER_VALUE * n_values, what, ADVICE)
         seen = pl.DataFrame(pl.from_arrow(counted.toArrow()))
         return seen.select(*keys, claims=pl.col("count").cast(pl.UInt64)).sort(keys)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from veracity.io.spill import Shelf, Spill, spilling
+from veracity.io.spill import ArrayFile, TempFolder, disk_errors
 
 Key = tuple[int, int]
 NO_LANE = -1
@@ -21,7 +21,7 @@ class Beside:
     Up to `room` bytes stay in memory, if there is a place to spill to; all of it, if there is none.
     """
 
-    def __init__(self, spill: Spill | None = None, room: int = 0) -> None:
+    def __init__(self, spill: TempFolder | None = None, room: int = 0) -> None:
         self._spill, self._room = spill, room
         self._in_memory: dict[Key, Any] = {}
         self._size: dict[Key, int] = {}
@@ -49,7 +49,7 @@ class Beside:
             self._on_disk.discard(key)
             return
         self._in_memory.pop(key, None)
-        with spilling(self._spill.place), self._path(key).open("wb") as file:
+        with disk_errors(self._spill.place), self._path(key).open("wb") as file:
             pickle.dump(kept, file, protocol=5)
         self._on_disk.add(key)
 
@@ -91,8 +91,8 @@ def _size(kept: Any) -> int:
 class Answers(Sequence[Any]):
     """An array, or a tuple of arrays, for each block: on disk."""
 
-    def __init__(self, spill: Spill) -> None:
-        self._shelf = Shelf(spill, f"answers-{id(self):x}")
+    def __init__(self, spill: TempFolder) -> None:
+        self._shelf = ArrayFile(spill, f"answers-{id(self):x}")
         self._is_tuple = False
 
     def append(self, answer: Any) -> None:

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from veracity.claims.block import Block
+from veracity.encoding.block import Block
 from veracity.engines.merging import merged
 from veracity.engines.packing import packed, read_packed, unpacked, write_packed
 from veracity.errors import EngineError

@@ -17,22 +17,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, IntArray
 from veracity.claims.checking import checked_rows, lacking_notes, nothing_in
-from veracity.claims.encode import check_some, encode_part, notes_of
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import Rewriting
-from veracity.claims.parting import AllNames, LocalNames, places_among
 from veracity.claims.read import ClaimsStream
 from veracity.claims.repeated import Settled, settled
 from veracity.claims.schema import ClaimsTable, Kind, numbers_in
-from veracity.claims.shares import NOT_WEIGHED
 from veracity.claims.spark_rows import SparkClaims
+from veracity.encoding.block import Block, IntArray
+from veracity.encoding.encode import check_some, encode_partition, notes_of
+from veracity.encoding.names import NameUnion, PartitionNames, places_among
+from veracity.encoding.partitions import Encoded, Partition
+from veracity.encoding.shares import NO_WEIGHTS
 from veracity.engines.executors import Made
 from veracity.engines.spark import MadeParts, Spark
-from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartsOnSpark, Rest, Told
+from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartitionsOnSpark, Rest, Told
 from veracity.io.frames import spark_table
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.progress import Progress
 
 BYTES_PER_PART, CLAIMS_PER_PART = 1 << 23, 1 << 20
@@ -63,26 +63,26 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:
     if len(numbers) > 1 and any(one.n_merged for one in told):  # numbers in some parts only
         made = _made(engine, claims, are_numbers=False)
         told = made.told
-    names, spoken = AllNames(numbers == {True}), _ItemsOfSource()
+    names, spoken = NameUnion(numbers == {True}), _ItemsOfSource()
     for own, n_items in made.names():
         names.add(own)
         spoken.add(own.sources, n_items)
-    together, is_open = names.together(), names.n_open > 0
+    together, is_open = names.together(), names.n_unnumbered > 0
     n_self_contradicting = sum(one.n_self_contradicting for one in told)
     n_lacking = sum((one.n_lacking for one in told), Counter[str]())
     said_again = functools.reduce(operator.add, (one.said_again for one in told), Settled())
-    weighed = functools.reduce(operator.add, (one.weighed for one in told), NOT_WEIGHED)
+    weighed = functools.reduce(operator.add, (one.weighed for one in told), NO_WEIGHTS)
     claims.rows_read = sum(one.n_rows for one in told)
     if not made.parts and not n_self_contradicting:
         reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
         raise nothing_in(claims.origin, "claims", reason)
     check_some(made.parts, n_self_contradicting, claims.origin)
-    step = made.send(Numbering(together, is_open))
+    step = made.send(NameTable(together, is_open))
     counts = tuple(one.counts for one in told if one.counts.claims)
     return EncodedOnSpark(
         kind=claims.kind,
-        names=together.names._replace(n_open=names.n_open),
-        parts=PartsOnSpark(made, (("numbered", step),), claims.kind, counts),
+        names=together.names._replace(n_unnumbered=names.n_unnumbered),
+        parts=PartitionsOnSpark(made, (("numbered", step),), claims.kind, counts),
         notes=(
             *lacking_notes(n_lacking),
             *said_again.notes,
@@ -144,7 +144,7 @@ def _handed_over(engine: Spark, table: ClaimsTable | ClaimsStream) -> SparkClaim
     """Rows of this machine as a Spark frame, if it can hold them all at once."""
     what = f"{table.origin}: {table.n_rows:,} claims, which executors cannot read themselves,"
     advice = "write them to Parquet files that the executors can read"
-    require_room(int(COPIES_HERE * (VIEWS + table.text.all) * table.n_rows), what, advice)
+    require_memory(int(COPIES_HERE * (VIEWS + table.text.all) * table.n_rows), what, advice)
     rows = pl.concat(list(table.batches()))
     frame = engine.started().createDataFrame(spark_table(rows))
     return SparkClaims(frame, table.kind, table.origin, table.columns)
@@ -170,7 +170,7 @@ class EncodingRows:
         if self.rewriting is not None:
             rows = self.rewriting.of(rows)
         rows, said_again = settled(rows, self.kind, self.origin, are_all=False)
-        found = encode_part(
+        found = encode_partition(
             [rows], self.kind, len(rows), 1 << 60, are_numbers=self.are_numbers, threads=1
         )
         told = Told(
@@ -197,7 +197,7 @@ class EncodingRows:
         return Made(number, block, rest, told, (found.names, n_items))
 
 
-def _one_item(part: Part) -> Part:
+def _one_item(part: Partition) -> Partition:
     """The item of a part of which least is said."""
     is_meant = np.zeros(part.block.n_items, dtype=np.bool_)
     is_meant[np.argmin(part.block.n_voices_of_item + part.block.n_facts_of_item)] = True
@@ -205,10 +205,10 @@ def _one_item(part: Part) -> Part:
 
 
 @dataclass(frozen=True)
-class Numbering:
+class NameTable:
     """A step that gives names of a part the numbers they have among all."""
 
-    names: LocalNames
+    names: PartitionNames
     is_open: bool
 
     def __call__(self, block: Block, rest: Rest) -> Block:

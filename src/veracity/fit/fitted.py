@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.state import from_arrays, to_arrays
-from veracity.arguments import checked
-from veracity.claims.block import Names
 from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Counted, Largest, Survey
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Counted, Largest, Survey
 from veracity.engines.merging import padded
 from veracity.fit.loop import Kept, Totals, prior_rates
 from veracity.printing import counted
@@ -56,7 +55,6 @@ class Fitted:
     normalisation: Mapping[str, Any] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
 
-    @checked
     def judge(
         self,
         claims: object,
@@ -91,7 +89,6 @@ class Fitted:
         )
         return result
 
-    @checked
     def update(
         self,
         claims: object,

@@ -16,8 +16,8 @@ import numpy as np
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.rules import is_best_of_item, ratio
-from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged
 from veracity.fit.judging import Judged, judge_all
@@ -100,7 +100,7 @@ def decided(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[str, Algorithm
     """
     if encoded.kind != "categorical" or encoded.n_known < FEWEST_KNOWN:
         return None
-    known = list(encoded.drawn(MOST_CLAIMS).blocks)
+    known = list(encoded.sampled(MOST_CLAIMS).blocks)
     hidden = _hidden(known)
     state, own = _log_known(encoded, algorithm, hidden, known)
     likely = {
@@ -136,7 +136,7 @@ def _sampled(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Sample:
     share = MOST_CLAIMS / max(encoded.n_claims, 1)
     blocks, chosen, answers = [], [], []
     for block, answer in zip(encoded.blocks, plausibility, strict=True):
-        is_chosen = block.drawn(share)
+        is_chosen = block.sampled(share)
         blocks.append(block if share >= 1.0 else block.select(is_chosen))
         chosen.append(is_chosen)
         answers.append(answer[np.repeat(is_chosen, block.n_facts_of_item)])

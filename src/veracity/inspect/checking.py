@@ -11,12 +11,11 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.answers import answer
-from veracity.arguments import checked
-from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.doubts import AgainstVote, Effort, find_doubts
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine, Local, threads_of
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
@@ -25,7 +24,7 @@ from veracity.inspect.questions import questions_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import counted, html_by, printable
-from veracity.progress import Progress, say_nothing, shows_progress
+from veracity.progress import Progress, no_progress, shows_progress
 from veracity.result import Result
 from veracity.result.warnings import DataWarning, some
 
@@ -114,7 +113,6 @@ class Health:
 Told = TypeVar("Told", DataWarning, AgainstVote)
 
 
-@checked
 @shows_progress
 def check(
     claims: object,
@@ -152,7 +150,7 @@ def check(
     """
     if result is not None and algorithm is not None:
         raise ParameterError("check: give a result or an algorithm, not both")
-    tell = progress or say_nothing
+    tell = progress or no_progress
     prepared = None
     if isinstance(claims, Result):
         result = claims
@@ -168,7 +166,7 @@ def check(
     tell("checking", 0, 1)
     frame_kind = result.frame_kind if prepared is None else prepared.table.frame_kind
     whole = result.encoded if prepared is None else prepared.encoded
-    near, notes = result.within_reach()
+    near, notes = result.local_sample()
     encoded = whole if near is result else near.encoded
     health = _checked(near, encoded, frame_kind, threads_of(engine))
     return replace(health, claims=whole.n_claims, items=whole.n_items, notes=notes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from veracity.algorithms.distributions import beta_quantile
 from veracity.algorithms.rules import is_best_of_item, item_sums
-from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray
+from veracity.encoding.block import SAME, UNKNOWN, Block, BoolArray, FloatArray
 from veracity.errors import ParameterError
 from veracity.fit.readings import MOST_CLAIMS, answered_again
 from veracity.inspect.questions import (
@@ -130,11 +130,11 @@ def estimate_of(result: Result) -> Estimate:
             "estimate: an estimated number is hardly ever exactly right; compare the numbers with "
             "known ones in evaluate, which has a tolerance"
         )
-    result = result.here()
+    result = result.fetch()
     fitted, least, asked = result.fitted, result.run.min_plausibility, result.run.asked
     encoded, n_known = result.encoded, result.encoded.n_known
     if asked and encoded.n_claims > MOST_CLAIMS:
-        encoded = encoded.drawn(MOST_CLAIMS)
+        encoded = encoded.sampled(MOST_CLAIMS)
     history, _ = answered_of(encoded, asked)
     drawn = [one for one in history if one.told["drawn"]]
     found = Estimate(drawn=len(drawn), known=n_known, others=result.encoded.n_items - n_known)

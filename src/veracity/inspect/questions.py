@@ -15,9 +15,9 @@ import polars as pl
 
 from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.rules import is_best_of_item
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.claims.encoded import Encoded, Part
 from veracity.doubts.ranking import turned_over
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.fit.judging import Judged
 from veracity.fit.readings import Reading, differing, find_readings
 from veracity.io.table_file import LIST_SEPARATOR, unguarded
@@ -80,7 +80,7 @@ class Answered(NamedTuple):
 def questions_of(result: Result, budget: int) -> pl.DataFrame:
     """Draw the items to look up next: those whose answer is surest come last."""
     require_at_least("questions", 1, budget=budget)
-    result = result.here()
+    result = result.fetch()
     encoded = result.encoded
     answers = [] if result.kind == "numeric" else result.plausibility_by_block
     items = items_of(result, answers)
@@ -351,7 +351,7 @@ def is_trusted(history: Sequence[Answered]) -> bool:
 # --- a question in words --------------------------------------------------------------------------
 
 
-def _of_value(result: Result, some: Part, p: FloatArray) -> dict[str, Any]:
+def _of_value(result: Result, some: Partition, p: FloatArray) -> dict[str, Any]:
     """Return the values of one item to choose from, the answer, and which sources oppose it."""
     kind, block = result.kind, some.block
     taken = taken_facts(block, p, kind, result.run.min_plausibility)
@@ -378,7 +378,7 @@ def _of_value(result: Result, some: Part, p: FloatArray) -> dict[str, Any]:
     return {**told, "claims": n_voices, "why": why}
 
 
-def _of_number(result: Result, some: Part) -> dict[str, Any]:
+def _of_number(result: Result, some: Partition) -> dict[str, Any]:
     """Return the same of a number, which has no plausibility."""
     truths, keys = result.tables.truths, some.items.columns
     truth = truths.join(some.items, on=keys, how="semi", nulls_equal=True)

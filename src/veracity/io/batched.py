@@ -9,7 +9,9 @@ from typing import Self
 
 import polars as pl
 
-from veracity.io.flat_tables import NotAsWritten
+
+class Incomplete(ValueError):
+    """Rows that end before the last."""
 
 
 def whole_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
@@ -29,7 +31,7 @@ def whole_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         if len(own):
             yield own
     if not is_whole:
-        raise NotAsWritten("its reader stopped before the end")
+        raise Incomplete("its reader stopped before the end")
 
 
 def lazy_rows(

@@ -17,8 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from veracity.errors import RaggedRows, UnreadableFile, WrongEncoding, damaged
-from veracity.io.batched import BatchedRows, whole_batches
-from veracity.io.flat_tables import NotAsWritten
+from veracity.io.batched import BatchedRows, Incomplete, whole_batches
 from veracity.io.header import distinct, find_header
 from veracity.io.noting import FileNote, Notes
 from veracity.io.text_file import codec_of, is_packed, may_have, opened_text, western
@@ -168,7 +167,7 @@ class PlainText(BatchedRows):
                     is_checked = True
                 n_batches += 1
                 yield self._named(batch)
-        except (pl.exceptions.PolarsError, OSError, NotAsWritten) as error:
+        except (pl.exceptions.PolarsError, OSError, Incomplete) as error:
             _check_rows(self.file)
             raise damaged(self.file.path, error) from error
         if not n_batches:

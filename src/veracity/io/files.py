@@ -22,11 +22,10 @@ from veracity.errors import (
     damaged,
     first_line,
 )
-from veracity.io.batched import BatchedRows, whole_batches
+from veracity.io.batched import BatchedRows, Incomplete, whole_batches
 from veracity.io.cell_units import Sheet, with_units
 from veracity.io.csv_file import plain_text, read_csv, scan_csv
 from veracity.io.databases import column_names, database_file, selection_of
-from veracity.io.flat_tables import NotAsWritten
 from veracity.io.formats import (
     JSON_SUFFIXES,
     OTHER_SUFFIXES,
@@ -41,7 +40,6 @@ from veracity.io.formats import (
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH
 from veracity.io.memory import free_memory
 from veracity.io.noting import Notes
-from veracity.io.parquet_file import DamagedParquet, check_parquet, open_parquet
 from veracity.io.text_file import is_longer
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -214,8 +212,7 @@ def open_file(path: Path, encoding: str, notes: Notes | None = None) -> pl.LazyF
     if not head:
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if head == b"PAR1":
-        check_parquet(path)
-        return open_parquet(path)
+        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
     if database_file(path) is not None:
         column_names(selection_of(path))  # raises, and tells which tables there are
     other = open_other(path)
@@ -318,8 +315,7 @@ def reading_file(path: Path) -> Iterator[None]:
     except (
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
-        DamagedParquet,
-        NotAsWritten,
+        Incomplete,
     ) as error:
         raise damaged(path, error) from error
 

@@ -41,14 +41,14 @@ NEW, OLD, NAME = "new", "old", "name"
 # --- before the work ------------------------------------------------------------------------------
 
 
-def check_target(target: Path, *, force: bool, marker: str) -> None:
+def check_can_write(target: Path, *, force: bool, marker: str) -> None:
     """Refuse to write where that will fail, or where something is that must not be lost.
 
     Even with `force`, only an empty folder is replaced, or one with nothing in it that veracity
     did not write. `marker` is the JSON file by which veracity knows its own folder, and which tells
     the names of the files in it.
     """
-    with writing(target):
+    with write_errors(target):
         os.fspath(target).encode()
         real = _real(target)
         if real.parent.is_dir():
@@ -68,7 +68,7 @@ def check_file(target: Path, *, force: bool) -> None:
     Even with `force`, only a plain file is replaced: no folder, and neither a device nor a pipe,
     which would be gone for all others who use it.
     """
-    with writing(target):
+    with write_errors(target):
         real = _real(target)
         if target.is_dir():
             raise OutputError(f"{target} is a folder; name a file in it, or another one")
@@ -175,13 +175,13 @@ def _is_sticky(above: Path, real: Path) -> bool:
 
 
 @contextlib.contextmanager
-def finished_file(target: Path) -> Iterator[Path]:
+def atomic_file(target: Path) -> Iterator[Path]:
     """Give a file to write to, which takes its place only when all of it is written.
 
     A link stays: what it leads to is written.
     """
     real = _real(target)
-    with writing(target):
+    with write_errors(target):
         _check_plain(target, real)
         with _beside(real) as beside:
             (beside / NEW).mkdir()
@@ -191,18 +191,18 @@ def finished_file(target: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def finished_folder(target: Path, *, force: bool, marker: str) -> Iterator[Path]:
+def atomic_folder(target: Path, *, force: bool, marker: str) -> Iterator[Path]:
     """Give a folder to write to, which takes its name only when all in it is written.
 
-    Whether it may is checked as `check_target` does: before, and again when it is written.
+    Whether it may is checked as `check_can_write` does: before, and again when it is written.
     """
-    check_target(target, force=force, marker=marker)
+    check_can_write(target, force=force, marker=marker)
     real = _real(target)
-    with writing(target), _new_parents(real), _beside(real) as beside:
+    with write_errors(target), _new_parents(real), _beside(real) as beside:
         (beside / NEW).mkdir()
         yield beside / NEW
         with locked_place(real.parent):  # of two that write at once, one comes after the other
-            check_target(target, force=force, marker=marker)
+            check_can_write(target, force=force, marker=marker)
             if real.exists():
                 _replace(real, beside)
             else:
@@ -296,7 +296,7 @@ def _new_parents(target: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def writing(target: Path) -> Iterator[None]:
+def write_errors(target: Path) -> Iterator[None]:
     """What goes wrong while writing is told as an `OutputError`."""
     try:
         yield

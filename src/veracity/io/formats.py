@@ -19,13 +19,12 @@ import polars as pl
 
 from veracity.errors import InputError, TooLarge, UnreadableFile, first_line
 from veracity.extras import how_to_get
-from veracity.io.arrow_file import check_arrow_file, open_arrow_file
 from veracity.io.cell_units import Sheet, number_of_column, units_in
 from veracity.io.header import distinct, header_at
 from veracity.io.json_lines import open_json_lines
-from veracity.io.memory import free_memory, require_room
+from veracity.io.memory import free_memory, require_memory
 from veracity.io.noting import FileNote, Notes
-from veracity.io.spill import Spill, spilling
+from veracity.io.spill import TempFolder, disk_errors
 from veracity.io.text_file import is_longer, is_packed, unpacked
 from veracity.io.totals import MOST_TOTALS, n_totals, totals_note
 from veracity.io.uneven import in_even_lines
@@ -79,7 +78,7 @@ LAST_COLUMN, LAST_ROW = 16_384, 1_048_576
 LONGEST_TAG = 1 << 16
 """So far back a tag is looked for that was not read to its end."""
 
-_SPOOLED: list[Spill] = []
+_SPOOLED: list[TempFolder] = []
 """What came from standard input is kept until Python ends: it cannot be read again."""
 
 
@@ -88,9 +87,8 @@ def open_other(path: Path) -> pl.LazyFrame | None:
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith(b"ARROW1"):
-        return open_arrow_file(path)
+        return pl.scan_ipc(path, glob=False, hive_partitioning=False)
     if head.startswith(b"\xff\xff\xff\xff") and path.name.lower().endswith(ARROW_SUFFIXES):
-        check_arrow_file(path)
         return pl.read_ipc_stream(path).lazy()
     if head.startswith(b"FEA1"):
         raise UnreadableFile(f"{path}: Feather of version 1 is not read; write it again as Arrow")
@@ -317,13 +315,13 @@ def _check_size(path: Path) -> None:
 def _check_archive(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            require_room(member.file_size, f"{path}: its sheets, unpacked,", "write it as CSV")
+            require_memory(member.file_size, f"{path}: its sheets, unpacked,", "write it as CSV")
             if member.filename.startswith("xl/worksheets/"):
                 with archive.open(member) as sheet:
                     column, row = _last_cell(path, sheet)
                 room = BYTES_PER_CELL * row * number_of_column(column)
                 far = f"{path}: there is a cell at {column}{row}, and the cells up to it"
-                require_room(room, far, "remove what stands far from the table")
+                require_memory(room, far, "remove what stands far from the table")
 
 
 def _last_cell(path: Path, sheet: IO[bytes]) -> tuple[str, int]:
@@ -412,9 +410,9 @@ def spooled() -> Path:
     given = getattr(sys.stdin, "buffer", None)
     if given is None:
         raise UnreadableFile("standard input: it is closed; give a file, or pipe claims into it")
-    spill = Spill()
+    spill = TempFolder()
     path = spill.folder / SPOOLED_NAME
-    with spilling(spill.place), path.open("wb") as file:
+    with disk_errors(spill.place), path.open("wb") as file:
         shutil.copyfileobj(given, file)
     if not path.stat().st_size:
         raise UnreadableFile("standard input: it is empty; give claims with a header")

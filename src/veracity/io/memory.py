@@ -57,7 +57,7 @@ def as_bytes(memory: str | int) -> int:
     return n_bytes
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Give what was freed back to the system, which the C library of Linux does not do by itself.
 
     It keeps what was freed in small portions for whoever asks next, and in other threads nobody
@@ -67,7 +67,7 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def require_room(
+def require_memory(
     n_bytes: int, what: str, advice: str = "leave out rows, or use a machine with more memory"
 ) -> None:
     """Refuse what surely does not fit; what may fit is tried."""
@@ -88,13 +88,13 @@ def bytes_per_claim(new_text: float) -> float:
     return BYTES_PER_CLAIM + COPIES_OF_TEXT * max(new_text - USUAL_TEXT, 0.0)
 
 
-def fits(n_claims: int, memory: int | None = None, each: float = BYTES_PER_CLAIM) -> bool:
+def fits_in_memory(n_claims: int, memory: int | None = None, each: float = BYTES_PER_CLAIM) -> bool:
     """Whether so many claims can be worked on in memory: in what is free, unless told otherwise."""
     memory = free_memory() if memory is None else memory
     return memory is None or each * n_claims <= memory
 
 
-def claims_within_reach() -> int:
+def claims_that_fit() -> int:
     """How many claims that are elsewhere can be looked at on this machine at once."""
     free = free_memory()
     return sys.maxsize if free is None else int(SHARE_HERE * free / BYTES_PER_CLAIM_HERE)

@@ -28,13 +28,6 @@ OWNERS = 0o700
 """What its owner may do with a folder: anything."""
 
 
-def _nobody(folder: Path) -> None:
-    """Who is told of folders where nobody watches."""
-
-
-witness: Callable[[Path], object] = _nobody
-"""Told of every folder that is made: the process that removes it if this one is ended, if any."""
-
 MOST_TRIES = 10
 """How often to make another folder where the first was taken for one that somebody left, and to
 remove one where that is interrupted."""
@@ -44,7 +37,6 @@ def make_owned(place: Path, prefix: str) -> tuple[Path, IO[bytes]]:
     """A new folder in a place, and the lock by which others see that its owner lives."""
     for _ in range(MOST_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-        witness(folder.absolute())
         try:
             folder.chmod(OWNERS)  # whatever is the habit here: else not even we could remove it
             return folder, _locked(folder)

@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from veracity.io.batched import lazy_rows
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 
 
-class PieceTable:
+class LazyTable:
     """A table in pieces. It can be scanned, written and, if there is room, collected.
 
     Parameters
@@ -66,9 +66,9 @@ class PieceTable:
         """What some work makes of each piece, in order: done where the pieces are."""
         return map(work, self.pieces())
 
-    def changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> PieceTable:
+    def changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> LazyTable:
         """The table with each piece changed as it is made."""
-        return PieceTable(
+        return LazyTable(
             self.name, lambda number: change(self._make(number)), self.n_pieces, self._n_rows
         )
 
@@ -76,7 +76,7 @@ class PieceTable:
         """All rows, if there is room for them."""
         advice = f"write them, or take what is wanted from result.scan({self.name!r})"
         what = f"the {self.name}, about {self._n_rows:,} rows,"
-        require_room(self._first[1] * self._n_rows, what, advice)
+        require_memory(self._first[1] * self._n_rows, what, advice)
         return pl.concat(list(self.pieces()))
 
     def fold(self, work: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
@@ -104,7 +104,7 @@ class PieceTable:
                 tell(number)
             return ahead.pop() if number == 0 and ahead else self._make(number)
 
-        table = PieceTable(self.name, make, self.n_pieces, self._n_rows)
+        table = LazyTable(self.name, make, self.n_pieces, self._n_rows)
         table._first = ahead[0].head(1), 0
         table.scan().sink_parquet(
             path, compression_level=compression_level, statistics=statistics, maintain_order=True,

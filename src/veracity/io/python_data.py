@@ -12,10 +12,9 @@ import polars as pl
 
 from veracity.errors import InputError, NoClaims
 from veracity.extras import how_to_get
-from veracity.io.arrow_schema import check_schema
 from veracity.io.cells import MOST_DIGITS, cells_that_fit, even_cells, plain_cell, texts_of
 from veracity.io.frames import FrameKind, is_spark_frame
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.io.uneven import even_rows
 from veracity.printing import in_short
 
@@ -33,7 +32,7 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:
             "veracity.read_database(connection, query)"
         )
     if is_spark_frame(data):
-        require_room(BYTES_PER_ROW * data.count(), f"{name_of(data)}: its rows, on this machine,")
+        require_memory(BYTES_PER_ROW * data.count(), f"{name_of(data)}: its rows, on this machine,")
         return pl.DataFrame(pl.from_arrow(data.toArrow())).lazy(), "spark"
     if isinstance(data, list | tuple | Mapping):
         return _from_dicts(data).lazy(), "polars"
@@ -47,7 +46,6 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:
         return _from_pandas(data).lazy(), "pandas"
     if library == "pyarrow":  # of a batch or a reader, Polars takes small decimals for others
         data = importlib.import_module("pyarrow").table(data)
-        check_schema(data.schema.serialize().to_pybytes(), name_of(data))
     rows = _with_decimals_that_fit(_with_text_that_is_text(pl.DataFrame(data)))
     return rows.lazy(), "pyarrow" if library == "pyarrow" else "polars"
 

@@ -31,19 +31,19 @@ ALIGNED = 64
 MOUNTS = Path("/proc/mounts")
 
 
-class Spill:
+class TempFolder:
     """A folder for one run, in the place that is given or where temporary files are."""
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
         base = Path(place) if place is not None else _usual_place()
-        with spilling(base):
+        with disk_errors(base):
             base.mkdir(parents=True, exist_ok=True)
             remove_leftovers(base, PREFIX)
             self.folder, lock = make_owned(base, PREFIX)
         self.place = base
         self._finalizer = weakref.finalize(self, _remove, self.folder, lock, os.getpid())
 
-    def require_room(self, n_bytes: int, what: str) -> None:
+    def require_space(self, n_bytes: int, what: str) -> None:
         """Refuse what the disk surely cannot hold."""
         free = shutil.disk_usage(self.folder).free
         if n_bytes > free:
@@ -87,7 +87,7 @@ def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:
 
 
 @contextlib.contextmanager
-def spilling(place: Path) -> Iterator[None]:
+def disk_errors(place: Path) -> Iterator[None]:
     """What goes wrong while temporary files are written is told as one sentence."""
     try:
         yield
@@ -116,14 +116,14 @@ def _padded(file: IO[bytes], multiple: int) -> int:
     return file.tell()
 
 
-class Shelf(Sequence[tuple[NDArray[Any], ...]]):
+class ArrayFile(Sequence[tuple[NDArray[Any], ...]]):
     """A sequence of tuples of arrays on disk. What is taken from it is mapped, not read.
 
     Pages come in when they are touched, and go when the arrays do. Writing to such an array
     changes neither the file nor what others see.
     """
 
-    def __init__(self, spill: Spill, name: str) -> None:
+    def __init__(self, spill: TempFolder, name: str) -> None:
         self._spill = spill  # the folder lives as long as what is in it is used
         self._path = spill.folder / name
         self._entries: list[_Entry] = []
@@ -131,7 +131,7 @@ class Shelf(Sequence[tuple[NDArray[Any], ...]]):
     def add(self, arrays: Sequence[NDArray[Any]]) -> None:
         """Put arrays at the end."""
         told = []
-        with spilling(self._spill.place), self._path.open("ab") as file:
+        with disk_errors(self._spill.place), self._path.open("ab") as file:
             start = _padded(file, PAGE)  # a mapping begins at a page
             for array in arrays:
                 told.append((_padded(file, ALIGNED) - start, array.dtype.str, array.shape))

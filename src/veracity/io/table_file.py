@@ -18,8 +18,8 @@ import polars as pl
 
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
-from veracity.io.folders import check_file, finished_file
-from veracity.io.pieces import PieceTable
+from veracity.io.folders import atomic_file, check_file
+from veracity.io.pieces import LazyTable
 from veracity.naming import rendered
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx")
@@ -92,7 +92,7 @@ def _is_read(target: Path, given: object) -> bool:
 
 
 def write_table(
-    table: pl.DataFrame | PieceTable,
+    table: pl.DataFrame | LazyTable,
     target: Path,
     *,
     force: bool = False,
@@ -104,7 +104,7 @@ def write_table(
     """
     check_table_file(target, force=force)
     ending = target.suffix.lower()
-    with finished_file(target) as unfinished:
+    with atomic_file(target) as unfinished:
         if ending == ".parquet":
             _in_pieces(table, change).scan().sink_parquet(unfinished, maintain_order=True)
             return 0
@@ -114,7 +114,7 @@ def write_table(
             return 0
         if ending in (".csv", ".tsv"):
             return _write_text(table, unfinished, change, "," if ending == ".csv" else "\t")
-        whole = change(table.collect() if isinstance(table, PieceTable) else table)
+        whole = change(table.collect() if isinstance(table, LazyTable) else table)
         if ending == ".xlsx":
             _write_excel(_plain(whole, keep_lists=False, keep_dates=True), unfinished, target)
         else:
@@ -124,15 +124,15 @@ def write_table(
 
 
 def _in_pieces(
-    table: pl.DataFrame | PieceTable, change: Callable[[pl.DataFrame], pl.DataFrame]
-) -> PieceTable:
-    if isinstance(table, PieceTable):
+    table: pl.DataFrame | LazyTable, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> LazyTable:
+    if isinstance(table, LazyTable):
         return table.changed(change)
-    return PieceTable("table", lambda _: change(table), 1, len(table))
+    return LazyTable("table", lambda _: change(table), 1, len(table))
 
 
 def _write_text(
-    table: pl.DataFrame | PieceTable,
+    table: pl.DataFrame | LazyTable,
     unfinished: Path,
     change: Callable[[pl.DataFrame], pl.DataFrame],
     separator: str,

@@ -14,7 +14,7 @@ from veracity.algorithms.default import Veracity
 from veracity.answers import answer
 from veracity.claims.asked import ASKED as ASKED_BEFORE
 from veracity.claims.asked import COLUMNS, asked_before
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.errors import NotConverged, ParameterError
 from veracity.inspect.questions import questions_of
 from veracity.printing import counted
@@ -156,7 +156,7 @@ def _answered(data: Judged, is_known: BoolArray, asked: tuple[dict[str, Any], ..
     """What is found if the truths of some items are known, as answers to questions or otherwise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        prepared = replace(data.prepared, encoded=data.knowing(is_known), asked=asked)
+        prepared = replace(data.prepared, encoded=data.with_known_truths(is_known), asked=asked)
         return answer(prepared, Veracity())
 
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import UNKNOWN, BoolArray
-from veracity.claims.encoded import Encoded
-from veracity.claims.known import with_known
 from veracity.claims.read import read_claims
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truths_beside
+from veracity.encoding.block import UNKNOWN, BoolArray
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.preparing import Prepared, prepare
 
@@ -40,7 +40,7 @@ class Judged(NamedTuple):
         """Of which items the truth can be told."""
         return np.concatenate([block.is_known for block in self.truth.blocks])
 
-    def knowing(self, is_known: BoolArray) -> Encoded:
+    def with_known_truths(self, is_known: BoolArray) -> Encoded:
         """The claims, with the truth of some items known."""
         first = np.cumsum([block.n_items for block in self.encoded.blocks])[:-1]
         known = [

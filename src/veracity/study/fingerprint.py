@@ -21,9 +21,9 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.answers import answer
-from veracity.claims.block import FloatArray
-from veracity.claims.encoded import Encoded
 from veracity.claims.read import read_claims
+from veracity.encoding.block import FloatArray
+from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.preparing import Prepared, prepare
 from veracity.study.measure import judged_facts

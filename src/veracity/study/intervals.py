@@ -13,8 +13,8 @@ import polars as pl
 
 from veracity.algorithms import algorithm_named
 from veracity.answers import answer
-from veracity.claims.block import UNKNOWN
 from veracity.claims.read import read_claims
+from veracity.encoding.block import UNKNOWN
 from veracity.errors import NotConverged, ParameterError
 from veracity.preparing import Prepared, prepare
 from veracity.study.base import Row, StudyOfDatasets

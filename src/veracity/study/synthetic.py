@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import algorithm_named
-from veracity.claims.block import FloatArray
-from veracity.claims.encode import encode
-from veracity.claims.encoded import Encoded
 from veracity.claims.schema import ClaimsTable
+from veracity.encoding.block import FloatArray
+from veracity.encoding.encode import encode
+from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.inspect.profiling import accuracy_of_source, entropy_of_item
 from veracity.study.base import Row, Study

@@ -36,7 +36,7 @@ from veracity.claims.normalise.value_types import (
 )
 from veracity.claims.schema import Kind
 from veracity.errors import ParameterError
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
@@ -262,7 +262,7 @@ class Seen:
         keys = [name for name in together.columns if name != "claims"]
         self._table = together.group_by(keys).agg(pl.col("claims").sum()).sort(keys)
         n_bytes = BYTES_PER_VALUE * len(self._table)
-        require_room(n_bytes, f"to normalise, {len(self._table):,} different values", ADVICE)
+        require_memory(n_bytes, f"to normalise, {len(self._table):,} different values", ADVICE)
 
 
 class Rewriting:

@@ -16,7 +16,7 @@ from veracity.io.databases.address import Address, address_of, database_file, is
 from veracity.io.databases.arrow import NO_EXTENSIONS
 from veracity.io.databases.base import driver, quoted
 from veracity.io.databases.sentences import advice_on, reason_of
-from veracity.io.pieces import PieceTable
+from veracity.io.pieces import LazyTable
 from veracity.naming import rendered
 
 MARK = "written by veracity"
@@ -33,7 +33,7 @@ def check_tables(address: str, names: list[str], schema: str | None, *, force: b
     Returns the address as it may be shown.
     """
     target = _target(address, schema)
-    with target.opened(), target.writing():
+    with target.opened(), target.write_errors():
         target.begin()  # and never committed
         target.check(names, force=force)
     return target.address.shown
@@ -41,7 +41,7 @@ def check_tables(address: str, names: list[str], schema: str | None, *, force: b
 
 def write_tables(
     address: str,
-    tables: Mapping[str, pl.DataFrame | PieceTable],
+    tables: Mapping[str, pl.DataFrame | LazyTable],
     schema: str | None,
     *,
     run: str,
@@ -55,7 +55,7 @@ def write_tables(
     target = _target(address, schema)
     n_written, n_rows = 0, sum(map(len, tables.values()))
     with target.opened():
-        with target.writing():
+        with target.write_errors():
             target.begin()
             target.check(list(tables), force=force)
             for name, table in tables.items():
@@ -72,9 +72,9 @@ def write_tables(
     return target.address.shown
 
 
-def _in_slices(table: pl.DataFrame | PieceTable) -> Iterator[pl.DataFrame]:
+def _in_slices(table: pl.DataFrame | LazyTable) -> Iterator[pl.DataFrame]:
     """Some rows at a time; no more than a piece is ever made of those in pieces."""
-    for piece in table.pieces() if isinstance(table, PieceTable) else [table]:
+    for piece in table.pieces() if isinstance(table, LazyTable) else [table]:
         yield from piece.iter_slices(ROWS_PER_INSERT)
 
 
@@ -187,7 +187,7 @@ class Target(ABC):
         return (OSError, pl.exceptions.PolarsError)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def write_errors(self) -> Iterator[None]:
         """What goes wrong is told in one sentence, and nothing was written."""
         try:
             yield
@@ -223,7 +223,7 @@ class PostgresTarget(Target):
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
         """Connected, until it is left; what was not committed then is undone."""
-        with self.writing():
+        with self.write_errors():
             dbapi = driver("adbc_driver_postgresql.dbapi", "PostgreSQL", "postgresql")
             self.connection = dbapi.connect(self.address.location)
         try:
@@ -296,7 +296,7 @@ class FileTarget(Target):
         if not file.parent.is_dir():
             raise OutputError(f"{self.address.shown}: there is no folder {file.parent}")
         try:
-            with self.writing():
+            with self.write_errors():
                 self.connection = self.connect()
             yield
         finally:
@@ -318,7 +318,7 @@ class FileTarget(Target):
     @contextlib.contextmanager
     def committing(self, run: str) -> Iterator[None]:
         """There is no server that knows more: what could not be committed was not written."""
-        with self.writing():
+        with self.write_errors():
             yield
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:

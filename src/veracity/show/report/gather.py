@@ -13,7 +13,7 @@ from veracity.inspect.checking import Health, check
 from veracity.inspect.estimating import Estimate
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 from veracity.result import Result
 from veracity.result.texts import in_text
 from veracity.show.plot import agreement_table
@@ -45,8 +45,8 @@ class Findings:
 
 def gather(result: Result, truth: object | None, progress: Progress | None = None) -> Findings:
     """Work out what the report of a result tells."""
-    tell = progress or say_nothing
-    result, notes = result.within_reach()
+    tell = progress or no_progress
+    result, notes = result.local_sample()
     plain = in_text(result)
     plain.run = replace(plain.run, notes=[*plain.run.notes, *notes])
     evaluation = vote = scored = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from veracity.claims.block import SAME
+from veracity.encoding.block import SAME
 from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, beside, bullets, paragraph, table

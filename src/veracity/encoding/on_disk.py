@@ -1,8 +1,9 @@
 """Claims on disk: rows are parted, each part is encoded by itself, and its blocks are mapped.
 
 The road is that of claims in memory, which are one part. Rows are written to disk by part as they
-are read; then one part after the other is taken back, encoded, and put on a `Shelf`. At no time is
-more in memory than the rows of a part, its blocks, and the names of sources, values and attributes.
+are read. Then one part after the other is read again, encoded, and put in an `ArrayFile`. Memory
+never holds more than the rows of a part, its blocks, and the names of sources, values and
+attributes.
 """
 
 from __future__ import annotations
@@ -19,28 +20,34 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, IntArray, Places
-from veracity.claims.encode import CLAIMS_PER_BLOCK, PartOfRows, check_some, encode_part, notes_of
-from veracity.claims.encoded import Encoded, Make, Part
-from veracity.claims.numbering import Spelt
-from veracity.claims.parting import (
-    MOST_TEXT,
-    AllNames,
-    Decided,
-    LocalNames,
-    NumberedForAll,
-    narrowed,
-    part_of_row,
-    places_among,
-)
 from veracity.claims.read import ClaimsStream
 from veracity.claims.repeated import Settled, has_to_be_settled, settled_batches
 from veracity.claims.schema import ClaimsTable, Kind, carries_more
-from veracity.claims.shares import NOT_WEIGHED
+from veracity.encoding.block import Block, IntArray
+from veracity.encoding.encode import EncodedPartition, check_some, encode_partition, notes_of
+from veracity.encoding.names import (
+    MOST_TEXT,
+    NameUnion,
+    PartitionNames,
+    Places,
+    SharedNames,
+    narrowed,
+    places_among,
+)
+from veracity.encoding.numbering import SortedNames
+from veracity.encoding.partitions import (
+    CLAIMS_PER_BLOCK,
+    Encoded,
+    Make,
+    Partition,
+    ValueScan,
+    partition_of_row,
+)
+from veracity.encoding.shares import NO_WEIGHTS
 from veracity.io.memory import COPIES_OF_TEXT, bytes_per_claim
-from veracity.io.pieces import PieceTable
-from veracity.io.spill import Shelf, Spill, spilling
-from veracity.workers import in_order
+from veracity.io.pieces import LazyTable
+from veracity.io.spill import ArrayFile, TempFolder, disk_errors
+from veracity.workers import ordered_map
 
 Tell = Callable[[str, int, int], None]
 
@@ -80,15 +87,15 @@ NUMBERED = ("source", "attribute", "value")
 """Columns of which the names may be numbered while rows are parted."""
 
 PART = "part of rows"
-NO_NAMES = Spelt(*LocalNames.nothing()[1:3], np.zeros(0, dtype=np.int32))
+NO_NAMES = SortedNames(*PartitionNames.nothing()[1:3], np.zeros(0, dtype=np.int32))
 OLDEST = pl.CompatLevel.oldest()
 """Text is written as Arrow had it at first, one after the other: smaller and quicker."""
 
 
-class Room(NamedTuple):
+class Budget(NamedTuple):
     """What there is to work with: a place on disk, bytes of memory, and threads."""
 
-    spill: Spill
+    spill: TempFolder
     memory: int
     threads: int
 
@@ -111,37 +118,37 @@ def bytes_needed(table: ClaimsTable | ClaimsStream) -> int:
     return int(times * bytes_per_claim(table.text.new) * table.n_rows)
 
 
-def encode_spilled(
+def encode_on_disk(
     table: ClaimsTable | ClaimsStream,
-    room: Room,
+    room: Budget,
     tell: Tell,
     claims_per_block: int | None = None,
 ) -> Encoded:
     """Encode claims part by part, with the room there is."""
     n_rows = table.n_rows
-    room.spill.require_room(BYTES_ON_DISK * n_rows, f"{table.origin}: {n_rows:,} claims")
+    room.spill.require_space(BYTES_ON_DISK * n_rows, f"{table.origin}: {n_rows:,} claims")
     rows = _Rows(room, table)
     decided = rows.fill(tell)
     before = rows.names.spelt(decided.are_numbers)
 
-    def encoded(number: int) -> tuple[PartOfRows, Settled]:
+    def encoded(number: int) -> tuple[EncodedPartition, Settled]:
         own, settled = settled_batches(
             rows.take(number), table.kind, table.origin, are_all=rows.n_parts == 1
         )
-        found = encode_part(
+        found = encode_partition(
             own, table.kind, rows.n_rows[number], claims_per_block or CLAIMS_PER_BLOCK,
             are_numbers=decided.are_numbers, before=before, threads=1,
         )  # fmt: skip
         rows.remove(number)
         return replace(found, names=found.names.with_names(not_own)), settled
 
-    names = AllNames(decided.are_numbers, most_text=room.most_text)
+    names = NameUnion(decided.are_numbers, most_text=room.most_text)
     # those that are numbered for all; and open values, which stay in their part
-    not_own = dict.fromkeys([*before, "value"] if rows.names.n_open else before, NO_NAMES)
+    not_own = dict.fromkeys([*before, "value"] if rows.names.n_unnumbered else before, NO_NAMES)
     writer, n_self_contradicting = _PartsWriter(room), 0
-    said_again, weighed = Settled(), NOT_WEIGHED
+    said_again, weighed = Settled(), NO_WEIGHTS
     with ThreadPoolExecutor(room.threads) as pool:
-        parts_found = in_order(encoded, range(rows.n_parts), pool, room.threads - 1)
+        parts_found = ordered_map(encoded, range(rows.n_parts), pool, room.threads - 1)
         for number, (found, settled) in enumerate(parts_found):
             tell("encoding", number, rows.n_parts)
             said_again += settled
@@ -150,12 +157,12 @@ def encode_spilled(
             n_self_contradicting += found.n_self_contradicting
             writer.add(found)
     all_names, parts = names.together().with_names(before), writer.finish()
-    n_open = rows.names.n_open or names.n_open
+    n_unnumbered = rows.names.n_unnumbered or names.n_unnumbered
     check_some(parts, n_self_contradicting, table.origin)
-    writer.renumber(lambda own: places_among(own, all_names, is_open=n_open > 0))
+    writer.renumber(lambda own: places_among(own, all_names, is_open=n_unnumbered > 0))
     told = notes_of(all_names, n_self_contradicting)
     notes = (*said_again.notes, *weighed.notes, *told, _note(table, room.memory))
-    return Encoded(table.kind, all_names.names._replace(n_open=n_open), parts, notes)
+    return Encoded(table.kind, all_names.names._replace(n_unnumbered=n_unnumbered), parts, notes)
 
 
 def _note(table: ClaimsTable | ClaimsStream, memory: int) -> str:
@@ -174,11 +181,11 @@ def _amount(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**8 else f"{n_bytes / 1e6:,.1f} MB"
 
 
-def spilled_parts(parts: Iterable[Part], room: Room) -> SpilledParts:
+def store_partitions(parts: Iterable[Partition], room: Budget) -> PartitionsOnDisk:
     """Parts that come one after the other, numbered as they are to be, put on disk."""
     writer = _PartsWriter(room)
     for part in parts:
-        writer.add(PartOfRows(LocalNames.nothing(), (part,)))
+        writer.add(EncodedPartition(PartitionNames.nothing(), (part,)))
     return writer.finish()
 
 
@@ -188,24 +195,24 @@ class _Rows:
     Names that are numbered for all parts are not written with each row, but their numbers.
     """
 
-    def __init__(self, room: Room, table: ClaimsTable | ClaimsStream) -> None:
+    def __init__(self, room: Budget, table: ClaimsTable | ClaimsStream) -> None:
         self.n_parts = room.n_parts(table.n_rows, table.text.all)
         self.n_rows = [0] * self.n_parts
-        self.names = NumberedForAll(table.n_rows, most_text=room.most_text)
+        self.names = SharedNames(table.n_rows, most_text=room.most_text)
         self._room, self._table = room, table
         self._lengths: list[list[int]] = [[] for _ in range(self.n_parts)]
         self._may_be_numbers = True
         is_long = table.text.all > USUAL_TEXT
         self._compression: Literal["lz4", "uncompressed"] = "lz4" if is_long else "uncompressed"
 
-    def fill(self, tell: Tell) -> Decided:
+    def fill(self, tell: Tell) -> ValueScan:
         """Write all rows of a table to their parts; also say what is decided over all of them.
 
         While some rows are written and others are numbered, the next are read.
         """
-        threads, decided = self._room.threads, Decided()
+        threads, decided = self._room.threads, ValueScan()
         with (
-            spilling(self._room.spill.place),
+            disk_errors(self._room.spill.place),
             ThreadPoolExecutor(threads) as pool,
             ThreadPoolExecutor(1) as numbering,
             ThreadPoolExecutor(1) as writing,
@@ -214,7 +221,7 @@ class _Rows:
             def numbered() -> Iterator[pl.DataFrame]:
                 nonlocal decided
                 number = partial(self._number, pool=pool)
-                for rows, found in in_order(number, self._table.batches(), numbering, 1):
+                for rows, found in ordered_map(number, self._table.batches(), numbering, 1):
                     decided += found
                     self._may_be_numbers = decided.are_numbers
                     tell("parting", decided.n_rows, self._table.n_rows)
@@ -222,16 +229,18 @@ class _Rows:
 
             allowed = int(self._room.memory * SHARE_OF_ROWS)
             gathered = _gathered(numbered(), min(allowed, self.n_parts * ENOUGH_OF_ROWS))
-            for _ in in_order(partial(self._write, pool=pool), gathered, writing, 1):
+            for _ in ordered_map(partial(self._write, pool=pool), gathered, writing, 1):
                 pass
         return decided
 
-    def _number(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> tuple[pl.DataFrame, Decided]:
+    def _number(
+        self, rows: pl.DataFrame, pool: ThreadPoolExecutor
+    ) -> tuple[pl.DataFrame, ValueScan]:
         """Rows with numbers for names and with their parts; and what they decide."""
-        part = pool.submit(part_of_row, rows, self.n_parts)
+        part = pool.submit(partition_of_row, rows, self.n_parts)
         columns = _numbered_for_all(rows, self._table.kind)
         numbered, values = self.names.numbered(rows, columns, pool)
-        found = Decided.of(values, so_far=self._may_be_numbers)._replace(n_rows=len(rows))
+        found = ValueScan.of(values, so_far=self._may_be_numbers)._replace(n_rows=len(rows))
         return numbered.with_columns(pl.Series(PART, part.result(), pl.UInt16)), found
 
     def _write(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> None:
@@ -302,18 +311,18 @@ def _as_one(batches: list[pl.DataFrame]) -> pl.DataFrame:
 class _PartsWriter:
     """Puts encoded parts on disk; the numbers of names are those of each part until all are in."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Budget) -> None:
         self._spill, self._memory = room.spill, room.memory
-        self._blocks = Shelf(room.spill, "blocks")
+        self._blocks = ArrayFile(room.spill, "blocks")
         self._is_one: list[bool] = []
         self._part_of_block: list[int] = []
         self._n_parts = 0
         self._have_names: set[int] = set()
         self._has_values = True
 
-    def add(self, found: PartOfRows) -> None:
+    def add(self, found: EncodedPartition) -> None:
         if not found.names.are_none:
-            with spilling(self._spill.place), self._names_file(self._n_parts).open("wb") as file:
+            with disk_errors(self._spill.place), self._names_file(self._n_parts).open("wb") as file:
                 pickle.dump(found.names, file)  # there may be as many as there are facts
             self._have_names.add(self._n_parts)
         self._n_parts += 1
@@ -326,17 +335,17 @@ class _PartsWriter:
             self._blocks.add(arrays)
             self._is_one.append(is_one)
             self._part_of_block.append(self._n_parts - 1)
-            with spilling(self._spill.place):
+            with disk_errors(self._spill.place):
                 part.items.write_ipc(self._spill.folder / f"items-{number}")
                 if part.values is not None:
                     part.values.to_frame("value").write_ipc(self._spill.folder / f"values-{number}")
             self._has_values = part.values is not None
 
-    def finish(self) -> SpilledParts:
-        blocks = SpilledBlocks(self._spill, self._memory, self._blocks, tuple(self._is_one))
-        return SpilledParts(blocks, has_values=self._has_values)
+    def finish(self) -> PartitionsOnDisk:
+        blocks = BlocksOnDisk(self._spill, self._memory, self._blocks, tuple(self._is_one))
+        return PartitionsOnDisk(blocks, has_values=self._has_values)
 
-    def renumber(self, places: Callable[[LocalNames], tuple[IntArray, ...]]) -> None:
+    def renumber(self, places: Callable[[PartitionNames], tuple[IntArray, ...]]) -> None:
         """Give sources, values and attributes the numbers they have among all.
 
         Those of which a part has no names of its own have these numbers already.
@@ -360,9 +369,9 @@ class _PartsWriter:
                 changed[7] = attribute[attributes]
             self._blocks.change(number, changed)
 
-    def _names_of(self, part: int) -> LocalNames:
+    def _names_of(self, part: int) -> PartitionNames:
         file = self._names_file(part)
-        names: LocalNames = pickle.loads(file.read_bytes())
+        names: PartitionNames = pickle.loads(file.read_bytes())
         file.unlink()
         return names
 
@@ -371,18 +380,18 @@ class _PartsWriter:
 
 
 @dataclass(frozen=True)
-class SpilledBlocks(Sequence[Block]):
+class BlocksOnDisk(Sequence[Block]):
     """Blocks on disk: each is mapped when it is asked for, and let go when it is no longer used.
 
     What is known beforehand, and other numbers for names, are laid over what is on disk.
     """
 
-    spill: Spill
+    spill: TempFolder
     memory: int
     """How many bytes of it may be used."""
-    shelf: Shelf
+    shelf: ArrayFile
     is_one: tuple[bool, ...]
-    known: Shelf | None = None
+    known: ArrayFile | None = None
     places: tuple[Places, ...] = field(default=())
 
     def __len__(self) -> int:
@@ -411,19 +420,19 @@ class SpilledBlocks(Sequence[Block]):
 
 
 @dataclass(frozen=True)
-class SpilledParts(Sequence[Part]):
+class PartitionsOnDisk(Sequence[Partition]):
     """Parts on disk: blocks with the names of their items and the spellings of their values."""
 
-    blocks: SpilledBlocks
+    blocks: BlocksOnDisk
     has_values: bool
 
     def __len__(self) -> int:
         return len(self.blocks)
 
     @overload
-    def __getitem__(self, number: int) -> Part: ...
+    def __getitem__(self, number: int) -> Partition: ...
     @overload
-    def __getitem__(self, number: slice) -> list[Part]: ...
+    def __getitem__(self, number: slice) -> list[Partition]: ...
     def __getitem__(self, number: int | slice) -> Any:
         """The part at a place."""
         if isinstance(number, slice):
@@ -431,26 +440,26 @@ class SpilledParts(Sequence[Part]):
         folder, block = self.blocks.spill.folder, self.blocks[number]
         items = pl.read_ipc(folder / f"items-{block.number}")
         if not self.has_values:
-            return Part(block, items, None)
-        return Part(block, items, pl.read_ipc(folder / f"values-{block.number}")["value"])
+            return Partition(block, items, None)
+        return Partition(block, items, pl.read_ipc(folder / f"values-{block.number}")["value"])
 
     def tables(
         self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
-    ) -> list[PieceTable]:
+    ) -> list[LazyTable]:
         """The tables that are made of all parts, each part's when it is asked for."""
 
         def piece(name: str, number: int) -> pl.DataFrame:
             return make(self[number], answers[number], name)
 
-        return [PieceTable(name, partial(piece, name), len(self), n) for name, n in names.items()]
+        return [LazyTable(name, partial(piece, name), len(self), n) for name, n in names.items()]
 
-    def with_blocks(self, blocks: Iterable[Block]) -> SpilledParts:
+    def with_blocks(self, blocks: Iterable[Block]) -> PartitionsOnDisk:
         """The same parts, with what is known of their facts as these blocks say."""
-        known = Shelf(self.blocks.spill, f"known-{id(blocks):x}")
+        known = ArrayFile(self.blocks.spill, f"known-{id(blocks):x}")
         for block in blocks:
             known.add([block.known_of_fact, block.known_number_of_item, block.kind_of_item])
         return replace(self, blocks=replace(self.blocks, known=known))
 
-    def renumbered(self, places: Places) -> SpilledParts:
+    def renumbered(self, places: Places) -> PartitionsOnDisk:
         """The same parts, with other numbers for what is numbered across blocks."""
         return replace(self, blocks=replace(self.blocks, places=(*self.blocks.places, places)))

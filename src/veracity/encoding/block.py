@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from veracity.kernels.loading import kernels
 from veracity.kernels.reference.layout import begins_of, in_groups, joined_begins
-from veracity.naming import as_text
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
@@ -153,7 +151,7 @@ class Block(NamedTuple):
         votes = np.bincount(self.fact_of_support, self.share_of_support, self.n_facts)
         return votes.astype(np.float64)
 
-    def counted(self, number_of_support: FloatArray) -> FloatArray:
+    def weighted(self, number_of_support: FloatArray) -> FloatArray:
         """Numbers of supports, each as far as its claim counts."""
         return number_of_support * self.share_of_support if self.has_shares else number_of_support
 
@@ -245,11 +243,11 @@ class Block(NamedTuple):
             columns["source_of_voice"] = np.concatenate([own.source_of_voice for own in blocks])
         return cls(**columns)
 
-    def in_full(self) -> Block:
+    def without_shares(self) -> Block:
         """The same, with every claim counting in full."""
         return self._replace(share_of_support=NO_NUMBERS, share_of_voice=NO_NUMBERS)
 
-    def said_most(self) -> tuple[Block, BoolArray]:
+    def strongest_claims(self) -> tuple[Block, BoolArray]:
         """What each voice says most of all, as if it said that alone; and which facts are left.
 
         Where it says two things as much, it says both. For facts of which one is true.
@@ -266,7 +264,7 @@ class Block(NamedTuple):
         n_supports = np.bincount(fact[is_most], minlength=self.n_facts)
         is_left = n_supports > 0
         n_facts_of_item = np.bincount(self.item_of_fact[is_left], minlength=self.n_items)
-        left = self.in_full()._replace(
+        left = self.without_shares()._replace(
             first_fact_of_item=begins_of(n_facts_of_item),
             first_support_of_fact=begins_of(n_supports[is_left]),
             source_of_support=self.source_of_support[is_most],
@@ -275,7 +273,7 @@ class Block(NamedTuple):
         )
         return left, is_left
 
-    def drawn(self, share: float, *, least: int = 1) -> BoolArray:
+    def sampled(self, share: float, *, least: int = 1) -> BoolArray:
         """Items drawn at random, about this share of them: always the same, wherever they lie.
 
         The first ones, if there would be fewer than `least`.
@@ -316,67 +314,3 @@ def voices_of(
     first_voice_of_item, source_of_voice = kernels.find_voices(*supports, n_sources)
     is_one = len(source_of_voice) == len(source_of_support)
     return first_voice_of_item, source_of_support if is_one else source_of_voice
-
-
-Places = tuple[IntArray, IntArray | None, IntArray]
-"""Other numbers for sources, labels and attributes, by those they have; None if they keep them."""
-
-
-class Names(NamedTuple):
-    """The names of what is numbered across blocks, each at the place of its number.
-
-    They only ever grow: new names come behind the old ones, which keep their numbers.
-    """
-
-    sources: pl.Series
-    labels: pl.Series
-    """The values that are claimed, each once; empty for binary facts."""
-    attributes: pl.Series
-    """Empty where there are none."""
-    n_open: int = 0
-    """Where there are more different values than this, which is too many to be numbered for all,
-    there are no labels, and values are numbered within their part. Else 0."""
-
-    @property
-    def n_sources(self) -> int:
-        """How many sources there are."""
-        return len(self.sources)
-
-    def grown(self, others: Names) -> tuple[Names, Places]:
-        """These names and the others that are new; and the number here of each of the others.
-
-        Where values are open on either side, they stay so.
-        """
-        sources, source = _grown(self.sources, others.sources)
-        attributes, attribute = _grown(self.attributes, others.attributes)
-        n_open = max(self.n_open, others.n_open)
-        if n_open:
-            nothing = self.labels.clear()
-            return Names(sources, nothing, attributes, n_open), (source, None, attribute)
-        labels, label = _grown(self.labels, others.labels)
-        return Names(sources, labels, attributes), (source, label, attribute)
-
-
-def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray]:
-    """Names with those of the others that are not among them; the number of each of the others.
-
-    Names of another type are compared as text, since files may tell what frames do not.
-    """
-    if names.dtype != others.dtype:
-        names, others = _alike(names, others)
-    own = pl.DataFrame({"name": names, "number": np.arange(len(names), dtype=np.int64)})
-    number = others.to_frame("name").join(own, on="name", how="left", maintain_order="left")
-    is_new = number["number"].is_null()
-    n_new = int(is_new.sum())
-    places = number["number"].fill_null(0).to_numpy(writable=True)
-    places[is_new.to_numpy()] = len(names) + np.arange(n_new)
-    if not len(others):
-        places = np.zeros(1, dtype=np.int64)  # binary facts have label 0, though it has no name
-    return pl.concat([names, others.filter(is_new)]) if n_new else names, places.astype(np.int32)
-
-
-def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
-    if not len(names) or not len(others):
-        dtype = names.dtype if len(names) else others.dtype
-        return names.cast(dtype), others.cast(dtype)
-    return as_text(names), as_text(others)

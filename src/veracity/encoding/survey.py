@@ -6,8 +6,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from veracity.claims.block import UNKNOWN, Block, FloatArray, Names
 from veracity.claims.schema import Kind
+from veracity.encoding.block import UNKNOWN, Block, FloatArray
+from veracity.encoding.names import Names
 from veracity.errors import TooLarge
 from veracity.kernels.loading import kernels
 
@@ -100,15 +101,15 @@ class Survey(NamedTuple):
     @property
     def n_labels(self) -> int:
         """How many different values are claimed; two at least, since who errs names another."""
-        return max(len(self.names.labels), self.names.n_open, 2)
+        return max(len(self.names.labels), self.names.n_unnumbered, 2)
 
     def require_labels(self, algorithm: str) -> None:
         """Refuse, for an algorithm that compares values of different items, those that are open."""
-        if self.names.n_open:
+        if self.names.n_unnumbered:
             raise TooLarge(
                 f"{algorithm} needs a number for each value, and there are more than "
-                f"{self.names.n_open:,} different ones, too many for one machine's memory; use "
-                "another algorithm, such as veracity or accu, or normalise the values"
+                f"{self.names.n_unnumbered:,} different ones, too many for one machine's memory; "
+                "use another algorithm, such as veracity or accu, or normalise the values"
             )
 
     @property

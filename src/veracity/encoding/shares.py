@@ -13,20 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.schema import keys_of
-from veracity.errors import BadValue
-from veracity.naming import as_text
-from veracity.printing import counted, in_short
-
-LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
-"""What weighs less weighs nothing, and no claim weighs more: sums and shares stay numbers."""
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.printing import counted
 
 MOST_PAIRED = 2**62
 """Beyond this, numbers that are made of several are no longer told apart."""
 
 
-class Weighed(NamedTuple):
+class WeightCounts(NamedTuple):
     """What was seen of weights, and what became of them; it merges by ``+``."""
 
     n_rows: int = 0
@@ -38,7 +32,7 @@ class Weighed(NamedTuple):
     """The largest weight."""
 
     @classmethod
-    def of(cls, block: Block, weight_of_row: FloatArray) -> Weighed:
+    def of(cls, block: Block, weight_of_row: FloatArray) -> WeightCounts:
         """What a block with shares, made of rows with these weights, tells."""
         n_in_part = sum(
             int(np.count_nonzero(share != 1.0))
@@ -47,9 +41,9 @@ class Weighed(NamedTuple):
         n_words = len(block.source_of_voice)
         return cls(len(weight_of_row), n_words, n_in_part, float(weight_of_row.max()))
 
-    def __add__(self, other: Weighed) -> Weighed:  # type: ignore[override]
+    def __add__(self, other: WeightCounts) -> WeightCounts:  # type: ignore[override]
         """Both together."""
-        return Weighed(
+        return WeightCounts(
             self.n_rows + other.n_rows,
             self.n_words + other.n_words,
             self.n_in_part + other.n_in_part,
@@ -77,32 +71,8 @@ class Weighed(NamedTuple):
         return tuple(notes)
 
 
-PERCENTAGE = r"^(.+?)\s*%$"
-"""A number before the sign that makes it a hundredth."""
-
-NOT_WEIGHED = Weighed()
+NO_WEIGHTS = WeightCounts()
 """Of claims without weights."""
-
-
-def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
-    """Rows with their weights as numbers; those that weigh nothing are left out."""
-    if "weight" not in rows.columns:
-        return rows
-    weights = rows["weight"]
-    texts = weights if weights.dtype.is_numeric() else as_text(weights).str.strip_chars()
-    numbers = texts.cast(pl.Float64, strict=False)
-    if texts.dtype == pl.String:
-        shares = texts.str.extract(PERCENTAGE).cast(pl.Float64, strict=False) / 100.0
-        numbers = numbers.fill_null(shares)
-    is_wrong = ~numbers.is_between(0.0, MOST_WEIGHT).fill_null(value=False)
-    if is_wrong.any():
-        wrong = rows.row(is_wrong.arg_max() or 0, named=True)
-        of_what = in_short(wrong[keys_of(rows)[0]])
-        raise BadValue(
-            f"{origin}: the weight '{in_short(wrong['weight'])}' of '{of_what}' is no number from "
-            "0 on, such as 0.5; correct such rows, or leave them out"
-        )
-    return rows.with_columns(weight=numbers).filter(pl.col("weight") >= LEAST_WEIGHT)
 
 
 def with_shares(

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import UNKNOWN, Block
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind, comparable, in_type_of, keys_of, simple_name
+from veracity.encoding.block import UNKNOWN, Block
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.io.table_file import unguarded
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
@@ -144,8 +144,8 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
     A fact is known to be true (1) or false (0), or `UNKNOWN` where its item is not known.
     """
     truths, renamed = in_names_of_claims(truths, encoded.names.attributes)
-    look = KnownInPart(truths, encoded.kind, encoded.are_numbers)
-    known, counts = encoded.knowing(look)
+    look = KnownInPartition(truths, encoded.kind, encoded.are_numbers)
+    known, counts = encoded.with_known_truths(look)
     _, alike, n_contradicting = _alike(
         encoded.example.facts, truths, encoded.kind, are_numbers=encoded.are_numbers
     )
@@ -173,14 +173,14 @@ class KnownCount(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KnownInPart:
+class KnownInPartition:
     """Marks what is known in a part, wherever the part is."""
 
     truths: pl.DataFrame
     kind: Kind
     are_numbers: bool
 
-    def __call__(self, part: Part) -> tuple[Block, KnownCount]:
+    def __call__(self, part: Partition) -> tuple[Block, KnownCount]:
         """The block with what is known of it, and how much that is."""
         facts, alike, _ = _alike(part.facts, self.truths, self.kind, are_numbers=self.are_numbers)
         spoken = _spoken_of(facts, alike)

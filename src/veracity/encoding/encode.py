@@ -18,28 +18,34 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import UNKNOWN, Block, IntArray, voices_of
-from veracity.claims.encoded import CLAIMS_PER_BLOCK, Encoded, Part, PartsInMemory, usual_size
-from veracity.claims.numbering import Numbered, Spelt, marks_of
-from veracity.claims.parting import LocalNames
 from veracity.claims.read import ClaimsStream
 from veracity.claims.repeated import settled_batches
 from veracity.claims.schema import ClaimsTable, Kind
-from veracity.claims.shares import NOT_WEIGHED, Weighed, affirmed_voices, with_shares
+from veracity.encoding.block import UNKNOWN, Block, IntArray, voices_of
+from veracity.encoding.names import PartitionNames
+from veracity.encoding.numbering import ClaimNumbers, SortedNames, marks_of
+from veracity.encoding.partitions import (
+    CLAIMS_PER_BLOCK,
+    Encoded,
+    Partition,
+    PartitionsInMemory,
+    usual_size,
+)
+from veracity.encoding.shares import NO_WEIGHTS, WeightCounts, affirmed_voices, with_shares
 from veracity.errors import NoClaims
-from veracity.io.memory import give_back
+from veracity.io.memory import release_memory
 from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels
 from veracity.kernels.reference.layout import begins_of, joined_begins
 from veracity.printing import counted
-from veracity.workers import in_order
+from veracity.workers import ordered_map
 
 __all__ = [
     "CLAIMS_PER_BLOCK",
-    "PartOfRows",
+    "EncodedPartition",
     "check_some",
     "encode",
-    "encode_part",
+    "encode_partition",
     "notes_of",
 ]
 
@@ -66,13 +72,13 @@ def encode(
     ([1, 0], ['1', '2'])
     """
     rows, settled = settled_batches(_told(table, tell), table.kind, table.origin, are_all=True)
-    found = encode_part(rows, table.kind, table.n_rows, claims_per_block, threads=threads)
+    found = encode_partition(rows, table.kind, table.n_rows, claims_per_block, threads=threads)
     told = notes_of(found.names, found.n_self_contradicting)
     notes = (*settled.notes, *found.weighed.notes, *told)
     check_some(found.parts, found.n_self_contradicting, table.origin)
     if table.n_rows > FEW:
-        give_back()
-    return Encoded(table.kind, found.names.names, PartsInMemory(found.parts), notes)
+        release_memory()
+    return Encoded(table.kind, found.names.names, PartitionsInMemory(found.parts), notes)
 
 
 def _told(
@@ -96,7 +102,7 @@ def check_some(parts: Sized, n_self_contradicting: int, origin: str) -> None:
     raise NoClaims(f"{origin}: no claim is left to discover anything from")
 
 
-def notes_of(names: LocalNames, n_self_contradicting: int) -> tuple[str, ...]:
+def notes_of(names: PartitionNames, n_self_contradicting: int) -> tuple[str, ...]:
     """What a user should know of how claims were encoded."""
     if n_self_contradicting:
         return (
@@ -113,28 +119,28 @@ def notes_of(names: LocalNames, n_self_contradicting: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class PartOfRows:
+class EncodedPartition:
     """What the rows of one part become: complete blocks, numbered by names of their own.
 
     There is no block where no claim is left.
     """
 
-    names: LocalNames
-    parts: tuple[Part, ...] = ()
+    names: PartitionNames
+    parts: tuple[Partition, ...] = ()
     n_self_contradicting: int = 0
-    weighed: Weighed = NOT_WEIGHED
+    weighed: WeightCounts = NO_WEIGHTS
 
 
-def encode_part(
+def encode_partition(
     batches: Iterable[pl.DataFrame],
     kind: Kind,
     n_rows: int,
     claims_per_block: int | None = None,
     *,
     are_numbers: bool | None = None,
-    before: Mapping[str, Spelt] = MappingProxyType({}),
+    before: Mapping[str, SortedNames] = MappingProxyType({}),
     threads: int | None = None,
-) -> PartOfRows:
+) -> EncodedPartition:
     """Encode rows by themselves: all that is said of their items has to be among them.
 
     A pure function, for any engine to call wherever the rows are.
@@ -162,25 +168,25 @@ def encode_part(
         whole = list(batches)
         batches = [pl.concat(whole)] if whole else []
     with ThreadPoolExecutor(threads or pl.thread_pool_size()) as pool:
-        numbered = Numbered(n_rows, before)
+        numbered = ClaimNumbers(n_rows, before)
         for rows in batches:
             if len(rows):
                 numbered.add(rows, pool)
         numbered.finish()
         if not numbered.n_claims:
-            return PartOfRows(LocalNames.nothing())
+            return EncodedPartition(PartitionNames.nothing())
         if kind == "binary":
             return _encode_binary(numbered, pool, claims_per_block)
         return _encode_values(numbered, kind, pool, claims_per_block, are_numbers)
 
 
 def _encode_values(
-    numbered: Numbered,
+    numbered: ClaimNumbers,
     kind: Kind,
     pool: ThreadPoolExecutor,
     claims_per_block: int | None,
     are_numbers: bool | None,
-) -> PartOfRows:
+) -> EncodedPartition:
     spelt = pool.submit(numbered.values.spelt, are_numbers)
     sources, source_place = numbered.sources.sorted()
     items = numbered.items_sorted(pool)
@@ -191,17 +197,17 @@ def _encode_values(
     rows = [own[np.concatenate(numbers)] for own, numbers in placed]  # claims are not kept
     marks = pool.submit(marks_of, items.items)
     laid = _laid_out(claims, place, len(items.items), value_of_spelling, pool)
-    weighed = NOT_WEIGHED
+    weighed = NO_WEIGHTS
     if numbered.weights:
         item, spelling, source = rows
         weight = pl.concat(numbered.weights).to_numpy()
         laid = [
             with_shares(Block.joined(laid), (item, value_of_spelling[spelling], source), weight)
         ]
-        weighed = Weighed.of(laid[0], weight)
+        weighed = WeightCounts.of(laid[0], weight)
     mark_of_item = marks.result()
 
-    def part(block: Block, own: slice) -> Part:
+    def part(block: Block, own: slice) -> Partition:
         """The part of some items, of whose facts the block has the spellings in place of labels."""
         values = spellings.gather(block.label_of_fact)
         block = block._replace(
@@ -213,19 +219,19 @@ def _encode_values(
             numbers = values.cast(pl.Float64).to_numpy(writable=True)
             unknown = np.full(block.n_items, np.nan)
             block = block._replace(number_of_fact=numbers, known_number_of_item=unknown)
-        return Part(block, items.items[own], values)
+        return Partition(block, items.items[own], values)
 
-    names = LocalNames(sources, spellings, value_of_spelling, items.attributes)
+    names = PartitionNames(sources, spellings, value_of_spelling, items.attributes)
     size = claims_per_block or usual_size(numbered.n_claims, len(sources))
-    return PartOfRows(names, _cut(laid, part, size, pool), weighed=weighed)
+    return EncodedPartition(names, _cut(laid, part, size, pool), weighed=weighed)
 
 
 def _cut(
     laid: Sequence[Block],
-    part: Callable[[Block, slice], Part],
+    part: Callable[[Block, slice], Partition],
     claims_per_block: int,
     pool: ThreadPoolExecutor,
-) -> tuple[Part, ...]:
+) -> tuple[Partition, ...]:
     """The parts of whole items, with about so many claims each, of what was laid out in order."""
     sizes = (own.first_voice_of_item + own.first_support_of_fact[own.first_fact_of_item]
              for own in laid)  # fmt: skip
@@ -234,7 +240,7 @@ def _cut(
     cuts = np.searchsorted(size, np.linspace(0, size[-1], n_blocks + 1)[1:-1])
     bounds = sorted({0, *(int(cut) for cut in cuts), int(begin[-1])})
 
-    def of(number: int) -> Part:
+    def of(number: int) -> Partition:
         first, last = bounds[number : number + 2]
         pieces = range(
             int(np.searchsorted(begin, first, "right")) - 1, int(np.searchsorted(begin, last))
@@ -268,7 +274,7 @@ def _laid_out(
     value_of_spelling: IntArray,
     pool: ThreadPoolExecutor,
 ) -> list[Block]:
-    """Numbered claims laid out, some items at a time: small blocks, in the order of the items.
+    """ClaimNumbers claims laid out, some items at a time: small blocks, in the order of the items.
 
     In the place of its label, a fact has its usual spelling. Claims are the numbers of items,
     spellings and sources, batch by batch, and are not kept; `place` has the place of every such
@@ -281,7 +287,7 @@ def _laid_out(
         first, item, key = kernels.part_claims(*map(Numbers, numbers, place), items_per_part)
         return first, item, key
 
-    portions = list(in_order(parted, _in_portions(claims), pool, pl.thread_pool_size()))
+    portions = list(ordered_map(parted, _in_portions(claims), pool, pl.thread_pool_size()))
 
     def lay_out(part: int) -> Block:
         own = [slice(first[part], first[part + 1]) for first, _, _ in portions]
@@ -300,8 +306,8 @@ def _laid_out(
 
 
 def _encode_binary(
-    numbered: Numbered, pool: ThreadPoolExecutor, claims_per_block: int | None
-) -> PartOfRows:
+    numbered: ClaimNumbers, pool: ThreadPoolExecutor, claims_per_block: int | None
+) -> EncodedPartition:
     sources, source_place = numbered.sources.sorted()
     facts = numbered.items_sorted(pool)
     rows = pl.DataFrame(
@@ -319,7 +325,7 @@ def _encode_binary(
         voices = rows.filter(pl.len().over("fact", "source") == 1).sort("fact", "source")
         n_self_contradicting = (len(rows) - len(voices)) // 2
     if voices.is_empty():
-        return PartOfRows(LocalNames.nothing(), (), n_self_contradicting)
+        return EncodedPartition(PartitionNames.nothing(), (), n_self_contradicting)
     kept_sources, source = np.unique(voices["source"].to_numpy(), return_inverse=True)
     kept_facts, fact = np.unique(voices["fact"].to_numpy(), return_inverse=True)
     is_support = voices["claim"].to_numpy()
@@ -331,22 +337,22 @@ def _encode_binary(
         source.astype(np.int32),
         *_nothing_known(len(kept_facts), len(kept_facts)),
     )
-    weighed = NOT_WEIGHED
+    weighed = NO_WEIGHTS
     if numbered.weights:
         affirmed = voices["affirmed"].to_numpy()
         share = voices["share"].to_numpy(writable=True)
         block = block._replace(share_of_support=affirmed[is_support], share_of_voice=share)
-        weighed = Weighed.of(block, pl.concat(numbered.weights).to_numpy())
-    names, items = LocalNames.nothing(), facts.items[kept_facts]
+        weighed = WeightCounts.of(block, pl.concat(numbered.weights).to_numpy())
+    names, items = PartitionNames.nothing(), facts.items[kept_facts]
     names = names._replace(sources=sources.gather(kept_sources))
     block = block._replace(mark_of_item=marks_of(items))
 
-    def part(block: Block, own: slice) -> Part:
-        return Part(block, items[own], None)
+    def part(block: Block, own: slice) -> Partition:
+        return Partition(block, items[own], None)
 
     size = claims_per_block or usual_size(numbered.n_claims, len(kept_sources))
     parts = _cut([block], part, size, pool)
-    return PartOfRows(names, parts, n_self_contradicting, weighed)
+    return EncodedPartition(names, parts, n_self_contradicting, weighed)
 
 
 def _first_of_group(group: NDArray[Any], n_groups: int) -> IntArray:

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import IntArray
 from veracity.claims.schema import keys_of, numbers_in
+from veracity.encoding.block import IntArray
 from veracity.kernels.loading import kernels_for
 
 PAIRS_PER_CLAIM = 2
@@ -40,7 +40,7 @@ class Hashes(NamedTuple):
         return Hashes(_read_only(self.first[rows]), _read_only(self.second[rows]))
 
 
-class Numbering:
+class NameTable:
     """Numbers the names of a column, batch by batch, in the order they are first met.
 
     Names are taken for the same where 96 bits of their two hashes agree. Among a hundred million
@@ -80,14 +80,14 @@ class Numbering:
         order = names.arg_sort()
         return names.gather(order), places(order.to_numpy())
 
-    def spelt(self, are_numbers: bool | None) -> Spelt:
+    def spelt(self, are_numbers: bool | None) -> SortedNames:
         """The names as spellings of values, which are numbers if all of them are, unless told."""
         names, place = self.sorted()
-        spelt = Spelt.of(names, are_numbers)
+        spelt = SortedNames.of(names, are_numbers)
         return spelt._replace(place=spelt.place[place])
 
 
-class Spelt(NamedTuple):
+class SortedNames(NamedTuple):
     """Spellings in sorted order, those of a value side by side, and the value that each means.
 
     `place` has the place there of every number that was given to a spelling.
@@ -98,7 +98,7 @@ class Spelt(NamedTuple):
     place: IntArray
 
     @classmethod
-    def of(cls, spellings: pl.Series, are_numbers: bool | None) -> Spelt:
+    def of(cls, spellings: pl.Series, are_numbers: bool | None) -> SortedNames:
         """Spellings that are sorted as text, numbered in that order."""
         value = _values_of(spellings, are_numbers)
         by_value = np.argsort(value, kind="stable")
@@ -113,10 +113,10 @@ def _values_of(spellings: pl.Series, are_numbers: bool | None) -> IntArray:
     return (numbers.rank("dense") - 1).cast(pl.Int32).to_numpy()
 
 
-class NumberedBefore(Numbering):
+class PresetNames(NameTable):
     """Numbers of names that were numbered before, in all parts alike: rows bring these numbers."""
 
-    def __init__(self, spelt: Spelt) -> None:
+    def __init__(self, spelt: SortedNames) -> None:
         self.numbers, self._spelt = [], spelt
 
     def add(self, column: pl.Series) -> pl.Series:
@@ -128,7 +128,7 @@ class NumberedBefore(Numbering):
         """The names of all parts in sorted order, and the place there of each number."""
         return self._spelt.spellings, self._spelt.place
 
-    def spelt(self, are_numbers: bool | None) -> Spelt:
+    def spelt(self, are_numbers: bool | None) -> SortedNames:
         """The names as spellings of values, as they were found to be."""
         return self._spelt
 
@@ -147,13 +147,13 @@ class Items(NamedTuple):
     attribute_of_item: IntArray
 
 
-class Numbered:
+class ClaimNumbers:
     """The names of all columns, numbered; an item is a pair of entity and attribute, or a fact."""
 
-    def __init__(self, n_claims: int, before: Mapping[str, Spelt]) -> None:
+    def __init__(self, n_claims: int, before: Mapping[str, SortedNames]) -> None:
         self._n_expected, self._before = n_claims, before
         self.sources, self.values = self._numbering("source"), self._numbering("value")
-        self._keys: dict[str, Numbering] = {}
+        self._keys: dict[str, NameTable] = {}
         self._at_work: deque[dict[str, Future[pl.Series]]] = deque()
         self.claims: list[pl.Series] = []
         self.weights: list[pl.Series] = []
@@ -177,9 +177,9 @@ class Numbered:
         if "weight" in rows.columns:
             self.weights.append(rows["weight"])
 
-    def _numbering(self, name: str) -> Numbering:
+    def _numbering(self, name: str) -> NameTable:
         spelt = self._before.get(name)
-        return Numbering(self._n_expected) if spelt is None else NumberedBefore(spelt)
+        return NameTable(self._n_expected) if spelt is None else PresetNames(spelt)
 
     def finish(self, all_but: int = 0) -> None:
         """Wait until all that was added is numbered, but for the last batches."""
@@ -205,7 +205,7 @@ class Numbered:
 
 
 def _add_after(
-    before: Future[pl.Series] | None, numbering: Numbering, column: pl.Series
+    before: Future[pl.Series] | None, numbering: NameTable, column: pl.Series
 ) -> pl.Series:
     """Number the names of a batch as soon as those before are numbered."""
     if before is not None:
@@ -267,7 +267,7 @@ def _pairs_by_hash(
     number: list[IntArray], place: IntArray, other: list[IntArray], place_of_other: IntArray
 ) -> _Pairs:
     """With a number for every pair that there is, where many more could be."""
-    numbering, found = Numbering(sum(map(len, number))), []
+    numbering, found = NameTable(sum(map(len, number))), []
     while number:
         key = place[number.pop(0)].astype(np.uint64) * np.uint64(len(place_of_other))
         key += place_of_other[other.pop(0)].astype(np.uint64)

@@ -2,8 +2,8 @@
 
 All that is said of an item is in one part, so a part becomes complete blocks without a look at any
 other. What has to be the same in all parts is small, and merges: whether values are numbers
-(`Decided`), and the names of sources, values and attributes: brought together part by part
-(`AllNames`), or numbered while rows are parted (`NumberedForAll`), where all of them pass by.
+(`ValueScan`), and the names of sources, values and attributes: brought together part by part
+(`NameUnion`), or numbered while rows are parted (`SharedNames`), where all of them pass by.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from veracity.claims.block import IntArray, Names
-from veracity.claims.numbering import Numbering, Spelt, first_hashes
-from veracity.claims.schema import keys_of, numbers_in
+from veracity.encoding.block import IntArray
+from veracity.encoding.numbering import NameTable, SortedNames
+from veracity.naming import as_text
 
 MOST_LABELS = 1 << 22
 """So many different values are numbered for all parts; if there are more, each stays in its own."""
@@ -27,45 +26,75 @@ MOST_TEXT = 1 << 30
 FEWEST_OPEN = 1 << 16
 """Nor do more than so many bytes of values come together, if these are at least so many values."""
 
-HALF = np.uint64(32)
-
 NUMBER = "number of "
 """Before the name of a column that has numbers in place of names."""
 
 
-def part_of_row(rows: pl.DataFrame, n_parts: int) -> NDArray[np.uint32]:
-    """The part of each row, which follows from its item and nothing else.
+Places = tuple[IntArray, IntArray | None, IntArray]
+"""Other numbers for sources, labels and attributes, by those they have; None if they keep them."""
 
-    >>> rows = pl.DataFrame({"entity": ["x", "y", "x"], "value": ["1", "2", "3"]})
-    >>> part = part_of_row(rows, 1000)
-    >>> bool(part[0] == part[2])
-    True
+
+class Names(NamedTuple):
+    """The names of what is numbered across blocks, each at the place of its number.
+
+    They only ever grow: new names come behind the old ones, which keep their numbers.
     """
-    first = first_hashes([rows[name] for name in keys_of(rows)])
-    # the upper half, since the lower one places names within a part
-    return ((first >> HALF) % np.uint64(n_parts)).astype(np.uint32)
+
+    sources: pl.Series
+    labels: pl.Series
+    """The values that are claimed, each once; empty for binary facts."""
+    attributes: pl.Series
+    """Empty where there are none."""
+    n_unnumbered: int = 0
+    """Where there are more different values than this, which is too many to be numbered for all,
+    there are no labels, and values are numbered within their part. Else 0."""
+
+    @property
+    def n_sources(self) -> int:
+        """How many sources there are."""
+        return len(self.sources)
+
+    def grown(self, others: Names) -> tuple[Names, Places]:
+        """These names and the others that are new; and the number here of each of the others.
+
+        Where values are open on either side, they stay so.
+        """
+        sources, source = _grown(self.sources, others.sources)
+        attributes, attribute = _grown(self.attributes, others.attributes)
+        n_unnumbered = max(self.n_unnumbered, others.n_unnumbered)
+        if n_unnumbered:
+            nothing = self.labels.clear()
+            return Names(sources, nothing, attributes, n_unnumbered), (source, None, attribute)
+        labels, label = _grown(self.labels, others.labels)
+        return Names(sources, labels, attributes), (source, label, attribute)
 
 
-class Decided(NamedTuple):
-    """What is decided over all rows before any part is encoded; it merges by ``+``."""
+def _grown(names: pl.Series, others: pl.Series) -> tuple[pl.Series, IntArray]:
+    """Names with those of the others that are not among them; the number of each of the others.
 
-    n_rows: int = 0
-    are_numbers: bool = True
-    """Whether all values are plain numbers, so that spellings of one number are one value."""
+    Names of another type are compared as text, since files may tell what frames do not.
+    """
+    if names.dtype != others.dtype:
+        names, others = _alike(names, others)
+    own = pl.DataFrame({"name": names, "number": np.arange(len(names), dtype=np.int64)})
+    number = others.to_frame("name").join(own, on="name", how="left", maintain_order="left")
+    is_new = number["number"].is_null()
+    n_new = int(is_new.sum())
+    places = number["number"].fill_null(0).to_numpy(writable=True)
+    places[is_new.to_numpy()] = len(names) + np.arange(n_new)
+    if not len(others):
+        places = np.zeros(1, dtype=np.int64)  # binary facts have label 0, though it has no name
+    return pl.concat([names, others.filter(is_new)]) if n_new else names, places.astype(np.int32)
 
-    @classmethod
-    def of(cls, rows: pl.DataFrame, so_far: bool = True) -> Decided:
-        """What rows say to it; they need no look where others have decided."""
-        if not so_far or "value" not in rows.columns:
-            return cls(len(rows), are_numbers=False)
-        return cls(len(rows), rows.is_empty() or numbers_in(rows["value"]) is not None)
 
-    def __add__(self, other: Decided) -> Decided:  # type: ignore[override]
-        """Both together."""
-        return Decided(self.n_rows + other.n_rows, self.are_numbers and other.are_numbers)
+def _alike(names: pl.Series, others: pl.Series) -> tuple[pl.Series, pl.Series]:
+    if not len(names) or not len(others):
+        dtype = names.dtype if len(names) else others.dtype
+        return names.cast(dtype), others.cast(dtype)
+    return as_text(names), as_text(others)
 
 
-class LocalNames(NamedTuple):
+class PartitionNames(NamedTuple):
     """The names of one part, sorted: numbers in its blocks are places in these.
 
     Values come with all their spellings, those of a value side by side.
@@ -82,7 +111,7 @@ class LocalNames(NamedTuple):
         none = pl.Series([], dtype=pl.String)
         return cls(none, none, np.zeros(0, dtype=np.int32), none.alias("attribute"))
 
-    def with_names(self, spelt: Mapping[str, Spelt]) -> LocalNames:
+    def with_names(self, spelt: Mapping[str, SortedNames]) -> PartitionNames:
         """The same, with the names of other columns."""
         names = self
         if "source" in spelt:
@@ -115,7 +144,7 @@ class LocalNames(NamedTuple):
         return Names(self.sources, self.spellings.gather(first), self.attributes)
 
 
-class AllNames:
+class NameUnion:
     """The names of all parts: added part by part, then sorted; and the places of a part's own.
 
     Where there are more different values than `most_labels`, or very many that have more bytes than
@@ -130,7 +159,7 @@ class AllNames:
         self._sources, self._spellings, self._attributes = _Union(), _Union(), _Union()
         self._n_open = 0
 
-    def add(self, names: LocalNames) -> None:
+    def add(self, names: PartitionNames) -> None:
         """Take the names of a part in."""
         self._sources.add(names.sources)
         self._attributes.add(names.attributes)
@@ -140,19 +169,19 @@ class AllNames:
 
     def _open_if_too_many(self) -> None:
         found = self._spellings
-        n_open = _n_open(found.n_at_least, found.n_bytes, self._most, self._most_text)
-        if n_open:
-            self._n_open, self._spellings = n_open, _Union()
+        n_unnumbered = _n_open(found.n_at_least, found.n_bytes, self._most, self._most_text)
+        if n_unnumbered:
+            self._n_open, self._spellings = n_unnumbered, _Union()
 
-    def together(self) -> LocalNames:
+    def together(self) -> PartitionNames:
         """All names, sorted, as if all parts had been one."""
         self._spellings.sorted()  # now it is known how many there are
         self._open_if_too_many()
-        spellings, value, _ = Spelt.of(self._spellings.sorted(), self._are_numbers)
-        return LocalNames(self._sources.sorted(), spellings, value, self._attributes.sorted())
+        spellings, value, _ = SortedNames.of(self._spellings.sorted(), self._are_numbers)
+        return PartitionNames(self._sources.sorted(), spellings, value, self._attributes.sorted())
 
     @property
-    def n_open(self) -> int:
+    def n_unnumbered(self) -> int:
         """Than how many there are more different values, once all are together; 0 if not open."""
         return self._n_open
 
@@ -194,19 +223,19 @@ class _Union:
         self.n_bytes = int(self._series[0].estimated_size())
 
 
-class NumberedForAll:
+class SharedNames:
     """Names of some columns, numbered as rows come, in all parts alike: rows have numbers instead.
 
-    Where values turn out to be too many (`n_open`), rows that come later keep them, and those that
-    came before get them back.
+    Where values turn out to be too many (`n_unnumbered`), rows that come later keep them, and those
+    that came before get them back.
     """
 
     def __init__(
         self, n_rows: int, most_labels: int = MOST_LABELS, most_text: int = MOST_TEXT
     ) -> None:
-        self.n_open = 0
+        self.n_unnumbered = 0
         self._n_rows, self._most, self._most_text = n_rows, most_labels, most_text
-        self._numbering: dict[str, Numbering] = {}
+        self._numbering: dict[str, NameTable] = {}
         self._open_names: pl.Series | None = None
         self._n_bytes = 0
 
@@ -214,11 +243,11 @@ class NumberedForAll:
         self, rows: pl.DataFrame, columns: Iterable[str], pool: ThreadPoolExecutor
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Rows with numbers in these columns; also those that name all values that may be new."""
-        wanted = [name for name in columns if name != "value" or not self.n_open]
+        wanted = [name for name in columns if name != "value" or not self.n_unnumbered]
         for name in wanted:
-            self._numbering.setdefault(name, Numbering(self._n_rows))
+            self._numbering.setdefault(name, NameTable(self._n_rows))
         numbering = [self._numbering[name] for name in wanted]
-        new = dict(zip(wanted, pool.map(Numbering.add, numbering, rows[wanted]), strict=True))
+        new = dict(zip(wanted, pool.map(NameTable.add, numbering, rows[wanted]), strict=True))
         numbers = [
             pl.Series(NUMBER + name, own.numbers.pop())
             for name, own in zip(wanted, numbering, strict=True)
@@ -232,8 +261,8 @@ class NumberedForAll:
     def _open_if_too_many(self, new: pl.Series) -> None:
         self._n_bytes += int(new.estimated_size())
         values = self._numbering["value"]
-        self.n_open = _n_open(values.n_names, self._n_bytes, self._most, self._most_text)
-        if self.n_open:
+        self.n_unnumbered = _n_open(values.n_names, self._n_bytes, self._most, self._most_text)
+        if self.n_unnumbered:
             self._open_names = self._numbering.pop("value").names
 
     def given_back(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -245,7 +274,7 @@ class NumberedForAll:
             rows = rows.with_columns(value=self._open_names.gather(rows["value"]))
         return rows.select(sorted(rows.columns))  # whichever of them had numbers
 
-    def spelt(self, are_numbers: bool) -> dict[str, Spelt]:
+    def spelt(self, are_numbers: bool) -> dict[str, SortedNames]:
         """The names of the columns that were numbered, sorted; and whether values are numbers."""
         return {
             name: numbering.spelt(are_numbers if name == "value" else False)
@@ -259,7 +288,9 @@ def narrowed(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(column.shrink_dtype() for column in numbers)
 
 
-def places_among(own: LocalNames, all_names: LocalNames, *, is_open: bool) -> tuple[IntArray, ...]:
+def places_among(
+    own: PartitionNames, all_names: PartitionNames, *, is_open: bool
+) -> tuple[IntArray, ...]:
     """The number among all names of each of a part's sources, values and attributes.
 
     Open values keep the numbers they have in their part.

@@ -10,16 +10,18 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
-from veracity.claims.schema import Kind, numbers_in
-from veracity.io.memory import claims_within_reach
-from veracity.io.pieces import PieceTable
+from veracity.claims.schema import Kind, keys_of, numbers_in
+from veracity.encoding.block import Block, BoolArray, IntArray
+from veracity.encoding.names import Names, Places
+from veracity.encoding.numbering import first_hashes
+from veracity.io.memory import claims_that_fit
+from veracity.io.pieces import LazyTable
 from veracity.kernels.reference.layout import in_groups
 
 CLAIMS_PER_BLOCK = 1 << 19
@@ -35,6 +37,9 @@ FEWEST_BLOCKS = 8
 Counted = TypeVar("Counted")
 
 
+HALF = np.uint64(32)
+
+
 def usual_size(n_claims: int, n_sources: int) -> int:
     """About how many claims a block in memory has, unless something else is said.
 
@@ -45,8 +50,40 @@ def usual_size(n_claims: int, n_sources: int) -> int:
     return max(CLAIMS_PER_BLOCK, for_tallies)
 
 
+def partition_of_row(rows: pl.DataFrame, n_parts: int) -> NDArray[np.uint32]:
+    """The part of each row, which follows from its item and nothing else.
+
+    >>> rows = pl.DataFrame({"entity": ["x", "y", "x"], "value": ["1", "2", "3"]})
+    >>> part = partition_of_row(rows, 1000)
+    >>> bool(part[0] == part[2])
+    True
+    """
+    first = first_hashes([rows[name] for name in keys_of(rows)])
+    # the upper half, since the lower one places names within a part
+    return ((first >> HALF) % np.uint64(n_parts)).astype(np.uint32)
+
+
+class ValueScan(NamedTuple):
+    """What is decided over all rows before any part is encoded; it merges by ``+``."""
+
+    n_rows: int = 0
+    are_numbers: bool = True
+    """Whether all values are plain numbers, so that spellings of one number are one value."""
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, so_far: bool = True) -> ValueScan:
+        """What rows say to it; they need no look where others have decided."""
+        if not so_far or "value" not in rows.columns:
+            return cls(len(rows), are_numbers=False)
+        return cls(len(rows), rows.is_empty() or numbers_in(rows["value"]) is not None)
+
+    def __add__(self, other: ValueScan) -> ValueScan:  # type: ignore[override]
+        """Both together."""
+        return ValueScan(self.n_rows + other.n_rows, self.are_numbers and other.are_numbers)
+
+
 @dataclass(frozen=True)
-class Part:
+class Partition:
     """A block with the names that belong to it alone: those of its items, and what its facts say.
 
     `values` is None for binary facts, which are true or false. A value is spelt as most claims of
@@ -64,51 +101,51 @@ class Part:
         return facts if self.values is None else facts.with_columns(value=self.values)
 
     @staticmethod
-    def joined(parts: Sequence[Part]) -> Part:
+    def joined(parts: Sequence[Partition]) -> Partition:
         """The items of all parts, one part after the other."""
         values = [part.values for part in parts if part.values is not None]
-        return Part(
+        return Partition(
             Block.joined([part.block for part in parts]),
             _together([part.items for part in parts]),
             pl.concat(values) if values else None,
         )
 
-    def select(self, is_meant: BoolArray) -> Part:
+    def select(self, is_meant: BoolArray) -> Partition:
         """The items that are meant, numbered from zero."""
         return self.select_with(None, is_meant)[0]
 
-    def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Part, Any]:
+    def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Partition, Any]:
         """The items that are meant, and the answer to them: of facts, or numbers of items."""
         item = np.flatnonzero(is_meant)  # mostly a few: no mask of all facts is made
         fact, _ = in_groups(self.block.first_fact_of_item, item)
         values = None if self.values is None else self.values.gather(fact)
-        some = Part(self.block.select(is_meant), self.items[item], values)
+        some = Partition(self.block.select(is_meant), self.items[item], values)
         if isinstance(answer, tuple):
             return some, tuple(of_item[item] for of_item in answer)
         return some, None if answer is None else answer[fact]
 
 
 @dataclass(frozen=True)
-class Draw:
+class Sampling:
     """Items drawn at random, always the same ones: a share of all, and of those that are known."""
 
     share: float
     share_known: float = 0.0
 
-    def __call__(self, part: Part) -> BoolArray:
+    def __call__(self, part: Partition) -> BoolArray:
         """Which items of a part are drawn."""
         block = part.block
-        is_drawn = block.drawn(self.share, least=0)
+        is_drawn = block.sampled(self.share, least=0)
         if self.share_known > self.share:
-            is_drawn |= block.is_known & block.drawn(self.share_known, least=0)
+            is_drawn |= block.is_known & block.sampled(self.share_known, least=0)
         return is_drawn
 
 
-Make = Callable[[Part, Any, str], pl.DataFrame]
+Make = Callable[[Partition, Any, str], pl.DataFrame]
 """Makes the table of a name from a part and what was found in it."""
 
 
-class Parts(Protocol):
+class Partitions(Protocol):
     """Parts wherever they are. Iterating takes them one at a time."""
 
     @property
@@ -116,11 +153,11 @@ class Parts(Protocol):
         """All that is claimed, without names of items."""
         ...
 
-    def with_blocks(self, blocks: Iterable[Block]) -> Parts:
+    def with_blocks(self, blocks: Iterable[Block]) -> Partitions:
         """The same parts, with blocks to which what is known was added."""
         ...
 
-    def renumbered(self, places: Places) -> Parts:
+    def renumbered(self, places: Places) -> Partitions:
         """The same parts, with other numbers for what is numbered across blocks."""
         ...
 
@@ -129,11 +166,11 @@ class Parts(Protocol):
         ...
 
     def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Part]: ...
-    def __getitem__(self, number: int) -> Part: ...
+    def __iter__(self) -> Iterator[Partition]: ...
+    def __getitem__(self, number: int) -> Partition: ...
 
 
-class PartsInMemory(tuple[Part, ...]):
+class PartitionsInMemory(tuple[Partition, ...]):
     """Parts in memory."""
 
     __slots__ = ()
@@ -143,12 +180,12 @@ class PartsInMemory(tuple[Part, ...]):
         """All that is claimed, without names of items."""
         return [part.block for part in self]
 
-    def with_blocks(self, blocks: Iterable[Block]) -> PartsInMemory:
+    def with_blocks(self, blocks: Iterable[Block]) -> PartitionsInMemory:
         """The same parts, with blocks to which what is known was added."""
         pairs = zip(self, blocks, strict=True)
-        return PartsInMemory(replace(part, block=block) for part, block in pairs)
+        return PartitionsInMemory(replace(part, block=block) for part, block in pairs)
 
-    def renumbered(self, places: Places) -> PartsInMemory:
+    def renumbered(self, places: Places) -> PartitionsInMemory:
         """The same parts, with other numbers for what is numbered across blocks."""
         return self.with_blocks(block.renumbered(*places) for block in self.blocks)
 
@@ -159,13 +196,13 @@ class PartsInMemory(tuple[Part, ...]):
         return [TableInMemory(name, make, self, answers, n) for name, n in names.items()]
 
 
-class TableInMemory(PieceTable):
+class TableInMemory(LazyTable):
     """A table of parts in memory: written piece by piece, and kept once it was asked for as one."""
 
     is_kept = True
 
     def __init__(
-        self, name: str, make: Make, parts: PartsInMemory, answers: Sequence[Any], n_rows: int
+        self, name: str, make: Make, parts: PartitionsInMemory, answers: Sequence[Any], n_rows: int
     ) -> None:
         super().__init__(name, self._piece, len(parts), n_rows)
         self._table, self._parts, self._answers = make, parts, answers
@@ -193,7 +230,7 @@ class Encoded:
 
     kind: Kind
     names: Names
-    parts: Parts
+    parts: Partitions
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -261,18 +298,18 @@ class Encoded:
         return _together([part.facts for part in self.parts])
 
     @property
-    def is_elsewhere(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether the parts are where this machine cannot reach them one by one."""
         return False
 
     @property
     def is_in_memory(self) -> bool:
         """Whether all parts are in the memory of this process."""
-        return isinstance(self.parts, PartsInMemory)
+        return isinstance(self.parts, PartitionsInMemory)
 
-    def here(
+    def fetch(
         self,
-        choose: Callable[[Part], BoolArray] | None = None,
+        choose: Callable[[Partition], BoolArray] | None = None,
         answers: Any = None,
     ) -> tuple[Encoded, Any]:
         """The same on this machine, of all items or of those that are chosen, with the answers."""
@@ -283,29 +320,29 @@ class Encoded:
         found = (look(*pair) for pair in zip(self.blocks, answers, strict=True))
         return functools.reduce(operator.add, found)
 
-    def drawn(self, most_claims: int) -> Encoded:
+    def sampled(self, most_claims: int) -> Encoded:
         """Items with about so many claims at most, and with known truth about as many again."""
         claims_known = self.n_known * self.n_claims / max(self.n_items, 1)
         share_known = most_claims / max(claims_known, 1.0)
-        return self._chosen(Draw(self._share_with(most_claims), share_known), None)[0]
+        return self._chosen(Sampling(self._share_with(most_claims), share_known), None)[0]
 
-    def drawn_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:
+    def sampled_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:
         """Items with about so many claims at most, and the answers to their facts."""
-        return self._chosen(Draw(self._share_with(most_claims)), answers)
+        return self._chosen(Sampling(self._share_with(most_claims)), answers)
 
-    def within_reach(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:
+    def local_sample(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:
         """The same on this machine with its answers, and what is to be known of it.
 
         Where there is no room for all that is on disk or on executors, it is about items drawn at
         random, always the same ones.
         """
-        most = claims_within_reach()
+        most = claims_that_fit()
         if self.is_in_memory or self.n_claims <= most:
-            return *self.here(None, answers), ()
+            return *self.fetch(None, answers), ()
         if answers is None:
-            some, found = self.drawn(most // 2), None
+            some, found = self.sampled(most // 2), None
         else:
-            some, found = self.drawn_with(answers, most)
+            some, found = self.sampled_with(answers, most)
         note = (
             f"looked at {some.n_items:,} of {self.n_items:,} items, drawn at random: there is room "
             f"for about {most:,} of {self.n_claims:,} claims on this machine"
@@ -322,7 +359,7 @@ class Encoded:
         """By which the item is known that is drawn before all others."""
         return min(int(block.mark_of_item.min()) for block in self.blocks)
 
-    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:
+    def _chosen(self, draw: Sampling, answers: Any) -> tuple[Encoded, Any]:
         """The items that are drawn, on this machine, with the answers to their facts."""
         if draw.share >= 1.0:
             return self, answers
@@ -333,11 +370,11 @@ class Encoded:
         ]
         parts, found_answers = zip(*found, strict=True)
         if sum(len(part.block.source_of_voice) for part in parts) <= CLAIMS_PER_BLOCK:
-            parts, found_answers = (Part.joined(parts),), (_joined_answers(found_answers),)
-        return replace(self, parts=PartsInMemory(parts)), list(found_answers)
+            parts, found_answers = (Partition.joined(parts),), (_joined_answers(found_answers),)
+        return replace(self, parts=PartitionsInMemory(parts)), list(found_answers)
 
     @property
-    def example(self) -> Part:
+    def example(self) -> Partition:
         """A part, to know types and columns by."""
         return self.parts[0]
 
@@ -350,8 +387,8 @@ class Encoded:
             return numbers_in(self.names.labels) is not None
         return all(numbers_in(part.facts["value"]) is not None for part in self.parts)
 
-    def knowing(
-        self, look: Callable[[Part], tuple[Block, Counted]]
+    def with_known_truths(
+        self, look: Callable[[Partition], tuple[Block, Counted]]
     ) -> tuple[Encoded, list[Counted]]:
         """The same, with blocks in which a look has marked what is known; and what it counted."""
         counts: list[Counted] = []
