@@ -12,7 +12,6 @@ from numpy.testing import assert_array_equal
 
 import veracity
 from claims import as_block, as_encoded, value_rows
-from veracity.claims.how import HowToRead
 from veracity.claims.read import open_claims, read_claims
 from veracity.claims.schema import ClaimsTable
 from veracity.encoding.encode import _in_portions, encode
@@ -25,6 +24,7 @@ from veracity.encoding.numbering import (
 )
 from veracity.encoding.partitions import Partition
 from veracity.io import memory
+from veracity.reading.options import ReadOptions
 
 
 def encoded(columns, kind="categorical"):
@@ -285,7 +285,7 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
     for few in (10_000, 10):
         monkeypatch.setattr("veracity.encoding.encode.FEW", few)
         monkeypatch.setattr("veracity.kernels.loading.FEW", few)
-        parts = encode(open_claims(tmp_path, HowToRead()))
+        parts = encode(open_claims(tmp_path, ReadOptions()))
         assert parts.names.sources.equals(whole.names.sources)
         assert parts.facts.equals(whole.facts)
         assert (parts.blocks[0].source_of_support == whole.blocks[0].source_of_support).all()

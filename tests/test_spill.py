@@ -504,7 +504,7 @@ def test_text_that_is_too_large_is_read_in_portions_where_it_can_be(tmp_path, mo
         path.write_bytes(gzip.compress(text.encode()))
     else:
         path.write_text(text.replace("\n", "\r") if name == "old.csv" else text, newline="")
-    monkeypatch.setattr("veracity.io.files.LARGE_TEXT", 10)
+    monkeypatch.setattr("veracity.io.csv_file.LARGE_TEXT", 10)
     found = veracity.discover(path, "majority-vote", engine=on_disk(tmp_path)).facts
     assert found.sort("entity", "value").equals(expected.sort("entity", "value"))
 

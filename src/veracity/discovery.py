@@ -12,7 +12,6 @@ from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.answers import answer, as_result, require_sound, with_kinds_of_items
-from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.engines import Engine
@@ -24,6 +23,7 @@ from veracity.opening import Claims, engine_for, is_spark, opened
 from veracity.preparing import Clock, Prepared, prepare
 from veracity.printing import counted
 from veracity.progress import Progress, no_progress, shows_progress
+from veracity.reading.options import ReadOptions, SourceFrom, Wide
 from veracity.result import Result
 
 USUAL_ALGORITHM: dict[Kind, str] = {
@@ -197,7 +197,7 @@ def _describing(
 def judge(
     fitted: Fitted,
     claims: object,
-    how: HowToRead,
+    how: ReadOptions,
     min_plausibility: float | None,
     *,
     engine: Engine | None = None,
@@ -226,7 +226,7 @@ def judge(
 def update(
     fitted: Fitted,
     claims: object,
-    how: HowToRead,
+    how: ReadOptions,
     min_plausibility: float | None,
     *,
     engine: Engine | None = None,
@@ -257,7 +257,7 @@ def knowing_more(fitted: Fitted, **described: object | None) -> Fitted:
 def _prepare_for(
     fitted: Fitted,
     claims: object,
-    how: HowToRead,
+    how: ReadOptions,
     engine: Engine,
     tell: Progress,
 ) -> Prepared:

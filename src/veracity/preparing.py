@@ -10,7 +10,6 @@ from typing import Any
 
 from veracity.algorithms import Algorithm
 from veracity.claims.asked import asked_before
-from veracity.claims.how import HowToRead
 from veracity.claims.schema import Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
@@ -21,6 +20,7 @@ from veracity.errors import EngineError, ParameterError
 from veracity.opening import Claims, engine_for, opened
 from veracity.printing import counted
 from veracity.progress import Progress, no_progress
+from veracity.reading.options import ReadOptions
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
 def _opened(claims: object, engine: Engine, **how: Any) -> Claims:
     given = {name: value for name, value in how.items() if value is not None}
     if not isinstance(claims, Claims):
-        return opened(claims, HowToRead(**given), engine)
+        return opened(claims, ReadOptions(**given), engine)
     if given.pop("kind", claims.kind) != claims.kind or any(given.values()):
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims

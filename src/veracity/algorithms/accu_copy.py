@@ -33,6 +33,7 @@ from veracity.dependence.pairs import (
     Links,
     PairRule,
     Pairs,
+    able_sources,
     choose_pairs,
     count_shared,
     links_of,
@@ -172,9 +173,8 @@ class AccuCopy(Algorithm[Copying]):
         return Phase("pairs", pairs), Phase("rounds", rounds, self.change)
 
     def tally_pairs(self, block: Block, state: Copying, turn: Turn) -> Tally:
-        """Who shares what few others say."""
-        is_able = state.claims >= self.min_shared  # all others share too little with anybody
-        shared = count_shared(block, is_able, self.rule)
+        """Count what pairs share of the values that few others name."""
+        shared = count_shared(block, able_sources(state.claims, self.rule), self.rule)
         return shared, signature_of_source(block, len(state.claims))
 
     def learn_pairs(self, state: Copying, total: Tally) -> Copying:

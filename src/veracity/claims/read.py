@@ -20,8 +20,6 @@ from veracity.claims.checking import (
     nothing_in,
     with_numbers,
 )
-from veracity.claims.columns import open_parts
-from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.repeated import settled
@@ -29,10 +27,11 @@ from veracity.claims.schema import ClaimsTable, Kind, Text
 from veracity.claims.weights import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
-from veracity.io.files import batches_of, first_rows_of, n_rows_of, stamp_of
 from veracity.io.frames import FIRST_ROWS
 from veracity.io.memory import bytes_per_claim, fits_in_memory
 from veracity.printing import counted
+from veracity.reading.options import ReadOptions, SourceFrom, Wide
+from veracity.reading.tables import plan_tables, stamp_of
 from veracity.workers import Prefetched
 
 Columns = Mapping[str, str | list[str]]
@@ -52,27 +51,27 @@ class ClaimsStream:
     changes: pl.DataFrame | None = None
     """See `NormalisedStream`."""
 
-    def __init__(self, data: object, how: HowToRead, *, what: str = "claims") -> None:
+    def __init__(self, data: object, options: ReadOptions, *, what: str = "claims") -> None:
         began = time.perf_counter()
-        is_text = how.kind == "numeric" and how.normalise is not False  # no numbers yet
-        self.kind: Kind = "categorical" if is_text else how.kind
-        self.encoding = how.encoding
+        is_text = options.kind == "numeric" and options.normalise is not False  # no numbers yet
+        self.kind: Kind = "categorical" if is_text else options.kind
+        self.encoding = options.encoding
         self.rows_read = 0
-        self._what, self._are_samples = what, how.samples and what == "claims"
+        self._what, self._are_samples = what, options.samples and what == "claims"
         self._n_lacking: Counter[str] = Counter()
         self._n_nameless = 0
         self.rows_kept = 0
-        wanted = (*how.parts, *how.carrying) if what == "claims" else how.parts[1:]
-        opened = open_parts(data, wanted, how)
+        wanted = (*options.parts, *options.carrying) if what == "claims" else options.parts[1:]
+        opened = plan_tables(data, wanted, options)
         self.origin, self.frame_kind, self.columns = (
             opened.origin,
             opened.frame_kind,
             opened.columns,
         )
-        self.shape, self.types = how.told(opened.wide), opened.types
-        self._are_numbers, self._is_text = how.kind == "numeric", is_text
-        self._notes, self._parts = opened.notes, opened.parts
-        self._files = {part.path: stamp_of(part.path) for part in self._parts if part.path}
+        self.shape, self.types = options.told(opened.wide), opened.types
+        self._are_numbers, self._is_text = options.kind == "numeric", is_text
+        self._notes, self._tables = opened.notes, opened.tables
+        self._files = {own.path: stamp_of(own.path) for own, _ in self._tables if own.path}
         self._begun: Prefetched[pl.DataFrame] | None = None
         self.seconds = time.perf_counter() - began
 
@@ -92,37 +91,39 @@ class ClaimsStream:
     @cached_property
     def n_rows(self) -> int:
         """How many rows there are; Parquet files and databases tell without being read."""
-        return sum(self._n_rows_of_part)
+        return sum(self._n_rows_of_table)
 
     @cached_property
-    def _n_rows_of_part(self) -> list[int]:
-        return [n_rows_of(part) for part in self._parts]
+    def _n_rows_of_table(self) -> list[int]:
+        return [plan.count(reader) for reader, plan in self._tables]
 
     @cached_property
     def text(self) -> Text:
         """How much text rows have, as the first of the largest file tell."""
         if self.n_rows <= FEW_ROWS:
             return Text()
-        largest = int(np.argmax(self._n_rows_of_part))
+        largest = int(np.argmax(self._n_rows_of_table))
         if self._begun is not None and largest == 0:
             return Text.of(self._begun.first.head(FIRST_ROWS))
-        return Text.of(first_rows_of(self._parts[largest]))
+        reader, plan = self._tables[largest]
+        return Text.of(plan.apply(reader.head(FIRST_ROWS)))
 
     def begin(self) -> None:
         """Begin to read, on other threads, while something else is done."""
-        self._begun = Prefetched(batches_of(self._parts[0]))
+        reader, plan = self._tables[0]
+        self._begun = Prefetched(plan.batches(reader))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, some at a time."""
         self.rows_kept = self._n_nameless = 0
         begun, self._begun = self._begun, None
-        for number, part in enumerate(self._parts):
+        for number, (reader, plan) in enumerate(self._tables):
             n_before = self.rows_read
-            own = batches_of(part) if number or begun is None else iter(begun)
+            own = plan.batches(reader) if number or begun is None else iter(begun)
             for batch in self._timed(own):
                 row = self.rows_read - n_before
                 self.rows_read += len(batch)
-                rows = self._checked(batch, part.origin, row)
+                rows = self._checked(batch, reader.origin, row)
                 self.rows_kept += len(rows)
                 yield rows
         self._notes += [
@@ -212,7 +213,7 @@ class NormalisedStream(ClaimsStream):
 
 
 def open_claims(
-    data: object, how: HowToRead, *, memory: int | None = None
+    data: object, options: ReadOptions, *, memory: int | None = None
 ) -> ClaimsTable | ClaimsStream:
     """Find the claims in what `veracity.discover` takes, to be read when they are encoded.
 
@@ -220,15 +221,15 @@ def open_claims(
     batch at a time, where they need more than so many bytes of `memory`.
     """
     began = time.perf_counter()
-    stream = ClaimsStream(data, how)
-    if how.normalise is False:
+    stream = ClaimsStream(data, options)
+    if options.normalise is False:
         return stream
     if fits_in_memory(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
-        return _read(stream, how, began)
-    if how.kind == "binary":  # there are no values to look at
+        return _read(stream, options, began)
+    if options.kind == "binary":  # there are no values to look at
         return stream
-    look = partial(detect, kinds=how.kinds_of_values, claims_kind=how.kind)
-    return NormalisedStream(stream, how.kind, look)
+    look = partial(detect, kinds=options.kinds_of_values, claims_kind=options.kind)
+    return NormalisedStream(stream, options.kind, look)
 
 
 def read_claims(
@@ -273,7 +274,7 @@ def read_claims(
     samples
         Whether rows of one source about one item are samples: each value counts by its share.
     """
-    how = HowToRead(
+    options = ReadOptions(
         columns=columns or {},
         kind=kind,
         encoding=encoding,
@@ -283,17 +284,17 @@ def read_claims(
         samples=samples,
     )
     began = time.perf_counter()
-    return _read(ClaimsStream(data, how), how, began)
+    return _read(ClaimsStream(data, options), options, began)
 
 
-def _read(stream: ClaimsStream, how: HowToRead, began: float) -> ClaimsTable:
+def _read(stream: ClaimsStream, options: ReadOptions, began: float) -> ClaimsTable:
     """All claims of a stream, normalised if they are to be."""
     rows = stream.collect()
-    if how.normalise is False:
-        table = _settled(_table(stream, how.kind, rows))
+    if options.normalise is False:
+        table = _settled(_table(stream, options.kind, rows))
         return replace(table, seconds=time.perf_counter() - began)
-    found, normalised = normalise_values(rows, how.kinds_of_values, claims_kind=how.kind)
-    table = _settled(_table(stream, how.kind, normalised.rows))
+    found, normalised = normalise_values(rows, options.kinds_of_values, claims_kind=options.kind)
+    table = _settled(_table(stream, options.kind, normalised.rows))
     return replace(
         table,
         notes=(*table.notes, *normalised.notes),
@@ -345,13 +346,13 @@ def read_database(
     """
     if table is None and query is not None and len(query.split()) == 1:
         table, query = query.strip(), None
-    how = HowToRead(columns=columns or {}, kind=kind, normalise=normalise)
-    return open_claims(selection_of(database, query, table=table), how)
+    options = ReadOptions(columns=columns or {}, kind=kind, normalise=normalise)
+    return open_claims(selection_of(database, query, table=table), options)
 
 
 def open_claims_like(
     data: object,
-    how: HowToRead,
+    options: ReadOptions,
     *,
     normalisation: Mapping[str, Any] | None,
     like: pl.DataFrame | None,
@@ -359,9 +360,9 @@ def open_claims_like(
 ) -> ClaimsTable | ClaimsStream:
     """Find claims whose values are normalised as others were, and spelt `like` them."""
     if normalisation is None:
-        return open_claims(data, how, memory=memory)
-    began, kind = time.perf_counter(), how.kind
-    stream = ClaimsStream(data, replace(how, normalise=True))
+        return open_claims(data, options, memory=memory)
+    began, kind = time.perf_counter(), options.kind
+    stream = ClaimsStream(data, replace(options, normalise=True))
     known = Normalisation.from_json(normalisation)
     if not fits_in_memory(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
         return NormalisedStream(stream, kind, lambda seen: known, like)

@@ -8,17 +8,17 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.how import HowToRead
 from veracity.claims.normalise import Normalisation
 from veracity.claims.read import ClaimsStream, NormalisedStream
 from veracity.claims.schema import ClaimsTable
 from veracity.claims.spark_rows import SparkClaims
 from veracity.printing import counted
+from veracity.reading.options import ReadOptions
 
 
 def read_truth(
     data: object,
-    how: HowToRead,
+    how: ReadOptions,
     *,
     normalisation: Mapping[str, Any] | None = None,
     like: pl.DataFrame | None = None,
@@ -46,7 +46,7 @@ def read_truths_beside(
 
     They may have the names of the claims' columns, or the usual ones.
     """
-    how = HowToRead(likely=claims.columns, kind=claims.kind, encoding=claims.encoding)
+    how = ReadOptions(likely=claims.columns, kind=claims.kind, encoding=claims.encoding)
     return read_truth(data, how, normalisation=claims.normalisation, like=_like(claims))
 
 

@@ -399,13 +399,13 @@ def chosen_engine(options: dict[str, Any]) -> Any:
 
 def chosen_reading(options: dict[str, Any]) -> Any:
     """How the options say that claims are to be read."""
-    from veracity.claims.how import HowToRead
+    from veracity.reading.options import ReadOptions
 
     names = ("kind", "encoding", "wide", "source_from", "samples")
     given: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
     if "normalise" in options:
         given["normalise"] = _chosen_normalise(options)
-    return HowToRead(columns=options.pop("columns") or {}, **given)
+    return ReadOptions(columns=options.pop("columns") or {}, **given)
 
 
 def being_read(claims: Any, how: Any) -> Any:

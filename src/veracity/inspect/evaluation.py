@@ -11,7 +11,6 @@ import polars as pl
 
 from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
-from veracity.claims.how import HowToRead
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
 from veracity.encoding.block import SAME, BoolArray, FloatArray
@@ -20,6 +19,7 @@ from veracity.encoding.partitions import Partition
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.printing import counted, html_by
+from veracity.reading.options import ReadOptions
 from veracity.result import Result
 
 LEAST = 1e-6
@@ -164,7 +164,7 @@ def score_truths(
     normalisation = result.run.normalisation
     truths, notes = read_truth(
         truth,
-        HowToRead(
+        ReadOptions(
             columns=columns or {},
             likely=result.run.input.columns,
             kind=result.kind,

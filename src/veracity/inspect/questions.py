@@ -19,7 +19,7 @@ from veracity.doubts.ranking import turned_over
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.fit.judging import Judged
-from veracity.fit.readings import differing, find_readings
+from veracity.fit.readings import Reading, differing, find_readings
 from veracity.io.table_file import LIST_SEPARATOR, unguarded
 from veracity.naming import as_text
 from veracity.printing import in_short
@@ -52,13 +52,15 @@ COLUMNS: dict[str, Any] = {
 class Items(NamedTuple):
     """All items of a result, with the claims that oppose its answers.
 
-    `cell` is the number of a source and an attribute together; `opposing` the plausibility of the
-    claim that opposes.
+    `sureness` is the plausibility of the answer; of a number it falls with the distance of claims
+    from the estimate. `cell` numbers a source and an attribute together, and `opposing` is the
+    plausibility of the claim that opposes.
     """
 
     can_be_asked: BoolArray
-    plausibility: FloatArray
     is_disputed: BoolArray
+    sureness: FloatArray
+    doubt: FloatArray
     attribute: IntArray
     mark: IntArray
     opposed_item: IntArray
@@ -76,51 +78,55 @@ class Answered(NamedTuple):
 
 
 def questions_of(result: Result, budget: int) -> pl.DataFrame:
-    """Draw the items to look up next: the surest answers come last."""
+    """Draw the items to look up next: those whose answer is surest come last."""
     require_at_least("questions", 1, budget=budget)
     result = result.fetch()
     encoded = result.encoded
-    items, doubt = items_of(result), None
-    if result.kind == "numeric":
-        doubt = _spread(result)
-        items = items._replace(is_disputed=doubt > 0.0)
-    history, spoken = answered_of(encoded, result.run.asked, result.run.min_plausibility)
-    differs, another = _differing(result)
-    topics = _turned_over(result, items)
-    share = _shares(items, doubt, spoken, differs, is_first=not encoded.n_known)
-    of_topics = items.can_be_asked & items.is_disputed & np.isin(items.attribute, list(topics))
-    if of_topics.any():
-        share = 0.5 * share + 0.5 * of_topics / of_topics.sum()
-    n = min(int(budget), int(items.can_be_asked.sum()))
+    answers = [] if result.kind == "numeric" else result.plausibility_by_block
+    items = items_of(result, answers)
+    history, opposed = answered_of(encoded, result.run.asked)
+    differs, another = _differing(result, answers)
+    share = _shares(items, opposed, differs, is_first=not encoded.n_known)
+    topics = _turned_over(encoded, answers)
+    is_topic = items.can_be_asked & items.is_disputed & np.isin(items.attribute, list(topics))
+    if is_topic.any():
+        share = 0.5 * share + 0.5 * is_topic / is_topic.sum()
+
+    n_asked_of = int(items.can_be_asked.sum())
+    n = min(int(budget), n_asked_of)
     n_close = n // 2 if is_trusted(history) else 0
-    rng = np.random.default_rng([result.run.seed, encoded.n_known])
+    by_sureness = (items.mark, np.round(items.sureness, SAME))
     inclusion = inclusions(share, n - n_close)
-    drawn = systematic(inclusion, np.lexsort(_order(items)), rng)
-    close = np.lexsort((items.mark, np.round(items.plausibility, SAME)))
-    is_left = items.can_be_asked & items.is_disputed
-    is_left[drawn] = False
-    chosen = np.concatenate([drawn, close[is_left[close]][:n_close]]).astype(np.int64)
-    is_drawn = np.arange(len(chosen)) < len(drawn)
-    sureness = np.where(items.is_disputed, items.plausibility, 2.0 + items.plausibility)
-    if doubt is not None:
-        sureness = -doubt
-    ranked = np.lexsort((items.mark[chosen], np.round(sureness[chosen], SAME)))
+    rng = np.random.default_rng([result.run.seed, encoded.n_known])
+    drawn = systematic(inclusion, np.lexsort((*by_sureness, items.attribute)), rng)
+    ranked = np.lexsort((*by_sureness, ~items.is_disputed))
+    is_drawn, is_left = np.zeros((2, len(ranked)), dtype=np.bool_)
+    is_drawn[drawn] = True
+    is_left[:] = items.can_be_asked & items.is_disputed & ~is_drawn
+    is_chosen = is_drawn.copy()
+    is_chosen[ranked[is_left[ranked]][:n_close]] = True
+
     first = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
     rows, names = list[dict[str, Any]](), [encoded.example.items.head(0)]
-    n_asked_of = int(items.can_be_asked.sum())
-    for place in ranked:
-        one = int(chosen[place])
-        part = int(np.searchsorted(first, one, side="right")) - 1
-        own = one - int(first[part])
-        names.append(encoded.parts[part].items.slice(own, 1))
+    for one in ranked[is_chosen[ranked]].tolist():
+        number = int(np.searchsorted(first, one, side="right")) - 1
         reasons = [f"the two possible answers differ here ({another})"] if differs[one] else []
-        if of_topics[one]:
+        if is_topic[one]:
             topic = in_short(topics[int(items.attribute[one])])
             reasons.append(f"sources rank differently on {topic} than elsewhere")
-        told = _described(
-            result, part, own, reasons=reasons, doubt=None if doubt is None else float(doubt[one])
+        part, is_meant = (
+            encoded.parts[number],
+            np.zeros(first[number + 1] - first[number], np.bool_),
         )
-        drawing = {"inclusion": float(inclusion[one]), "drawn": bool(is_drawn[place])}
+        is_meant[one - first[number]] = True
+        some, p = part.select_with(answers[number] if len(answers) else None, is_meant)
+        told = _of_value(result, some, p) if len(answers) else _of_number(result, some)
+        if not len(answers) and items.doubt[one] > 0.0:
+            far = f"claims lie {items.doubt[one]:.1f} times as far from the estimate as usual"
+            told["why"] = far
+        told["why"] = "; ".join([*reasons, told["why"]])
+        drawing = {"inclusion": float(inclusion[one]), "drawn": bool(is_drawn[one])}
+        names.append(some.items)
         rows.append({**told, **drawing, "asked_of": n_asked_of})
     return pl.concat(names).hstack(pl.DataFrame(rows, schema=COLUMNS))
 
@@ -154,29 +160,20 @@ def systematic(inclusion: FloatArray, order: IntArray, rng: np.random.Generator)
     return order[np.minimum(hits, len(order) - 1)]
 
 
-def _order(items: Items) -> tuple[Any, ...]:
-    """Return what items are sorted by for the draw: attributes, then plausibilities."""
-    return items.mark, np.round(items.plausibility, SAME), items.attribute
-
-
 def _shares(
-    items: Items, doubt: FloatArray | None, spoken: tuple[IntArray, FloatArray],
-    differs: BoolArray, *, is_first: bool,
-) -> FloatArray:  # fmt: skip
+    items: Items, opposed: tuple[IntArray, FloatArray], differs: BoolArray, *, is_first: bool
+) -> FloatArray:
     """Return the share of each item in a draw: some of it even, the rest where an answer helps."""
-    can, p = items.can_be_asked, items.plausibility
-    if doubt is None:
-        doubt = np.where(items.is_disputed, np.sqrt(np.maximum(p * (1.0 - p), 0.0)), 0.0)
-    n_cells = int(max(items.cell.max(initial=-1), spoken[0].max(initial=-1))) + 1
+    can, n_cells = items.can_be_asked, int(max(map(_most, (items.cell, opposed[0])))) + 1
     is_open = can[items.opposed_item]
-    cell = items.cell[is_open]
-    right = np.bincount(cell, items.opposing[is_open], n_cells)
-    chance = np.maximum(RARELY, (right + 0.2) / (np.bincount(cell, minlength=n_cells) + 1.0))
-    a = 2.0 * chance + np.bincount(spoken[0], spoken[1], n_cells)
-    b = 2.0 * (1.0 - chance) + np.bincount(spoken[0], 1.0 - spoken[1], n_cells)
+    cell, right = items.cell[is_open], items.opposing[is_open]
+    chance = np.bincount(cell, right, n_cells) + 0.2
+    chance = np.maximum(RARELY, chance / (np.bincount(cell, minlength=n_cells) + 1.0))
+    a = 2.0 * chance + np.bincount(opposed[0], opposed[1], n_cells)
+    b = 2.0 * (1.0 - chance) + np.bincount(opposed[0], 1.0 - opposed[1], n_cells)
     unknown = np.sqrt(a * b / (a + b + 1.0)) / (a + b)  # the standard deviation of a beta
-    opposed = np.bincount(items.opposed_item, unknown[items.cell], len(p))
-    parts = [np.where(can, part, 0.0) for part in (opposed, doubt, differs.astype(np.float64))]
+    tells = np.bincount(items.opposed_item, unknown[items.cell], len(can))
+    parts = [part * can for part in (tells, items.doubt, differs.astype(np.float64))]
     parts = [part / part.sum() for part in parts if part.sum() > 0.0]
     evenly = can / max(can.sum(), 1)
     if not parts or (is_first and not differs.any()):
@@ -184,30 +181,34 @@ def _shares(
     return np.asarray(EVENLY * evenly + (1.0 - EVENLY) * np.mean(parts, axis=0))
 
 
-def items_of(result: Result) -> Items:
-    """Return all items, in the order of the blocks."""
+def _most(numbers: IntArray) -> int:
+    return int(numbers.max(initial=-1))
+
+
+def items_of(result: Result, answers: Sequence[FloatArray]) -> Items:
+    """Return all items, in the order of the blocks; numbers have no answers."""
     encoded, n_attributes = result.encoded, max(len(result.encoded.names.attributes), 1)
     found, n_before = list[Items](), 0
-    numbers = result.kind == "numeric"
-    answers = [None] * len(encoded.parts) if numbers else result.plausibility_by_block
-    for block, p in zip(encoded.blocks, answers, strict=True):
-        if p is None:
-            nothing: IntArray = np.zeros(0, dtype=np.int64)
-            sure = np.zeros(block.n_items)
-            opposers: tuple[IntArray, IntArray, FloatArray] = nothing, nothing, np.zeros(0)
-        else:
-            taken = taken_facts(block, p, result.kind, result.run.min_plausibility)
-            sure = np.minimum.reduceat(np.where(taken, p, 1.0 - p), block.first_fact_of_item[:-1])
-            if result.kind == "categorical":
-                sure = np.maximum.reduceat(p, block.first_fact_of_item[:-1])
-            opposers = opposing(block, p, taken, result.kind)
-        item, source, chance = opposers
+    spread = _spread(result) if not len(answers) else np.zeros(0)
+    for number, block in enumerate(encoded.blocks):
         said, could_be = block.n_supports_of_item, block.n_facts_of_item * block.n_voices_of_item
+        is_disputed = (said > 0) & (said < could_be)
+        against: tuple[Any, ...] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        if len(answers):
+            p = answers[number]
+            taken = taken_facts(block, p, result.kind, result.run.min_plausibility)
+            sureness = sureness_of(block, p, taken, result.kind)
+            doubt = np.sqrt(np.maximum(sureness * (1.0 - sureness), 0.0)) * is_disputed
+            against = opposing(block, p, taken, result.kind)
+        else:
+            doubt = spread[n_before : n_before + block.n_items]
+            sureness, is_disputed = 1.0 / (1.0 + doubt), doubt > 0.0
+        item, source, chance = against
+        cell = source * n_attributes + block.attribute_of_item[item]
         found.append(Items(
-            ~block.is_known & (block.n_voices_of_item > 0), sure, (said > 0) & (said < could_be),
-            block.attribute_of_item.astype(np.int64),
-            block.mark_of_item if len(block.mark_of_item) else np.zeros(block.n_items, np.uint32),
-            item + n_before, source * n_attributes + block.attribute_of_item[item], chance,
+            ~block.is_known & (block.n_voices_of_item > 0), is_disputed, sureness, doubt,
+            block.attribute_of_item.astype(np.int64), block.mark_of_item, item + n_before, cell,
+            chance,
         ))  # fmt: skip
         n_before += block.n_items
     return Items(*map(np.concatenate, zip(*found, strict=True)))
@@ -228,6 +229,13 @@ def taken_facts(
     return np.asarray(is_taken)
 
 
+def sureness_of(block: Block, plausibility: FloatArray, taken: BoolArray, kind: str) -> FloatArray:
+    """Return the plausibility of the answer to each item; of several facts, that of the least."""
+    own = plausibility if kind == "categorical" else np.where(taken, plausibility, 1 - plausibility)
+    least = np.maximum if kind == "categorical" else np.minimum
+    return np.asarray(least.reduceat(own, block.first_fact_of_item[:-1]))
+
+
 def opposing(
     block: Block, plausibility: FloatArray, taken: BoolArray, kind: str
 ) -> tuple[IntArray, IntArray, FloatArray]:
@@ -243,32 +251,32 @@ def opposing(
     return block.item_of_fact[fact], source, plausibility[fact]
 
 
-def _differing(result: Result) -> tuple[BoolArray, str]:
+def _differing(result: Result, answers: Sequence[FloatArray]) -> tuple[BoolArray, str]:
     """Return the items on which the other answer that the claims allow differs, and its name."""
     encoded, fitted = result.encoded, result.fitted
-    nothing = [np.zeros(block.n_items, dtype=np.bool_) for block in encoded.blocks]
-    if not result.run.readings or fitted is None:
-        return np.concatenate(nothing), ""
-    judged = Judged(plausibility=result.plausibility_by_block)
-    readings = find_readings(encoded, fitted.algorithm, fitted.state, judged)
-    if not readings:
-        return np.concatenate(nothing), ""
-    sample = readings[0].sample
-    for found, small, chosen, own, its in zip(
-        nothing, sample.blocks, sample.chosen, sample.answer, readings[0].other, strict=True
-    ):
-        found[np.flatnonzero(chosen)[differing(small, own, its)]] = True
-    return np.concatenate(nothing), readings[0].name
+    found = [np.zeros(block.n_items, dtype=np.bool_) for block in encoded.blocks]
+    readings = list[Reading]()
+    if result.run.readings and fitted is not None:
+        judged = Judged(plausibility=answers)
+        readings = find_readings(encoded, fitted.algorithm, fitted.state, judged)
+    for reading in readings[:1]:
+        sample, other = reading.sample, reading.other
+        for is_other, small, chosen, own, its in zip(
+            found, sample.blocks, sample.chosen, sample.answer, other, strict=True
+        ):
+            is_other[np.flatnonzero(chosen)[differing(small, own, its)]] = True
+    return np.concatenate(found), readings[0].name if readings else ""
 
 
-def _turned_over(result: Result, items: Items) -> dict[int, str]:
+def _turned_over(encoded: Encoded, answers: Sequence[FloatArray]) -> dict[int, str]:
     """Return the attributes on which sources rank differently, of which little is known yet."""
-    if result.kind == "numeric":
+    names = as_text(encoded.names.attributes).to_list()
+    if len(names) < 2 or not len(answers):
         return {}
-    named = set(turned_over(result.encoded, result.plausibility_by_block)["attribute"])
-    names = as_text(result.encoded.names.attributes).to_list()
-    known = np.concatenate([block.is_known for block in result.encoded.blocks])
-    n_known = np.bincount(items.attribute[known], minlength=len(names))
+    named = set(turned_over(encoded, answers)["attribute"])
+    n_known = np.zeros(len(names))
+    for block in encoded.blocks:
+        n_known += np.bincount(block.attribute_of_item, block.is_known, len(names))
     return {n: name for n, name in enumerate(names) if name in named and n_known[n] < ENOUGH_KNOWN}
 
 
@@ -289,7 +297,7 @@ def _spread(result: Result) -> FloatArray:
 
 
 def answered_of(
-    encoded: Encoded, asked: Sequence[dict[str, Any]], least: float | None = None
+    encoded: Encoded, asked: Sequence[dict[str, Any]]
 ) -> tuple[list[Answered], tuple[IntArray, FloatArray]]:
     """Return the questions that were answered, earlier batches first.
 
@@ -343,20 +351,11 @@ def is_trusted(history: Sequence[Answered]) -> bool:
 # --- a question in words --------------------------------------------------------------------------
 
 
-def _described(
-    result: Result, part: int, item: int, *, reasons: Sequence[str], doubt: float | None
-) -> dict[str, Any]:
-    """Return the values of one item to choose from, the answer, and why the item is asked for."""
-    whole = result.encoded.parts[part]
-    is_meant = np.zeros(whole.block.n_items, dtype=np.bool_)
-    is_meant[item] = True
-    if doubt is not None:
-        some, _ = whole.select_with(None, is_meant)
-        return {**_of_number(result, some, doubt), "claims": int(some.block.n_voices_of_item[0])}
-    some, p = whole.select_with(result.plausibility_by_block[part], is_meant)
+def _of_value(result: Result, some: Partition, p: FloatArray) -> dict[str, Any]:
+    """Return the values of one item to choose from, the answer, and which sources oppose it."""
     kind, block = result.kind, some.block
     taken = taken_facts(block, p, kind, result.run.min_plausibility)
-    sure = float(p.max() if kind == "categorical" else np.where(taken, p, 1.0 - p).min())
+    sure = float(sureness_of(block, p, taken, kind)[0])
     if some.values is None:
         values = ["true", "false"] if taken[0] else ["false", "true"]
         answer = values[0]
@@ -366,37 +365,31 @@ def _described(
         values = [texts[n] for n in ranked[:MOST_VALUES]]
         answer = LIST_SEPARATOR.join(text for text, own in zip(texts, taken, strict=True) if own)
     against = np.unique(opposing(block, p, taken, kind)[1])
-    sources = as_text(result.encoded.names.sources.gather(against[:2])).to_list()
     n_voices = int(block.n_voices_of_item[0])
     if len(against):
-        names = _listed([in_short(name) for name in sources], len(against))
+        names = _listed(result, against)
         claim = "claims" if len(against) == 1 else "claim"
         why = f"{names} {claim} otherwise; the answer is {_percent(sure)} plausible"
     elif n_voices == 1:
-        why = f"a check of an answer that only {_source(result, some.block)} gives"
+        why = f"a check of an answer that only {_listed(result, block.source_of_voice)} gives"
     else:
         why = f"a check of an answer nobody disputes: all {n_voices} sources agree"
+    told = {"values": values, "answer": answer, "plausibility": sure}
+    return {**told, "claims": n_voices, "why": why}
+
+
+def _of_number(result: Result, some: Partition) -> dict[str, Any]:
+    """Return the same of a number, which has no plausibility."""
+    truths, keys = result.tables.truths, some.items.columns
+    truth = truths.join(some.items, on=keys, how="semi", nulls_equal=True)
+    order = np.argsort(-some.block.n_supports_of_fact, kind="stable")[:MOST_VALUES]
+    assert some.values is not None
     return {
-        "values": values, "answer": answer, "plausibility": sure, "claims": n_voices,
-        "why": "; ".join([*reasons, why]),
-    }  # fmt: skip
-
-
-def _of_number(result: Result, some: Partition, doubt: float) -> dict[str, Any]:
-    """Return the same for a number: its doubt is how far claims lie from the estimate."""
-    keys = some.items.columns
-    facts = result.tables.facts.join(some.items, on=keys, how="semi", nulls_equal=True)
-    facts = facts.sort("supporters", descending=True, maintain_order=True).head(MOST_VALUES)
-    truth = result.tables.truths.join(some.items, on=keys, how="semi", nulls_equal=True)
-    why = f"claims lie {doubt:.1f} times as far from the estimate as usual"
-    if doubt == 0.0:
-        why = "a check of a number on which all claims agree"
-    values = facts["value"].cast(pl.String).to_list()
-    return {"values": values, "answer": as_text(truth["value"])[0], "why": why}
-
-
-def _source(result: Result, block: Block) -> str:
-    return in_short(as_text(result.encoded.names.sources.gather(block.source_of_voice[:1]))[0])
+        "values": some.values.gather(order).cast(pl.String).to_list(),
+        "answer": as_text(truth["value"])[0],
+        "claims": int(some.block.n_voices_of_item[0]),
+        "why": "a check of a number on which all claims agree",
+    }
 
 
 def _percent(share: float) -> str:
@@ -404,12 +397,10 @@ def _percent(share: float) -> str:
     return "over 99%" if share > 0.99 else f"{share:.0%}"
 
 
-def _listed(names: list[str], n: int) -> str:
-    """Return names in a sentence, and how many there are besides.
-
-    >>> _listed(["a"], 1), _listed(["a", "b"], 2), _listed(["a", "b"], 5)
-    ('a', 'a and b', 'a, b and 3 more')
-    """
-    if n > len(names):
-        return f"{', '.join(names)} and {n - len(names)} more"
+def _listed(result: Result, sources: IntArray) -> str:
+    """Return the names of sources in a sentence; of many, the first two."""
+    shown = sources if len(sources) == 1 else sources[:2]
+    names = [in_short(name) for name in as_text(result.encoded.names.sources.gather(shown))]
+    if len(sources) > len(names):
+        return f"{', '.join(names)} and {len(sources) - len(names)} more"
     return " and ".join(names)

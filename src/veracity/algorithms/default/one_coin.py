@@ -14,6 +14,7 @@ from veracity.algorithms.default.coincidence import (
     n_false_values,
 )
 from veracity.algorithms.default.shrinkage import (
+    CYCLES,
     SUREST,
     Derived,
     ModelPhase,
@@ -61,11 +62,6 @@ N_RATES = 2
 DOMINANT = 0.25
 """Share of all claims from which one source dominates, if it also has that many times as much as a
 source has on average."""
-
-
-CYCLES = 3
-"""Rounds that are learned again after known truths have corrected the accuracies. Each ends with
-another correction: without it, rounds drift back to the answer that the known truths contradict."""
 
 
 class OneCoin(NamedTuple):

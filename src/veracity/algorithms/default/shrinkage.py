@@ -23,6 +23,10 @@ CORRELATIONS = 2.0 ** np.arange(-6, 3)
 
 MOST_CORRELATED = 0.6
 
+CYCLES = 3
+"""Rounds that are learned again after known truths have corrected the accuracies. Each ends with
+another correction: without it, rounds drift back to the answer that the known truths contradict."""
+
 CELLS = 10_000
 """Cells of counts from which a strength is learned: those of the sources with most claims."""
 

@@ -8,12 +8,16 @@ import numpy as np
 
 from veracity.algorithms.base import BySource, Tally, clamp_known
 from veracity.algorithms.default.shrinkage import (
+    CYCLES,
+    SUREST,
     Derived,
     ModelPhase,
     ModelStep,
     expected_of,
+    known_part,
     shrunk,
     surely,
+    weigh_known,
 )
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Regression
@@ -62,21 +66,26 @@ class TwoCoin(NamedTuple):
     def phases(self) -> tuple[ModelPhase, ...]:
         """Return the phases in order."""
         own = type(self)
-        return (
+        again = ModelStep(own.tally, own.learn)
+        phases = [
             ModelPhase("vote", (ModelStep(own.tally_vote, own.learn),)),
-            ModelPhase("accuracies", (ModelStep(own.tally, own.learn),), own.change),
-        )
+            ModelPhase("accuracies", (again,), own.change),
+        ]
+        if self.prior.known.any():
+            compare = ModelStep(own.tally_expected, own.learn_expected)
+            phases.append(ModelPhase("known truths", (compare, *CYCLES * (again, compare))))
+        return tuple(phases)
 
     def tally_vote(self, block: Block, found: Derived) -> Tally:
         """Count how claims meet the vote."""
         voices = np.repeat(block.votes_of_item, block.n_facts_of_item)
-        return self._met(block, block.votes_of_fact / voices)
+        return self._count(block, block.votes_of_fact / voices)
 
     def tally(self, block: Block, found: Derived) -> Tally:
         """Judge the facts, and count how claims meet them (E-step)."""
-        return self._met(block, plausibilities(block, self.weights(block, found)))
+        return self._count(block, plausibilities(block, self.weights(block, found)))
 
-    def _met(self, block: Block, plausibility: FloatArray) -> Tally:
+    def _count(self, block: Block, plausibility: FloatArray) -> Tally:
         plausibility = clamp_known(plausibility, block)
         counts = kernels.count_votes(block, plausibility, len(self.tpr))
         return counts, plausibility.sum(), len(plausibility)
@@ -122,10 +131,36 @@ class TwoCoin(NamedTuple):
         )
         return self._replace(tpr=tpr, fpr=fpr, features=features)
 
+    def tally_expected(self, block: Block, found: Derived) -> Tally:
+        """Count how claims about known facts would meet them, were these not known."""
+        if not block.is_known.any():
+            return (None,)
+        known, found = known_part(block, found)
+        p = plausibilities(known, self.weights(known, found))
+        return (kernels.count_votes(known, p, len(self.tpr)),)
+
+    def learn_expected(self, total: Tally) -> TwoCoin:
+        """Return the rates as the known truths correct them, see `weigh_known`."""
+        if total[0] is None:
+            return self
+        expected = np.zeros_like(self.prior.known)
+        expected[: len(total[0])] = total[0]
+        known_true, known_false = _met(self.prior.known)
+        seems_true, seems_false = _met(expected)
+        return self._replace(
+            tpr=self._corrected(self.tpr, known_true, seems_true),
+            fpr=1.0 - self._corrected(1.0 - self.fpr, known_false, seems_false),
+        )
+
+    def _corrected(self, rate: FloatArray, known: FloatArray, expected: FloatArray) -> FloatArray:
+        """Return a rate as counts [source, right or wrong] of known facts correct it."""
+        n_expected, n_known = expected.sum(axis=1), known.sum(axis=1)
+        usual = np.where(n_expected > SUREST, expected[:, 0] / np.maximum(n_expected, SUREST), rate)
+        return weigh_known(rate, known, n_known * usual, self.prior)
+
     def calibrated(self) -> TwoCoin:
-        """Return the rates as the known truths correct them."""
-        tpr, fpr = self.prior.weigh_known(self.tpr, self.fpr)
-        return self._replace(tpr=tpr, fpr=fpr)
+        """Return the model as it is: the last phase corrected it."""
+        return self
 
     def change(self, after: TwoCoin) -> float:
         """Return by how much the rates, on average, or the prevalence moved."""
@@ -147,3 +182,12 @@ class TwoCoin(NamedTuple):
             np.log1p(-self.tpr) - np.log1p(-self.fpr),
             float(logit(np.array(self.prevalence))),
         )
+
+
+def _met(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how often sources support and deny true facts, and deny and support false ones."""
+    supports_of_true, supports, true, facts = counts.T
+    false_supports = supports - supports_of_true
+    of_true = np.stack([supports_of_true, np.maximum(true - supports_of_true, 0.0)], axis=1)
+    denials = np.maximum(facts - true - false_supports, 0.0)
+    return of_true, np.stack([denials, false_supports], axis=1)

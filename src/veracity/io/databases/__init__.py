@@ -8,16 +8,16 @@ when a database is opened.
 
 from veracity.io.databases.address import database_file, is_address, is_database
 from veracity.io.databases.rows import (
+    DatabaseReader,
     Selection,
-    StreamedRows,
     column_names,
     selection_of,
     tables_of,
 )
 
 __all__ = [
+    "DatabaseReader",
     "Selection",
-    "StreamedRows",
     "column_names",
     "database_file",
     "is_address",

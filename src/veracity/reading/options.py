@@ -1,4 +1,4 @@
-"""How claims are to be read: all that a user can say of it, checked."""
+"""How claims are to be read: what a user can say, checked once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from reprlib import repr as short
 from typing import Any, Literal, get_args
 
 from veracity.claims.normalise import Normalise, ValueKind
-from veracity.claims.schema import CARRYING, CLAIM_COLUMNS, KINDS, Kind, joined_names
+from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind
 from veracity.errors import ParameterError
+from veracity.reading.roles import CARRYING, joined_names
 
 Columns = Mapping[str, Any]
 """Which column plays which part: its name, or those of several that make it up together."""
@@ -22,7 +23,7 @@ SourceFrom = Literal["filename", "sheet", "table"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HowToRead:
+class ReadOptions:
     """How claims are to be read.
 
     Attributes
@@ -107,13 +108,8 @@ class HowToRead:
         """Which column plays which part: named, or likely."""
         return {**self.likely, **self.columns}
 
-    @property
-    def said_of_keys(self) -> list[str]:
-        """The columns of all parts but the value: several that are named together become one."""
-        return list(dict.fromkeys(name for part, name in self.said.items() if part != "value"))
-
     def told(self, wide: Wide | None) -> dict[str, str]:
-        """What is to be said to read the same again, of a table that is wide by this."""
+        """Return what has to be said to read the same again, of a table that is wide by this."""
         samples = "yes" if self.samples else None
         encoding = None if self.encoding == "utf-8" else self.encoding
         said = (("wide", wide), ("source_from", self.source_from), ("samples", samples),

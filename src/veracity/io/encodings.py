@@ -1,4 +1,4 @@
-"""The text of a file, packed with gzip or not: its encoding, and what is wrong with it."""
+"""The encoding of a text file, packed with gzip or not."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
     codecs.BOM_UTF8: "utf-8-sig",
 }
-"""The byte order marks, and the codec that each one calls for."""
+"""Byte order marks, and the codec of each."""
 
 OTHER_CODECS = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}
-"""What text may be in that lacks the mark which these codecs ask for."""
+"""Codecs of text that lacks the mark which these codecs need."""
 
 PACKED = {
     b"PK\x03\x04": "zip or Excel",
@@ -32,20 +32,17 @@ PACKED = {
     b"BZh": "bzip2",
     b"\xfd7zXZ": "xz",
 }
-"""How files begin that are no text before they are unpacked."""
+"""First bytes of files that have to be unpacked first."""
 
 GZIP = b"\x1f\x8b"
-"""How a file begins that is packed with gzip."""
-
-HIGHEST_RATIO = 1032
-"""So many bytes can one byte of gzip become, and no more."""
+"""First bytes of a file that is packed with gzip."""
 
 MOST_SIDE_BY_SIDE = 0.3
 """In western text few letters beyond ASCII stand side by side; in other scripts most do."""
 
 
 def codec_of(path: Path, encoding: str) -> str:
-    """The codec to read a file with: the one that was named, but a byte order mark wins."""
+    """Return the codec to read a file with: the named one, but a byte order mark wins."""
     try:
         "a".encode(encoding)  # also refuses codecs that are not about text, such as base64
     except (LookupError, ValueError):
@@ -62,10 +59,10 @@ def codec_of(path: Path, encoding: str) -> str:
 
 
 def western(path: Path) -> str | None:
-    """Windows-1252, with Latin-1 as its part, if text that is no UTF-8 looks like it.
+    """Return Windows-1252, which includes Latin-1, if text that is not UTF-8 looks like it.
 
-    It does not if there are bytes that it has no letter for, if most of the text beyond ASCII would
-    be UTF-8, or if such letters stand side by side, as in Cyrillic or Japanese.
+    It does not if there are bytes without a letter in it, if most of the text beyond ASCII would be
+    UTF-8, or if such letters stand side by side, as in Cyrillic or Japanese.
     """
     n_high = n_beside = n_utf8 = 0
     with _explained(path, "cp1252"), unpacked(path) as file:
@@ -88,7 +85,7 @@ def western(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def opened_text(path: Path, codec: str) -> Iterator[IO[str]]:
-    """The text of a file, packed with gzip or not."""
+    """Open the text of a file, packed with gzip or not."""
     with (
         _explained(path, codec),
         unpacked(path) as file,
@@ -98,7 +95,7 @@ def opened_text(path: Path, codec: str) -> Iterator[IO[str]]:
 
 
 def unpacked(path: Path) -> IO[bytes]:
-    """What a file holds, packed with gzip or not."""
+    """Open a file, packed with gzip or not."""
     return gzip.open(path) if is_packed(path) else path.open("rb")  # type: ignore[return-value]
 
 
@@ -114,7 +111,7 @@ def _explained(path: Path, codec: str) -> Iterator[None]:
 
 
 def _wrong_encoding(path: Path, codec: str, error: UnicodeError) -> WrongEncoding:
-    """Name the first byte that is no text, and where it stands."""
+    """Return an error that names the first byte that is no text, and its line."""
     other = OTHER_CODECS.get(codec, "cp1250" if codec.startswith("utf-8") else "utf-8")
     advice = f"say which encoding it is, e.g. encoding='{other}' or --encoding {other}"
     if not isinstance(error, UnicodeDecodeError):
@@ -133,20 +130,8 @@ def _line_of_wrong_byte(path: Path, codec: str) -> int:
     return line
 
 
-def is_longer(path: Path, most: int) -> bool:
-    """Whether a file has more bytes of text; one that is packed is read on as far as it takes."""
-    size = path.stat().st_size
-    if not is_packed(path) or size > most or size * HIGHEST_RATIO <= most:
-        return size > most
-    with _explained(path, "gzip"), unpacked(path) as file:
-        size = 0
-        while size <= most and (piece := file.read(1 << 20)):
-            size += len(piece)
-    return size > most
-
-
 def may_have(path: Path, byte: bytes) -> bool:
-    """Whether a byte is in a file; a packed one does not tell."""
+    """Return True if a byte may be in a file; for a packed file it is not known."""
     if is_packed(path):
         return True
     with path.open("rb", buffering=0) as file:
@@ -154,6 +139,6 @@ def may_have(path: Path, byte: bytes) -> bool:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file is packed with gzip."""
+    """Return True for a file that is packed with gzip."""
     with path.open("rb") as file:
         return file.read(2) == GZIP
