@@ -21,7 +21,6 @@ import veracity
 from claims import as_encoded
 from veracity import Local, errors
 from veracity.algorithms.base import Turn
-from veracity.claims.schema import ClaimsTable
 from veracity.encoding.encode import encode_partition
 from veracity.encoding.names import Names, NameUnion, SharedNames, places_among
 from veracity.encoding.on_disk import Budget, partition_of_row
@@ -32,6 +31,7 @@ from veracity.io.memory import as_bytes
 from veracity.io.temp_files import PREFIX, TempFolder
 from veracity.preparing import prepare
 from veracity.progress import no_progress
+from veracity.reading.claims import Claims
 from veracity.result.layout import claims_of_block, claims_of_part
 
 ON_DISK = "veracity.encoding.on_disk"
@@ -280,7 +280,7 @@ def test_what_is_kept_beside_blocks_is_bounded_in_memory_and_comes_back(tmp_path
 
 
 def test_lanes_of_a_walk_are_kept_apart_on_disk(tmp_path):
-    table = ClaimsTable(CLAIMS, "categorical", "a test")
+    table = Claims.of_rows(CLAIMS, "categorical", "a test")
     encoded = on_disk(tmp_path, claims_per_block=300).encode(table, no_progress)
     with on_disk(tmp_path).hold(encoded.blocks) as held:
         for _ in range(2):
