@@ -944,7 +944,7 @@ def test_a_file_that_was_made_for_nothing_is_gone(scheme, result, tmp_path):
 
 
 def test_a_connection_that_breaks_while_writing_leaves_nothing(postgres, result, monkeypatch):
-    monkeypatch.setattr("veracity.io.databases.tables.ROWS_PER_INSERT", 50)
+    monkeypatch.setattr("veracity.io.database_tables.ROWS_PER_INSERT", 50)
 
     def kill(phase: str, n_written: int, n_rows: int) -> None:
         if n_written == 100:
@@ -956,7 +956,7 @@ def test_a_connection_that_breaks_while_writing_leaves_nothing(postgres, result,
 
 
 def test_a_connection_that_breaks_at_the_very_end_says_where_to_look(postgres, result, monkeypatch):
-    target = importlib.import_module("veracity.io.databases.tables").PostgresTarget
+    target = importlib.import_module("veracity.io.database_tables").PostgresTarget
 
     def commit(self) -> None:
         kill_others(postgres.address)

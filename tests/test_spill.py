@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import gzip
+import os
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,7 @@ from veracity.encoding.encode import encode_partition
 from veracity.encoding.names import Names, NameUnion, SharedNames, places_among
 from veracity.encoding.on_disk import Budget, partition_of_row
 from veracity.engines.beside import Beside
-from veracity.io.databases import write_tables
+from veracity.io.database_tables import write_tables
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import as_bytes
 from veracity.io.temp_files import PREFIX, TempFolder
@@ -148,11 +149,11 @@ def test_leftovers_of_runs_that_were_killed_are_removed_and_nothing_else(tmp_pat
     for name in ("killed", "alive"):
         (tmp_path / f"{PREFIX}{name}" / "lock").touch()
     (tmp_path / f"{PREFIX}new" / "something").touch()
-    (tmp_path / f"{PREFIX}empty").mkdir()
     (tmp_path / "mine").mkdir()
-    with (tmp_path / f"{PREFIX}alive" / "lock").open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        TempFolder(tmp_path).remove()
+    lock = os.open(tmp_path / f"{PREFIX}alive", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    TempFolder(tmp_path).remove()
+    os.close(lock)
     assert left_in(tmp_path) == ["mine", f"{PREFIX}alive", f"{PREFIX}new"]
 
 
