@@ -19,19 +19,8 @@ import polars as pl
 
 from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray, voices_of
 from veracity.encoding.names import Names, PartitionNames
-from veracity.encoding.numbering import (
-    ClaimNumbers,
-    Numbered,
-    Preset,
-    SortedNames,
-    marks_of,
-)
-from veracity.encoding.partitions import (
-    Encoded,
-    Partition,
-    PartitionsInMemory,
-    usual_size,
-)
+from veracity.encoding.numbering import ClaimNumbers, Numbered, Preset, SortedNames, marks_of
+from veracity.encoding.partitions import Encoded, Partition, PartitionsInMemory, usual_size
 from veracity.encoding.shares import NO_WEIGHTS, WeightCounts, affirmed_voices, with_shares
 from veracity.errors import NoClaims
 from veracity.io.memory import release_memory
