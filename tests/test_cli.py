@@ -502,7 +502,7 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
 @pytest.mark.parametrize(
     "where",
     [
-        "read.ClaimsStream.batches",
+        "claims.Claims.batches",
         "encode.ClaimNumbers.add",
         "encode._laid_out",
         "engine.HeldLocally.collect",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import polars as pl
 
-from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
 from veracity.naming import as_text, text_like
 from veracity.reading.roles import CARRYING
 
@@ -28,71 +24,6 @@ CLAIM_COLUMNS: dict[Kind, tuple[str, ...]] = {
 
 KEYS = ("entity", "attribute", "fact")
 """The columns that name an item, in any table that has them."""
-
-
-@dataclass(frozen=True)
-class ClaimsTable:
-    """Claims as rows, under the names of ``CLAIM_COLUMNS``, with what was noticed on the way."""
-
-    rows: pl.DataFrame
-    kind: Kind
-    origin: str
-    frame_kind: FrameKind = "polars"
-    rows_read: int = 0
-    notes: tuple[str, ...] = field(default=())
-    columns: Mapping[str, str] = field(default_factory=dict)
-    shape: Mapping[str, str] = field(default_factory=dict)
-    """What is to be said of the shape of the table, beside its columns, to read it again."""
-    types: Mapping[str, str] = field(default_factory=dict)
-    """The columns whose values may have become text beside others, in their order, with types."""
-    encoding: str = "utf-8"
-    seconds: float = 0.0
-    """How long reading took."""
-    normalisation: Mapping[str, Any] | None = None
-    """How values were normalised, as `Normalisation.to_json` tells it; None if they were not."""
-    changes: pl.DataFrame | None = None
-    """Which values normalising changed."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self.rows)
-
-    @property
-    def rows_kept(self) -> int:
-        """How many rows have all that a claim needs."""
-        return len(self.rows)
-
-    @cached_property
-    def text(self) -> Text:
-        """How much text rows have."""
-        return Text.of(self.rows.head(FIRST_ROWS))
-
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """The rows, some at a time."""
-        return self.rows.iter_slices(ROWS_PER_BATCH)
-
-
-class Text(NamedTuple):
-    """How many bytes of text a row has, and how many of them no row before it had, on average."""
-
-    all: float = 0.0
-    new: float = 0.0
-
-    @classmethod
-    def of(cls, rows: pl.DataFrame) -> Text:
-        """As some rows tell.
-
-        >>> Text.of(pl.DataFrame({"source": ["a", "a"], "value": ["long", "longer"]}))
-        Text(all=6.0, new=5.5)
-        """
-        texts = rows.select(pl.col(pl.String)).get_columns()
-        new, n_rows = [text.unique() for text in texts], max(len(rows), 1)
-        return cls(_n_bytes(texts) / n_rows, _n_bytes(new) / n_rows)
-
-
-def _n_bytes(texts: list[pl.Series]) -> int:
-    return sum(int(text.str.len_bytes().sum()) for text in texts)
 
 
 def numbers_in(values: pl.Series) -> pl.Series | None:

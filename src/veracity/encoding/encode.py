@@ -17,9 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.read import ClaimsStream
 from veracity.claims.repeated import Settled, settled_batches
-from veracity.claims.schema import ClaimsTable, Kind
+from veracity.claims.schema import Kind
 from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray, voices_of
 from veracity.encoding.names import Names, PartitionNames
 from veracity.encoding.numbering import (
@@ -42,6 +41,7 @@ from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels
 from veracity.kernels.reference.layout import begins_of, joined_begins
 from veracity.printing import counted
+from veracity.reading.claims import Claims
 from veracity.workers import ordered_map
 
 CLAIMS_PARTED = 1 << 19
@@ -90,7 +90,7 @@ class EncodingCounts(NamedTuple):
 
 
 def encode(
-    table: ClaimsTable | ClaimsStream,
+    table: Claims,
     tell: Callable[[str, int, int], None] | None = None,
     claims_per_block: int | None = None,
     threads: int | None = None,
@@ -98,7 +98,7 @@ def encode(
     """Encode claims as one partition that stays in memory; report progress to `tell`.
 
     >>> rows = pl.DataFrame({"source": ["b", "a"], "entity": ["x", "x"], "value": ["1", "2"]})
-    >>> encoded = encode(ClaimsTable(rows, "categorical", "a doctest"))
+    >>> encoded = encode(Claims.of_rows(rows, "categorical", "a doctest"))
     >>> encoded.blocks[0].source_of_support.tolist(), encoded.facts["value"].to_list()
     ([1, 0], ['1', '2'])
     """
@@ -114,7 +114,7 @@ def encode(
 
 
 def _with_progress(
-    table: ClaimsTable | ClaimsStream, tell: Callable[[str, int, int], None] | None
+    table: Claims, tell: Callable[[str, int, int], None] | None
 ) -> Iterator[pl.DataFrame]:
     """Yield the batches of a table; report how many rows have been taken."""
     n_rows = 0
@@ -159,7 +159,7 @@ def encode_partition(
     Parameters
     ----------
     batches
-        The rows, checked and complete, as a `ClaimsStream` gives them.
+        The rows, checked and complete, as a `Claims` gives them.
     kind
         The kind of claims.
     n_rows

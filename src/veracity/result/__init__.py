@@ -23,8 +23,8 @@ from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import NoClaims, ParameterError
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
-from veracity.io.databases import write_tables
-from veracity.io.folders import atomic_folder
+from veracity.io.atomic import atomic_folder
+from veracity.io.database_tables import write_tables
 from veracity.io.frames import FrameKind, hand_back
 from veracity.io.lazy import LazyTable
 from veracity.io.table_file import write_table

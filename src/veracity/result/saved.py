@@ -30,7 +30,7 @@ from veracity.encoding.partitions import Encoded, Partition, PartitionsInMemory
 from veracity.engines import Local
 from veracity.errors import UnreadableFile, VeracityError, first_line
 from veracity.fit.fitted import Fitted
-from veracity.io.folders import recover
+from veracity.io.atomic import recover
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM, fits_in_memory, require_memory
