@@ -196,19 +196,25 @@ def draw(cell: Cell, seed: tuple[int, ...]) -> tuple[pl.DataFrame, np.ndarray, f
     return claims.with_columns(pl.col("value").cast(pl.String)), is_copier, shared
 
 
-def look(cell: Cell, through_all: int, seed: tuple[int, ...]) -> tuple[float, ...] | None:
+def look(
+    cell: Cell, algorithm: str, through_all: int, seed: tuple[int, ...]
+) -> tuple[float, ...] | None:
     """Name pairs in one draw: return whether the block is found, and pairs with outsiders.
 
-    Of the first draws everything that names pairs is asked, and must name the same.
+    Of the default's first draws everything that names pairs is asked, and must name the same.
     """
     claims, is_copier, shared = draw(cell, seed)
     if cell.block and shared < MISTAKES:
         return None
-    encoded = prepare(claims, kind="categorical").encoded
-    pairs = named_pairs(encoded, threads=1)
-    number = encoded.names.sources.cast(pl.Int64).to_numpy()
-    one, other = number[pairs.source], number[pairs.original]
-    if seed[-1] < through_all:
+    if algorithm != "veracity":
+        named = veracity.discover(claims, algorithm, kind="categorical").copies
+        one, other = (named[of].cast(pl.Int64).to_numpy() for of in ("source", "original"))
+    else:
+        encoded = prepare(claims, kind="categorical").encoded
+        pairs = named_pairs(encoded, threads=1)
+        number = encoded.names.sources.cast(pl.Int64).to_numpy()
+        one, other = number[pairs.source], number[pairs.original]
+    if algorithm == "veracity" and seed[-1] < through_all:
         result = veracity.discover(claims, kind="categorical")
         told = result.copies.select("source", "original").cast(pl.Int64).rows()
         assert told == list(zip(one.tolist(), other.tolist(), strict=True))
@@ -231,6 +237,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--cells", default="", help="only cells whose name has this")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--algorithm", default="veracity", help="or accu-copy, which names pairs")
     through = "draws of each cell that go through discover, profile and check"
     parser.add_argument("--through-all", type=int, default=2, help=through)
     parser.add_argument("--processes", type=int, default=2)
@@ -248,7 +255,9 @@ def main() -> None:
             for first in range(0, len(seeds), PORTION):
                 if time.monotonic() < end:
                     portion = seeds[first : first + PORTION]
-                    told += pool.map(partial(look, cell, asked.through_all), portion)
+                    told += pool.map(
+                        partial(look, cell, asked.algorithm, asked.through_all), portion
+                    )
             rows = np.array([row for row in told if row is not None]).reshape(-1, 4)
             found = (
                 f"{rows[:, 0].mean():.3f} | {rows[:, 1].mean():.2f}"

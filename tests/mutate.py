@@ -26,7 +26,7 @@ WORK = ROOT / "build" / "mutate"
 PACKAGE = Path("src", "veracity")
 BIN = Path(sys.executable).parent
 
-FIELDS = ("algorithms", "kernels", "claims/encode.py")
+FIELDS = ("algorithms", "kernels", "encoding/encode.py")
 """What can be mutated: folders and modules whose tests are named below."""
 
 LEFT_OUT = ("emitting.py", "jit.py", "kept.py")

@@ -21,7 +21,6 @@ from attack import odd_files
 from attack.battery import CLAIMS, Battery
 from attack.case import Case, Outcome
 from attack.findings import Findings, key_of
-from attack.sieges import no_room, read_only
 from attack.verdict import wrongs
 from attack.workshop import Workshop
 from veracity.errors import NotConverged, VeracityError
@@ -45,7 +44,7 @@ def test_nothing_is_wrong_with_what_commands_do_to_hostile_cases(battery, part):
     assert not battery.findings.of_key, battery.findings.summary()
 
 
-N_MADE = {"chains": 25, "settings": 25, "forged": 30, "damages": 40, "pairs": 60}
+N_MADE = {"chains": 25, "settings": 25, "pairs": 60}
 
 
 @pytest.mark.slow
@@ -53,14 +52,6 @@ N_MADE = {"chains": 25, "settings": 25, "forged": 30, "damages": 40, "pairs": 60
 def test_nothing_is_wrong_with_what_commands_do_to_cases_that_are_mostly_sound(battery, part):
     battery.findings = Findings()
     battery.make(part, seed=1, n_cases=N_MADE[part])
-    assert not battery.findings.of_key, battery.findings.summary()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("siege", [no_room, read_only])
-def test_a_command_that_cannot_write_says_so_and_leaves_nothing(battery, siege):
-    battery.findings = Findings()
-    siege(battery, random.Random(1))
     assert not battery.findings.of_key, battery.findings.summary()
 
 

@@ -467,7 +467,8 @@ import itertools, resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
 from veracity import answers
-from veracity.claims import encode, read
+from veracity.claims import read
+from veracity.encoding import encode
 from veracity.cli import main
 
 turns, stopped = itertools.count(), []
@@ -501,8 +502,8 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
 @pytest.mark.parametrize(
     "where",
     [
-        "read.ClaimsStream.batches",
-        "encode.Numbered.add",
+        "claims.Claims.batches",
+        "encode.ClaimNumbers.add",
         "encode._laid_out",
         "engine.HeldLocally.collect",
         "answers.tabulate",

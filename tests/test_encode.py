@@ -12,17 +12,22 @@ from numpy.testing import assert_array_equal
 
 import veracity
 from claims import as_block, as_encoded, value_rows
-from veracity.claims.encode import _in_portions, encode
-from veracity.claims.encoded import Part
-from veracity.claims.how import HowToRead
-from veracity.claims.numbering import Hashes, _pairs_by_hash, _pairs_by_place, marks_of
-from veracity.claims.read import open_claims, read_claims
-from veracity.claims.schema import ClaimsTable
+from veracity.encoding.encode import _in_portions, encode
+from veracity.encoding.numbering import (
+    Hashes,
+    Numbered,
+    _paired_by_hash,
+    _paired_by_place,
+    marks_of,
+)
+from veracity.encoding.partitions import Partition
 from veracity.io import memory
+from veracity.reading.claims import Claims, open_claims, read_claims
+from veracity.reading.options import ReadOptions
 
 
 def encoded(columns, kind="categorical"):
-    return encode(ClaimsTable(pl.DataFrame(columns), kind, "a test"))
+    return encode(Claims.of_rows(pl.DataFrame(columns), kind, "a test"))
 
 
 @given(rows=value_rows(), seed=st.integers(0, 99))
@@ -186,10 +191,10 @@ def test_who_denies_with_a_weight_supports_nothing():
 
 
 def test_it_is_told_how_many_rows_were_taken_before_each_batch(monkeypatch):
-    monkeypatch.setattr("veracity.claims.schema.ROWS_PER_BATCH", 2)
+    monkeypatch.setattr("veracity.reading.claims.ROWS_PER_BATCH", 2)
     rows = pl.DataFrame({"source": list("abcde"), "entity": ["x"] * 5, "value": ["1"] * 5})
     told = []
-    encode(ClaimsTable(rows, "categorical", "a test"), lambda *own: told.append(own))
+    encode(Claims.of_rows(rows, "categorical", "a test"), lambda *own: told.append(own))
     assert told == [("encoding", n, 5) for n in (0, 2, 4)]
 
 
@@ -201,7 +206,7 @@ def test_blocks_are_of_one_size():
 
 
 def test_batches_are_taken_until_they_are_enough_rows_for_a_portion(monkeypatch):
-    monkeypatch.setattr("veracity.claims.encode.CLAIMS_PARTED", 5)
+    monkeypatch.setattr("veracity.encoding.encode.CLAIMS_PARTED", 5)
     batches = [np.full(n, n, np.int32) for n in (2, 3, 1, 9, 4)]
     columns = [*batches], [*batches]
     portions = list(_in_portions(columns))
@@ -224,11 +229,11 @@ def test_two_spellings_of_one_number_are_one_label_in_all_items():
 
 @given(rows=value_rows(), size=st.integers(1, 20))
 def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
-    at_once = encode(ClaimsTable(rows, "multiple", "a test"))
+    at_once = encode(Claims.of_rows(rows, "multiple", "a test"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("veracity.claims.encode.CLAIMS_LAID_OUT", size)
-        patch.setattr("veracity.claims.schema.ROWS_PER_BATCH", size)
-        in_parts = encode(ClaimsTable(rows, "multiple", "a test"))
+        patch.setattr("veracity.encoding.encode.CLAIMS_LAID_OUT", size)
+        patch.setattr("veracity.reading.claims.ROWS_PER_BATCH", size)
+        in_parts = encode(Claims.of_rows(rows, "multiple", "a test"))
     for one, other in zip(at_once.blocks[0], in_parts.blocks[0], strict=True):
         assert_array_equal(one, other)
     assert at_once.facts.equals(in_parts.facts)
@@ -239,12 +244,12 @@ def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
 def test_spellings_are_chosen_whatever_the_order_of_rows(rows, seed):
     spelt = rows.with_columns(pl.col("value") + pl.Series(["", ".0", ".00"]).sample(
         len(rows), with_replacement=True, seed=seed))  # fmt: skip
-    found = encode(ClaimsTable(spelt, "categorical", "a test"))
+    found = encode(Claims.of_rows(spelt, "categorical", "a test"))
     usual = pl.col("value").mode().sort().first()
     number = pl.col("value").cast(pl.Float64).alias("number")
     expected = spelt.group_by("entity", number).agg(usual).sort("entity", "number")
     assert found.facts.equals(expected.select("entity", "value"))
-    shuffled = encode(ClaimsTable(spelt.sample(fraction=1.0, shuffle=True), "categorical", "x"))
+    shuffled = encode(Claims.of_rows(spelt.sample(fraction=1.0, shuffle=True), "categorical", "x"))
     assert shuffled.facts.equals(found.facts)
 
 
@@ -277,9 +282,9 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
     for number, part in enumerate(rows.iter_slices(37)):
         part.write_parquet(tmp_path / f"{number:03}.parquet")
     for few in (10_000, 10):
-        monkeypatch.setattr("veracity.claims.encode.FEW", few)
+        monkeypatch.setattr("veracity.encoding.encode.FEW", few)
         monkeypatch.setattr("veracity.kernels.loading.FEW", few)
-        parts = encode(open_claims(tmp_path, HowToRead()))
+        parts = encode(open_claims(tmp_path, ReadOptions()))
         assert parts.names.sources.equals(whole.names.sources)
         assert parts.facts.equals(whole.facts)
         assert (parts.blocks[0].source_of_support == whole.blocks[0].source_of_support).all()
@@ -292,20 +297,20 @@ def test_items_are_drawn_by_name_wherever_they_lie():
     table = read_claims(claims)
     whole, cut = encode(table), encode(table, claims_per_block=700)
     assert len(cut.blocks) > 5
-    drawn = np.concatenate([block.drawn(0.1, least=0) for block in whole.blocks])
+    drawn = np.concatenate([block.sampled(0.1, least=0) for block in whole.blocks])
     assert 200 < drawn.sum() < 400
     names = whole.items.filter(drawn)["entity"]
-    also = np.concatenate([block.drawn(0.1, least=0) for block in cut.blocks])
+    also = np.concatenate([block.sampled(0.1, least=0) for block in cut.blocks])
     assert names.equals(cut.items.filter(also)["entity"])
 
 
 @given(rows=value_rows(), size=st.integers(1, 20), most=st.integers(0, 8))
 def test_the_same_items_are_drawn_however_claims_are_cut_and_one_at_least(rows, size, most):
     whole, cut = as_encoded(rows), as_encoded(rows, claims_per_block=size)
-    drawn = whole.drawn(most)
+    drawn = whole.sampled(most)
     assert drawn.n_items >= 1
-    assert cut.drawn(most).items.equals(drawn.items)
-    some, answers = cut.drawn_with([np.arange(block.n_facts) for block in cut.blocks], most)
+    assert cut.sampled(most).items.equals(drawn.items)
+    some, answers = cut.sampled_with([np.arange(block.n_facts) for block in cut.blocks], most)
     assert some.items.equals(drawn.items)
     assert [len(own) for own in answers] == some.n_facts_of_block
 
@@ -315,19 +320,19 @@ def test_items_are_the_same_whether_all_pairs_have_a_place_or_are_looked_up(pair
     of_entity, of_attribute = np.array([3, 1, 4, 0, 2], np.int32), np.array([2, 0, 3, 1], np.int32)
     expected = [4 * of_entity[entity] + of_attribute[attribute] for entity, attribute in pairs]
     with ThreadPoolExecutor(2) as pool:
-        for find in (partial(_pairs_by_place, pool=pool), _pairs_by_hash):
+        for find in (partial(_paired_by_place, pool=pool), _paired_by_hash):
             batches = np.array_split(np.array(pairs, np.int32), 3)
             entity, attribute = ([batch[:, i] for batch in batches] for i in range(2))
-            found = find(entity, of_entity, attribute, of_attribute)
-            assert found.key[found.place[np.concatenate(found.number)]].tolist() == expected
-            assert found.key.tolist() == sorted(set(expected))
+            rows, found = find(Numbered(entity, of_entity), Numbered(attribute, of_attribute))
+            assert found[rows.place[np.concatenate(rows.number)]].tolist() == expected
+            assert found.tolist() == sorted(set(expected))
 
 
 @given(rows=value_rows(), size=st.integers(1, 20))
 def test_blocks_that_are_joined_are_the_block_they_were_cut_from(rows, size):
     whole, cut = as_encoded(rows), as_encoded(rows, claims_per_block=size)
     (part,) = whole.parts
-    joined = Part.joined(cut.parts)
+    joined = Partition.joined(cut.parts)
     assert joined.items.equals(part.items)
     assert joined.values.equals(part.values)
     for own, other in zip(joined.block, part.block, strict=True):
@@ -338,7 +343,7 @@ def test_blocks_that_are_joined_are_the_block_they_were_cut_from(rows, size):
 def test_a_few_items_are_drawn_into_one_part_with_their_answers(rows, size, most):
     cut = as_encoded(rows, claims_per_block=size)
     number = np.arange(cut.n_facts)
-    some, answers = cut.drawn_with(cut.by_block(number), most)
+    some, answers = cut.sampled_with(cut.by_block(number), most)
     assert len(some.parts) == 1 or some is cut
     assert some.facts.equals(cut.facts[np.concatenate(answers)])
-    assert cut.drawn_with(None, most)[0].facts.equals(some.facts)
+    assert cut.sampled_with(None, most)[0].facts.equals(some.facts)

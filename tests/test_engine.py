@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 import threading
 from copy import deepcopy
 from typing import NamedTuple
@@ -18,8 +20,8 @@ import veracity
 from claims import as_encoded, value_rows
 from veracity import Local
 from veracity.algorithms.base import Turn
-from veracity.claims.survey import Largest
 from veracity.dependence.pairs import PairCounts
+from veracity.encoding.survey import Largest
 from veracity.engines import can_merge, merged
 from veracity.engines.merging import merged_all
 
@@ -330,3 +332,39 @@ def test_every_round_and_block_has_a_stream_of_its_own():
     ]
     assert len(set(draws)) == len(draws)
     assert Turn(2, 1).rng(first).random() == Turn(2, 1, "a memory").rng(first).random()
+
+
+FORKING = """
+import multiprocessing, sys
+import veracity
+
+CLAIMS = [{"source": s, "entity": e, "value": s} for s in "abc" for e in "xyz"]
+
+def work(_):
+    try:
+        return len(veracity.discover(CLAIMS).truths)
+    except veracity.errors.EngineError as error:
+        return str(error)
+
+if __name__ == "__main__":
+    if sys.argv[1] == "warm":
+        work(0)
+    with multiprocessing.get_context(sys.argv[2]).Pool(1) as pool:
+        print(pool.map_async(work, [0]).get(120)[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "how", "expected"),
+    [("warm", "fork", "start processes with multiprocessing.get_context('spawn')"),
+     ("cold", "fork", "3"), ("warm", "spawn", "3")],
+)  # fmt: skip
+def test_a_process_that_was_forked_at_work_is_told_so_and_does_not_hang(
+    before, how, expected, tmp_path
+):
+    (tmp_path / "forking.py").write_text(FORKING)
+    ran = subprocess.run(
+        [sys.executable, "forking.py", before, how],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+    assert ran.stdout.strip().endswith(expected), ran.stderr

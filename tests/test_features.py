@@ -14,7 +14,7 @@ from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import MOST_MISSING, SPREADS, Counts, Fit, fitted
 from veracity.cli import main
 from veracity.errors import BadValue, MissingColumn, ParameterError
-from veracity.io.pieces import PieceTable
+from veracity.io.lazy import LazyTable
 from veracity.result import load
 from veracity.show.report.making import command as command_of
 from veracity.show.report.making import python_call
@@ -483,7 +483,7 @@ def test_kinds_are_the_same_in_blocks_and_on_disk(topical, tmp_path):
         )
         assert_allclose(one, two, atol=1e-6)
         assert_allclose(other.features["weight"], result.features["weight"], atol=1e-6)
-    assert isinstance(vars(other.tables)["facts"], PieceTable)  # nothing was collected
+    assert isinstance(vars(other.tables)["facts"], LazyTable)  # nothing was collected
 
 
 def test_items_fall_into_kinds():

@@ -6,8 +6,6 @@ import contextlib
 import gzip
 import json
 import math
-import subprocess
-import sys
 import zipfile
 
 import polars as pl
@@ -21,17 +19,11 @@ from polars.testing import assert_frame_equal
 import veracity
 from veracity.cli import main
 from veracity.errors import (
-    Exhausted,
     InputError,
     NoClaims,
-    TooLarge,
     UnreadableFile,
     WrongEncoding,
 )
-from veracity.io.arrow_file import check_arrow_file
-from veracity.io.files import reading_file
-from veracity.io.flat_tables import NotAsWritten
-from veracity.io.formats import open_other
 
 CLAIMS = pl.DataFrame(
     {"source": ["a", "b", "c"] * 2, "entity": ["x"] * 3 + ["y"] * 3, "value": [1, 2, 2, 5, 5, 7]}
@@ -275,14 +267,6 @@ def test_standard_input_that_is_closed_is_told(monkeypatch):
         veracity.discover("-")
 
 
-def test_memory_that_lacks_while_a_file_is_read_is_no_damage(tmp_path):
-    with pytest.raises(Exhausted, match="out of memory"), reading_file(tmp_path):
-        raise pl.exceptions.PanicException("PyObject pointer is null")
-
-
-# --- what is handed over by mistake, and standard input -------------------------------------------
-
-
 def test_a_result_is_no_claims(tmp_path):
     vote(CLAIMS).save(tmp_path / "run")
     with pytest.raises(UnreadableFile, match="a result that veracity wrote, and no claims"):
@@ -305,38 +289,13 @@ def test_a_table_read_by_hand_is_the_same(tmp_path):
     assert_frame_equal(veracity.read_claims(written(tmp_path, "claims.json")).rows, CLAIMS)
 
 
-def test_a_cell_far_away_from_all_others_is_refused_before_room_is_made_for_all_between(tmp_path):
-    path = tmp_path / "claims.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        sheet = book.add_worksheet("far")
-        sheet.write_row(0, 0, ["source", "entity", "value"])
-        sheet.write(1_048_575, 16_383, "x")
-    with pytest.raises(TooLarge, match="a cell at XFD1048576"):
-        veracity.discover(path)
-
-
 @pytest.mark.parametrize("name", ["claims.json", "claims.jsonl"])
 def test_what_is_nested_very_deeply_is_refused(name, tmp_path):
-    path = tmp_path / name
-    for n_levels, reason in (
-        (900, "more than 100 levels within each other"),
-        (5_000, "levels|JSON"),
-    ):
-        deep = '{"a":' * n_levels + "1" + "}" * n_levels
-        row = '{"source":"a","entity":"x","value":' + deep + "}"
-        path.write_text(row if name.endswith("l") else f"[{row}]")
-        with pytest.raises(UnreadableFile, match=reason):
-            veracity.discover(path)
-
-
-def test_a_workbook_that_only_its_reader_can_open_is_refused(tmp_path):
-    """How far its cells go cannot be known then, and the reader makes room for all of them."""
-    path = tmp_path / "claims.xlsx"
-    CLAIMS.write_excel(path)
-    content = path.read_bytes()
-    path.write_bytes(content[:-100] + b"abcd" + content[-100:])
-    with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
-        veracity.discover(path)
+    deep = '{"a":' * 50_000 + "1" + "}" * 50_000
+    row = '{"source":"a","entity":"x","value":' + deep + "}"
+    (tmp_path / name).write_text(row if name.endswith("l") else f"[{row}]")
+    with pytest.raises(UnreadableFile, match="no JSON that can be read"):
+        veracity.discover(tmp_path / name)
 
 
 def test_a_cell_of_a_style_that_is_not_there_has_no_unit(tmp_path):
@@ -353,45 +312,6 @@ def test_a_cell_of_a_style_that_is_not_there_has_no_unit(tmp_path):
     assert veracity.discover(other, "majority-vote").truths["value"].to_list() == [1.5]
 
 
-def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
-    path = tmp_path / "claims.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        book.add_worksheet().write_column(0, 0, ["source", "a"])
-    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 1_000)
-    with pytest.raises(TooLarge, match="unpacked"):
-        veracity.discover(path)
-
-
-@pytest.mark.parametrize("damage", [{6: 255}, {9: 8, 46: 255}], ids=["version", "name"])
-def test_a_workbook_whose_list_of_files_is_damaged_is_called_so(tmp_path, damage):
-    path = tmp_path / "claims.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        book.add_worksheet().write_column(0, 0, ["source", "a"])
-    content = bytearray(path.read_bytes())
-    first = content.index(b"PK\x01\x02")
-    for place, byte in damage.items():
-        content[first + place] = byte
-    path.write_bytes(content)
-    with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
-        veracity.discover(path)
-
-
-@pytest.mark.parametrize("name", ["ZZZZZZZ1", "zzzzzzz1", "A12345678901234567890", "XFE1"])
-@pytest.mark.parametrize("equals", ["=", " = "])
-def test_a_cell_in_a_place_that_no_sheet_has_is_refused(tmp_path, name, equals):
-    """The reader of workbooks makes room for all cells before it, and ends the process."""
-    path, other = tmp_path / "claims.xlsx", tmp_path / "forged.xlsx"
-    CLAIMS.write_excel(path)
-    forged_cell = f'r{equals}"{name}"'.encode()
-    with zipfile.ZipFile(path) as sound, zipfile.ZipFile(other, "w") as forged:
-        for member in sound.namelist():
-            forged.writestr(member, sound.read(member).replace(b'r="A1"', forged_cell))
-    command = [sys.executable, "-m", "veracity", "check", other]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "no sheet has such a cell" in done.stderr
-
-
 def test_a_file_of_which_no_batch_can_be_read_is_called_damaged(tmp_path, monkeypatch):
     """Some that are damaged are such."""
     path = tmp_path / "claims.arrow"
@@ -404,18 +324,15 @@ def test_a_file_of_which_no_batch_can_be_read_is_called_damaged(tmp_path, monkey
 # --- types of Arrow that are not read -------------------------------------------------------------
 
 NOT_READ = [
-    (pa.array([1, 2], pa.decimal256(60, 3)), "a decimal of more than 38 digits"),
-    (pa.array([[1], [2]], pa.list_(pa.decimal256(50, 2))), "a decimal of more than 38 digits"),
-    (pa.array([None] * 2, pa.decimal128(3, 5)), "a decimal of 3 digits, 5 behind the point"),
-    (pa.array([0, 1], pa.timestamp("ms", "Nowhere/At_all")), "a time in the zone 'Nowhere/At_all'"),
-    (pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()), "an interval"),
-    (pa.array([None] * 2, pa.struct([("a", pa.month_day_nano_interval())])), "an interval"),
-    (pa.array([[1], [2]], pa.list_view(pa.int64())), "a list view"),
-    (pa.RunEndEncodedArray.from_arrays([1, 2], ["a", "b"]), "run-end encoded"),
-    (
-        pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])]),
-        "a union",
-    ),
+    pa.array([1, 2], pa.decimal256(60, 3)),
+    pa.array([[1], [2]], pa.list_(pa.decimal256(50, 2))),
+    pa.array([None] * 2, pa.decimal128(3, 5)),
+    pa.array([0, 1], pa.timestamp("ms", "Nowhere/At_all")),
+    pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()),
+    pa.array([None] * 2, pa.struct([("a", pa.month_day_nano_interval())])),
+    pa.array([[1], [2]], pa.list_view(pa.int64())),
+    pa.RunEndEncodedArray.from_arrays([1, 2], ["a", "b"]),
+    pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])]),
 ]
 
 
@@ -437,31 +354,26 @@ def _handed_over(table, form, folder):
 
 
 @pytest.mark.parametrize("form", ["table", "file", "stream", "parquet"])
-@pytest.mark.parametrize(("values", "kind"), NOT_READ)
-def test_a_column_of_a_type_that_is_not_read_is_named_and_nothing_is_printed(
-    values, kind, form, tmp_path, capfd
-):
-    columns = {"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]}
-    for name in ("value", "note"):
-        given = _handed_over(pa.table({**columns, name: values}), form, tmp_path)
-        if given is None:
-            pytest.skip("Parquet has no such type")
-        with pytest.raises(InputError, match=f"its column '{name}' is {kind}, which is not read"):
-            veracity.discover(given)
-    assert capfd.readouterr() == ("", "")
+@pytest.mark.parametrize("values", NOT_READ)
+def test_a_column_of_a_type_that_is_not_read_is_an_error(values, form, tmp_path):
+    columns = {"source": ["a", "b"], "entity": ["x", "x"]}
+    given = _handed_over(pa.table({**columns, "value": values}), form, tmp_path)
+    if given is None:
+        pytest.skip("Parquet has no such type")
+    with pytest.raises(InputError):
+        veracity.discover(given)
 
 
 @pytest.mark.parametrize("form", ["table", "file", "stream", "parquet"])
-def test_columns_of_one_name_are_refused_and_nothing_is_printed(form, tmp_path, capfd):
+def test_columns_of_one_name_are_an_error(form, tmp_path):
     columns = [["a", "b"], ["x", "x"], ["1", "2"], ["1", "3"]]
     table = pa.Table.from_arrays([*map(pa.array, columns)], ["source", "entity", "value", "value"])
-    with pytest.raises(InputError, match="2 of its columns are called 'value'; rename them"):
+    with pytest.raises(InputError):
         veracity.discover(_handed_over(table, form, tmp_path))
-    assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("form", ["file", "stream"])
-def test_an_arrow_file_that_is_cut_off_or_changed_anywhere_is_refused_or_read(form, tmp_path):
+@pytest.mark.parametrize("form", ["file", "stream", "parquet"])
+def test_an_arrow_file_that_is_cut_off_is_refused_or_read_whole(form, tmp_path):
     table = pa.table({"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]})
     path = _handed_over(table, form, tmp_path)
     content = path.read_bytes()
@@ -469,70 +381,6 @@ def test_an_arrow_file_that_is_cut_off_or_changed_anywhere_is_refused_or_read(fo
         path.write_bytes(content[:place])
         with contextlib.suppress(InputError):
             assert len(veracity.discover(path, "majority-vote").facts) == 2
-    tail = range(len(content) - 300, len(content)) if form == "file" else range(8, 300)
-    for place in tail:
-        path.write_bytes(content[:place] + b"\x7f" + content[place + 1 :])
-        with contextlib.suppress(InputError, NotAsWritten):
-            check_arrow_file(path)
-
-
-PACKED = pa.table(
-    {
-        "source": pa.array(["a", "b", None]).dictionary_encode(),
-        "entity": pa.array(["x", "x", "a text too long for a view"], pa.string_view()),
-        "value": ["1", None, "2"],
-        "list": [["p"], None, []],
-        "amount": pa.array([1, 2, None], pa.decimal128(9, 2)),
-    }
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("packing", ["zstd", "lz4", None])
-@pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
-def test_whatever_byte_of_an_arrow_file_is_changed_nothing_is_printed_or_aborts(
-    make, packing, tmp_path, capfd
-):
-    path = tmp_path / "claims.arrow"
-    with make(str(path), PACKED.schema, options=pa.ipc.IpcWriteOptions(compression=packing)) as to:
-        to.write_table(PACKED)
-    content = path.read_bytes()
-    assert pl.DataFrame(PACKED).equals(open_other(path).collect())
-    n_refused = 0
-    for place in range(8, len(content)):
-        for change in (0x01, 0xFF):
-            changed = bytes([content[place] ^ change])
-            path.write_bytes(content[:place] + changed + content[place + 1 :])
-            try:
-                with reading_file(path):
-                    open_other(path).collect()
-            except InputError:
-                n_refused += 1
-    assert n_refused > 200
-    assert capfd.readouterr() == ("", "")
-
-
-def test_more_bytes_than_there_are_told_of_a_packed_column_are_refused(tmp_path):
-    path = tmp_path / "claims.arrow"
-    text = [f"a value that is long enough to be packed {number}" for number in range(500)]
-    claims = pl.DataFrame({"source": ["a"] * 500, "entity": text, "value": text})
-    claims.write_ipc(path, compression="zstd")
-    content = path.read_bytes()
-    packed = content.index(b"\x28\xb5\x2f\xfd")  # so every frame of Zstandard begins
-    for n_bytes in (2**50, -2):
-        size = n_bytes.to_bytes(8, "little", signed=True)
-        path.write_bytes(content[: packed - 8] + size + content[packed:])
-        with pytest.raises(UnreadableFile, match="its batches tell of bytes that are not there"):
-            veracity.discover(path)
-
-
-def test_an_arrow_file_that_memory_cannot_hold_unpacked_is_refused(tmp_path, monkeypatch):
-    path = tmp_path / "claims.arrow"
-    claims = pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["0" * 1_000_000]})
-    claims.write_ipc(path, compression="zstd")
-    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 500_000)
-    with pytest.raises(TooLarge, match="its rows, unpacked, need about"):
-        veracity.discover(path)
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])

@@ -645,8 +645,8 @@ def test_a_healthy_report_says_so_in_three_lines(flights):
     first, second, third = repr(check(flights.claims)).splitlines()
     assert first == "3,213 claims of 9 sources about 400 items: no warning"
     assert second.startswith("the answer differs from the vote on ")
-    asked = veracity.discover(flights.claims).questions(1).row(0, named=True)
-    assert third.startswith(f"to look up first: {asked['entity']} {asked['attribute']}, ")
+    asked = veracity.discover(flights.claims).questions(10).row(0, named=True)
+    assert third.startswith(f"to look up next: {asked['entity']} {asked['attribute']}, ")
 
 
 # --- real data ------------------------------------------------------------------------------------

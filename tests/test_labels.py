@@ -207,7 +207,7 @@ def family(seed, share, n_items=500, n_sources=20):
 
 @pytest.mark.parametrize("share", [0.3, 0.5])
 def test_a_family_with_a_quarter_of_the_claims_counts_once_and_says_so(share):
-    once, in_full = [], []
+    once, without_shares = [], []
     for seed in range(3):
         claims, truth = family(seed, share)
         result = veracity.discover(claims)
@@ -218,8 +218,8 @@ def test_a_family_with_a_quarter_of_the_claims_counts_once_and_says_so(share):
         once.append(veracity.evaluate(result, truth).accuracy)
         plain = veracity.discover(claims, Veracity(dependence=False))
         assert not any(note.startswith("one-family: ") for note in plain.notes)
-        in_full.append(veracity.evaluate(plain, truth).accuracy)
-    assert np.mean(once) > np.mean(in_full) + 0.03
+        without_shares.append(veracity.evaluate(plain, truth).accuracy)
+    assert np.mean(once) > np.mean(without_shares) + 0.03
 
 
 def test_a_small_family_is_not_discounted():
@@ -231,18 +231,18 @@ def test_a_small_family_is_not_discounted():
     assert one.to_list() == other.to_list()
 
 
-@pytest.mark.parametrize(("n_open", "is_shared"), [(10, True), (40, False)])
+@pytest.mark.parametrize(("n_unnumbered", "is_shared"), [(10, True), (40, False)])
 def test_labels_and_open_values_in_one_table_are_judged_by_how_many_values_there_are(
-    n_open, is_shared
+    n_unnumbered, is_shared
 ):
     """An attribute of three labels beside one of as many values; 20 in all are labels."""
     rng = np.random.default_rng(7)
     rows = []
     for item in range(200):
-        truths = {"colour": int(rng.integers(3)), "code": 3 + int(rng.integers(n_open))}
+        truths = {"colour": int(rng.integers(3)), "code": 3 + int(rng.integers(n_unnumbered))}
         for source in range(6):
             for attribute, true in truths.items():
-                n = 3 if attribute == "colour" else n_open
+                n = 3 if attribute == "colour" else n_unnumbered
                 is_right = rng.random() < 0.8
                 value = true if is_right else int(rng.integers(n)) + 3 * (attribute == "code")
                 rows.append((f"s{source}", f"e{item}", attribute, f"v{value}"))

@@ -5,8 +5,8 @@ import pytest
 from click.testing import CliRunner
 
 import veracity
-from veracity.claims.known import with_known
 from veracity.cli import main
+from veracity.encoding.known import with_known
 from veracity.study import LeagueStudy
 from veracity.study.league import BEST_ELSEWHERE
 from veracity.study.measure import calibration_error

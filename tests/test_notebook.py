@@ -49,7 +49,7 @@ def test_results_of_all_sorts_show_themselves_as_tables(result, flights):
         "algorithms": veracity.compare(flights.claims, flights.truth, algorithms=names),
         "where they agree least": veracity.compare(flights.claims, algorithms=names),
         "claims, and what they weigh": result.why("VC-176", "gate"),
-        "to look up first": veracity.check(result),
+        "to look up next": veracity.check(result),
         "items that changed": veracity.diff(
             veracity.discover(flights.claims, "majority-vote"), result
         ),

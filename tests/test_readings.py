@@ -1,4 +1,4 @@
-"""Two readings of the claims, and what to ask."""
+"""Two readings of the claims."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import veracity
 from test_explain import check_plausibilities
 from veracity.algorithms import default
 from veracity.algorithms.default.alternatives import off_by
-from veracity.cli import main
-from veracity.errors import ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -72,99 +69,7 @@ def test_known_truths_decide_between_two_readings(divided, result):
     decided = veracity.discover(claims, known=known)
     vote = veracity.discover(claims, "majority-vote")
     right = [veracity.evaluate(one, rest).accuracy for one in (decided, result, vote)]
-    assert right[0] >= max(right) - 0.01
-
-
-def test_questions_are_of_items_on_which_sources_differ_and_each_once(flights):
-    result = veracity.discover(flights.claims)
-    questions = result.questions(15)
-    assert len(questions) == questions.select("entity", "attribute").n_unique() == 15
-    contested = result.truths.filter("contested")
-    assert len(questions.join(contested, on=["entity", "attribute"], how="semi")) == 15
-    assert questions["why"].str.contains("sources disagree about it").all()
-    values = questions["values"].list.len()
-    assert (values > 1).all()
-
-
-def test_nothing_is_asked_that_is_known(flights):
-    known = flights.truth.head(100)
-    result = veracity.discover(flights.claims, known=known)
-    questions = result.questions(50)
-    assert questions.join(known, on=["entity", "attribute"], how="semi").is_empty()
-
-
-def test_questions_of_a_batch_spread_over_attributes(flights):
-    asked = veracity.discover(flights.claims).questions(20)
-    assert set(asked["attribute"]) == {"departure", "gate"}
-
-
-def test_where_sources_say_little_the_item_in_most_doubt_is_asked_for_first():
-    """An answer teaches of sources, but it teaches nothing of use if they say nothing else."""
-    rows = [(f"s{n}", "many voices", "a" if n < 8 else "b") for n in range(10)]
-    rows += [("t0", "in doubt", "a"), ("t1", "in doubt", "b")]
-    rows += [(f"u{n}", f"plain {n // 3}", "a") for n in range(60)]
-    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    asked = veracity.discover(claims).questions(2)
-    assert asked["entity"].to_list() == ["in doubt", "many voices"]
-    assert asked["gain"].is_sorted(descending=True)
-
-
-@pytest.mark.parametrize("kind", ["multiple", "binary"])
-def test_facts_are_asked_for_too(kind):
-    rows = [(s, "x", v) for s, v in zip("abcd", "1122", strict=True)]
-    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    if kind == "binary":
-        claims = claims.select("source", fact="entity", claim=pl.col("value") == "1")
-    assert len(veracity.discover(claims, kind=kind).questions(3)) == 1
-
-
-def test_a_budget_of_nothing_is_refused(result):
-    with pytest.raises(ParameterError, match="budget must be at least 1, got 0"):
-        result.questions(0)
-
-
-def test_of_numbers_those_are_asked_whose_claims_lie_far_apart():
-    rows = [("a", "x", 1.0), ("b", "x", 1.0), ("c", "x", 1.2), ("a", "y", 5.0), ("b", "y", 9.0),
-            ("c", "y", 5.0), ("a", "z", 3.0), ("b", "z", 3.0)]  # fmt: skip
-    claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    asked = veracity.discover(claims, kind="numeric").questions(5)
-    assert asked["entity"].to_list() == ["y", "x"]
-    assert asked["values"].to_list()[0] == ["5.0", "9.0"]
-    assert asked["plausibility"].is_null().all()
-    assert "far from the estimate" in asked["why"][0]
-    known = pl.DataFrame({"entity": ["y"], "value": [5.0]})
-    again = veracity.discover(claims, kind="numeric", known=known).questions(5)
-    assert again["entity"].to_list() == ["x"]
-
-
-def test_the_command_asks(result, tmp_path):
-    result.save(tmp_path / "run")
-    run = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--budget", "3", "--json"])
-    assert run.exit_code == 0, run.output
-    told = json.loads(run.output)["questions"]
-    assert len(told) == 3
-    assert set(told[0]) == {"entity", "values", "plausibility", "claims", "gain", "why"}
-    shown = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--budget", "3"])
-    assert "questions" in shown.output
-
-
-def test_questions_in_a_file_are_truths_once_they_are_answered(flights, tmp_path):
-    claims = flights.claims.rename({"entity": "flight", "value": "reading"})
-    columns = {"entity": "flight", "value": "reading"}
-    veracity.discover(claims, columns=columns).save(tmp_path / "run")
-    file = tmp_path / "questions.xlsx"
-    done = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--out", str(file)])
-    assert done.exit_code == 0, done.output
-    asked = pl.read_excel(file)
-    assert asked.columns[:3] == ["flight", "attribute", "reading"]
-    assert asked["reading"].null_count() == len(asked) == 10
-    first = asked["values"].str.split(" | ").list.first()
-    answered = asked.with_columns(reading=pl.when(pl.int_range(pl.len()) < 4).then(first))
-    answered.write_excel(file)
-    known = veracity.discover(claims, columns=columns, known=file).run.input.known
-    assert known == 4
-    refused = CliRunner().invoke(main, ["ask", str(tmp_path / "run"), "--out", str(file)])
-    assert refused.exit_code == 1
+    assert right[0] >= max(right) - 0.02
 
 
 @pytest.mark.slow

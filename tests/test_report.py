@@ -16,9 +16,9 @@ from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
-from veracity.io.folders import check_target
+from veracity.io.atomic import check_can_write
 from veracity.result.texts import in_text
-from veracity.show.report.asked import MOST_ASKED, MOST_EXPLAINED
+from veracity.show.report.asked import MOST_ASKED
 from veracity.show.report.gather import gather
 from veracity.show.report.lookup import chunks_of
 from veracity.show.report.making import command, python_call
@@ -190,7 +190,7 @@ def test_tables_name_items_and_sources_as_the_claims_do(tmp_path, no_figures):
     truth = pl.DataFrame({"task": ["t0", "t1"], "label": ["b", "b"]})
     page = page_of(veracity.discover(labels), tmp_path, truth=truth)
     assert page.tables["Sources, those with most claims first"][0][0] == "worker"
-    assert page.tables["Items to look up, the most helpful first"][0][0] == "task"
+    assert page.tables["Items to look up next"][0][0] == "task"
     assert page.tables["What is wrong, the surest first"][0][0] == "task"
 
 
@@ -227,7 +227,7 @@ def test_wrong_items_are_all_that_evaluate_counts(flights):
 
 def test_explanations_are_those_of_why(flights_page, flights):
     result = veracity.discover(flights.claims)
-    first = result.questions(1).row(0, named=True)
+    first = result.questions(MOST_ASKED).row(0, named=True)
     why = result.why(first["entity"], first["attribute"])
     for sentence in why.words.splitlines():
         assert sentence in flights_page.said
@@ -258,7 +258,7 @@ def test_warnings_are_at_the_head(tmp_path, no_figures):
     page = page_of(veracity.discover(claims), tmp_path)
     health = veracity.check(claims)
     assert health.warnings
-    summary = page.said.split("What to check first")[1]
+    summary = page.said.split("What to check next")[1]
     for warning in health.warnings:
         assert warning.name in summary
         assert warning.means in summary
@@ -300,20 +300,20 @@ def test_copiers_that_the_algorithm_found_are_told(flights, tmp_path, no_figures
 
 def test_what_to_check_first_is_what_is_asked(flights_page, flights):
     asked = veracity.discover(flights.claims).questions(MOST_ASKED)
-    head, *rows = flights_page.tables["Items to look up, the most helpful first"]
+    head, *rows = flights_page.tables["Items to look up next"]
     assert head == ["entity", "attribute", "settled on", "plausibility", "values to choose from",
                     "claims", "why"]  # fmt: skip
     assert [tuple(row[:2]) for row in rows] == asked.select("entity", "attribute").rows()
     assert [row[-1] for row in rows] == asked["why"].to_list()
 
 
-def test_two_readings_lead_what_to_check_first(tmp_path, no_figures, flights):
+def test_what_to_check_next_says_on_which_items_two_answers_differ(tmp_path, no_figures, flights):
     worst = flights.claims.filter(source="hoppit")
     mirrors = [worst.with_columns(source=pl.lit(f"mirror {n}")) for n in range(4)]
     result = veracity.discover(pl.concat([flights.claims, *mirrors]))
     assert len(result.readings)
-    _, first, *_ = page_of(result, tmp_path).tables["Items to look up, the most helpful first"]
-    assert "which of two readings is right" in first[-1]
+    _, *rows = page_of(result, tmp_path).tables["Items to look up next"]
+    assert any(row[-1].startswith("the two possible answers differ here") for row in rows)
 
 
 # --- every kind, every algorithm, and little to tell ----------------------------------------------
@@ -347,7 +347,7 @@ def test_one_claim_is_enough(kind, tmp_path):
     page = page_of(veracity.discover(KINDS[kind].head(1), kind=kind), tmp_path)
     what = "fact" if kind == "binary" else "item"
     assert f"1 source makes 1 claim about 1 {what}, and nobody contradicts another." in page.said
-    assert "there is nothing to check" in page.said
+    assert "a check of" in page.said
 
 
 def test_without_the_plotting_library_the_page_says_so(flights, tmp_path, no_figures):
@@ -401,7 +401,7 @@ def test_links_lead_somewhere(flights_page):
     names = set(re.findall(r'\bid="([^"]+)"', flights_page.text))
     links = [a[1:] for a in flights_page.addresses if a.startswith("#")]
     assert set(links) <= names
-    assert f"item-{MOST_EXPLAINED - 1}" in links
+    assert f"item-{MOST_ASKED - 1}" in links
 
 
 def test_many_sources_items_and_long_values_stay_below_five_megabytes(tmp_path):
@@ -419,7 +419,7 @@ def test_many_sources_items_and_long_values_stay_below_five_megabytes(tmp_path):
     assert len(page.text.encode()) < 5e6
     assert len(page.tables["Sources, those with most claims first"]) == MOST_SOURCES + 1
     assert f"({MOST_SOURCES:,} of 3,000 are shown)" in page.said
-    assert len(page.tables["Items to look up, the most helpful first"]) == MOST_ASKED + 1
+    assert len(page.tables["Items to look up next"]) == MOST_ASKED + 1
 
 
 def test_a_file_is_replaced_only_if_asked(two_against_one, tmp_path, no_figures):
@@ -443,10 +443,10 @@ def test_a_run_with_its_report_in_it_may_be_replaced(two_against_one, tmp_path, 
     result = veracity.discover(two_against_one)
     folder = result.save(tmp_path / "run")
     page = veracity.write_report(result, folder / "report.html")
-    check_target(folder, force=True, marker="run.json")
+    check_can_write(folder, force=True, marker="run.json")
     page.write_text("<!DOCTYPE html><p>mine")
     with pytest.raises(OutputError, match=r"did not write 'report\.html'"):
-        check_target(folder, force=True, marker="run.json")
+        check_can_write(folder, force=True, marker="run.json")
 
 
 # --- making it again ------------------------------------------------------------------------------

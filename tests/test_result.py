@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 import veracity
 from claims import value_rows
-from veracity.claims.how import HowToRead
-from veracity.claims.read import open_claims
-from veracity.io.pieces import PieceTable
+from veracity.io.lazy import LazyTable
+from veracity.reading.claims import open_claims
+from veracity.reading.options import ReadOptions
 from veracity.result.tables import closest_first
 
 
@@ -152,7 +152,7 @@ def test_a_saved_run_says_how_it_was_made(tmp_path, flights):
 
 def test_what_was_read_before_takes_no_time_from_the_rest(tmp_path, flights):
     flights.claims.write_csv(tmp_path / "claims.csv")
-    stream = open_claims(tmp_path / "claims.csv", HowToRead())
+    stream = open_claims(tmp_path / "claims.csv", ReadOptions())
     stream.seconds = 100.0  # opened long before, and slowly
     assert veracity.discover(stream).run.seconds["encode"] >= 0.0
 
@@ -254,7 +254,7 @@ def test_tables_of_several_blocks_are_made_when_asked_for_and_then_kept(flights,
     assert len(result.encoded.blocks) > 1
     before = pickle.loads(pickle.dumps(result.tables))
     result.save(tmp_path / "before")
-    assert all(isinstance(vars(result.tables)[name], PieceTable) for name in ("truths", "facts"))
+    assert all(isinstance(vars(result.tables)[name], LazyTable) for name in ("truths", "facts"))
     assert result.tables.facts is result.tables.facts
     assert_frame_equal(result.records(), whole.records())
     assert_frame_equal(before.facts, result.tables.facts)

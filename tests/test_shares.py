@@ -102,7 +102,7 @@ def test_spellings_of_one_number_share_together_and_rows_stand_in_any_order():
 
 def test_what_is_said_most_is_what_is_left():
     rows = ASKED.with_columns(weight=pl.lit(1.0))
-    left, is_left = as_block(rows).said_most()
+    left, is_left = as_block(rows).strongest_claims()
     assert is_left.tolist() == [True, True, False]
     assert left.source_of_support.tolist() == [0, 1]
     assert not left.has_shares

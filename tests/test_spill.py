@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import gzip
+import os
 import shutil
 import signal
 import subprocess
@@ -20,19 +21,20 @@ import veracity
 from claims import as_encoded
 from veracity import Local, errors
 from veracity.algorithms.base import Turn
-from veracity.claims import parting, spilled
-from veracity.claims.encode import encode_part
-from veracity.claims.parting import AllNames, NumberedForAll, part_of_row, places_among
-from veracity.claims.schema import ClaimsTable
+from veracity.encoding.encode import encode_partition
+from veracity.encoding.names import Names, NameUnion, SharedNames, places_among
+from veracity.encoding.on_disk import Budget, partition_of_row
 from veracity.engines.beside import Beside
-from veracity.io.databases import write_tables
+from veracity.io.database_tables import write_tables
+from veracity.io.lazy import LazyTable
 from veracity.io.memory import as_bytes
-from veracity.io.pieces import PieceTable
-from veracity.io.spill import PREFIX, Shelf, Spill, spilling
+from veracity.io.temp_files import PREFIX, TempFolder
 from veracity.preparing import prepare
-from veracity.progress import say_nothing
+from veracity.progress import no_progress
+from veracity.reading.claims import Claims
 from veracity.result.layout import claims_of_block, claims_of_part
 
+ON_DISK = "veracity.encoding.on_disk"
 CLAIMS = veracity.synthetic.Synthetic(sources=9, items=300, accuracy=0.75).draw(seed=2).claims
 
 
@@ -108,7 +110,7 @@ def test_values_that_are_long_but_few_are_no_reason_to_use_the_disk(tmp_path):
 
 
 def test_the_longer_rows_are_the_more_parts_there_are(tmp_path):
-    room = spilled.Room(Spill(tmp_path), 10**8, 1)
+    room = Budget(TempFolder(tmp_path), 10**8, 1)
     usual, long = room.n_parts(10**6, 50.0), room.n_parts(10**6, 5000.0)
     assert usual == room.n_parts(10**6)
     assert long > 10 * usual
@@ -134,7 +136,7 @@ def test_an_error_leaves_nothing(tmp_path, monkeypatch):
     def fail(*arguments, **options):
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr(spilled, "encode_part", fail)
+    monkeypatch.setattr(f"{ON_DISK}.encode_partition", fail)
     with pytest.raises(RuntimeError, match="on purpose"):
         veracity.discover(CLAIMS, engine=on_disk(tmp_path))
     gc.collect()
@@ -147,11 +149,11 @@ def test_leftovers_of_runs_that_were_killed_are_removed_and_nothing_else(tmp_pat
     for name in ("killed", "alive"):
         (tmp_path / f"{PREFIX}{name}" / "lock").touch()
     (tmp_path / f"{PREFIX}new" / "something").touch()
-    (tmp_path / f"{PREFIX}empty").mkdir()
     (tmp_path / "mine").mkdir()
-    with (tmp_path / f"{PREFIX}alive" / "lock").open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        Spill(tmp_path).remove()
+    lock = os.open(tmp_path / f"{PREFIX}alive", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    TempFolder(tmp_path).remove()
+    os.close(lock)
     assert left_in(tmp_path) == ["mine", f"{PREFIX}alive", f"{PREFIX}new"]
 
 
@@ -170,13 +172,14 @@ def test_a_place_that_cannot_be_written_to_gets_one_sentence(tmp_path):
 
 
 def test_a_full_disk_is_told_as_such_also_where_polars_writes(tmp_path):
-    with pytest.raises(errors.OutputError, match="the disk is full; make room"), spilling(tmp_path):
+    is_told = pytest.raises(errors.OutputError, match="the disk is full; make room")
+    with is_told, TempFolder(tmp_path).errors():
         raise OSError("No space left on device (os error 28)")
 
 
 WORK = """
 import resource, signal, sys, time
-from veracity.claims import encode, spilled
+from veracity.encoding import encode, on_disk
 from veracity.engines import local
 from veracity import discovery
 from veracity.cli import main
@@ -208,7 +211,7 @@ def program(change):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    "where", ["spilled._Rows.fill", "spilled._PartsWriter.renumber", "local.HeldLocally.keep"]
+    "where", ["on_disk._PartedRows.fill", "on_disk._Writer.renumber", "local.HeldLocally.keep"]
 )
 def test_who_is_stopped_leaves_nothing_behind(folder, number, where):
     work = program(f"{where} = wait")
@@ -246,22 +249,23 @@ def test_a_disk_that_is_full_in_the_middle_gets_one_sentence(folder):
 
 
 def test_arrays_come_back_as_they_were_and_may_be_written_to(tmp_path):
-    shelf = Shelf(Spill(tmp_path), "arrays")
+    folder = TempFolder(tmp_path)
     given = [(np.arange(5), np.zeros((2, 3), np.int8), np.empty(0)), (np.ones(1),), ()]
-    for arrays in given:
-        shelf.add(arrays)
-    assert len(shelf) == 3
-    for found, expected in zip(shelf, given, strict=True):
-        for one, other in zip(found, expected, strict=True):
+    for number, arrays in enumerate(given):
+        folder.write(f"{number}", arrays)
+    for number, arrays in enumerate(given):
+        for one, other in zip(folder.read(f"{number}"), arrays, strict=True):
             assert_array_equal(one, other, strict=True)
-    shelf[0][0][:] = 7
-    assert shelf[0][0].tolist() == [0, 1, 2, 3, 4]
-    shelf.change(0, {0: np.arange(5) * 2})
-    assert shelf[0][0].tolist() == [0, 2, 4, 6, 8]
+    found = folder.read("0")[0]
+    found[:] = 7
+    assert folder.read("0")[0].tolist() == [0, 1, 2, 3, 4]
+    folder.write("0", (np.arange(5) * 2,))
+    assert folder.read("0")[0].tolist() == [0, 2, 4, 6, 8]
+    assert found.tolist() == [7] * 5
 
 
 def test_what_is_kept_beside_blocks_is_bounded_in_memory_and_comes_back(tmp_path):
-    beside = Beside(Spill(tmp_path), room=100)
+    beside = Beside(TempFolder(tmp_path), room=100)
     for block in range(3):
         beside.put(block, (np.full(10, block), "name"), None)
     in_memory = beside._in_memory
@@ -276,8 +280,8 @@ def test_what_is_kept_beside_blocks_is_bounded_in_memory_and_comes_back(tmp_path
 
 
 def test_lanes_of_a_walk_are_kept_apart_on_disk(tmp_path):
-    table = ClaimsTable(CLAIMS, "categorical", "a test")
-    encoded = on_disk(tmp_path, claims_per_block=300).encode(table, say_nothing)
+    table = Claims.of_rows(CLAIMS, "categorical", "a test")
+    encoded = on_disk(tmp_path, claims_per_block=300).encode(table, no_progress)
     with on_disk(tmp_path).hold(encoded.blocks) as held:
         for _ in range(2):
             lanes = held.walk(_go, (0, 100), Turn())
@@ -293,12 +297,12 @@ def _go(block, lane, turn):
 
 
 def test_a_table_in_pieces_is_scanned_collected_and_written(tmp_path):
-    table = PieceTable("rows", lambda n: pl.DataFrame({"a": [2 * n, 2 * n + 1]}), 3, 6)
+    table = LazyTable("rows", lambda n: pl.DataFrame({"a": [2 * n, 2 * n + 1]}), 3, 6)
     assert table.collect()["a"].to_list() == [0, 1, 2, 3, 4, 5]
     large = table.scan().filter(pl.col("a") > 2).select(pl.col("a") * 2).collect()
     assert large["a"].to_list() == [6, 8, 10]
     assert table.scan().head(3).collect()["a"].to_list() == [0, 1, 2]
-    assert table.fold(lambda rows: rows.select(pl.col("a").max())).item() == 5
+    assert table.reduce(lambda rows: rows.select(pl.col("a").max())).item() == 5
     table.write_parquet(tmp_path / "rows.parquet")
     assert pl.read_parquet(tmp_path / "rows.parquet").equals(table.collect())
 
@@ -318,7 +322,7 @@ def test_a_table_that_is_too_large_to_collect_says_how_else_to_read_it(tmp_path,
 
 
 def test_all_rows_of_an_item_are_in_one_part_and_parts_are_about_alike():
-    part = part_of_row(CLAIMS, 5)
+    part = partition_of_row(CLAIMS, 5)
     by_item = CLAIMS.with_columns(part=part).group_by("entity").agg(pl.col("part").n_unique())
     assert (by_item["part"] == 1).all()
     assert np.bincount(part, minlength=5).min() > len(CLAIMS) / 10
@@ -335,19 +339,18 @@ def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
         }
     )
     whole = as_encoded(rows)
-    parts = rows.with_columns(part=part_of_row(rows, 4)).partition_by("part", include_key=False)
-    decided = sum((parting.Decided.of(own) for own in parts), parting.Decided())
-    names = AllNames(decided.are_numbers)
-    found = [
-        encode_part([own], "categorical", 15, are_numbers=decided.are_numbers) for own in parts
-    ]
+    parted = rows.with_columns(part=partition_of_row(rows, 4))
+    parts = parted.partition_by("part", include_key=False)
+    are_numbers = "x" not in values
+    union = NameUnion(are_numbers=are_numbers)
+    found = [encode_partition([own], "categorical", 15, are_numbers=are_numbers) for own in parts]
     for own in found:
-        names.add(own.names)
-    together = names.together()
-    for one, other in zip(together.names[:3], whole.names[:3], strict=True):
+        union.add(own.names)
+    names = union.sorted()
+    for one, other in zip(Names.of(names)[:3], whole.names[:3], strict=True):
         assert one.to_list() == other.to_list()
     for own in found:
-        places = places_among(own.names, together, is_open=False)
+        places = places_among(own.names, names)
         (part,) = own.parts
         labels = part.block.renumbered(*places).label_of_fact
         meant = pl.DataFrame({"label": labels, "value": part.values})
@@ -358,19 +361,21 @@ def test_names_of_parts_are_numbered_as_if_all_had_been_one(values):
 
 
 def test_values_that_are_very_many_and_long_stay_in_their_part(monkeypatch):
-    monkeypatch.setattr(parting, "FEWEST_OPEN", 100)
-    found = encode_part([of_long_values(700, 50)], "categorical", 700)
-    few_bytes, many_bytes = AllNames(False, most_text=10_000), AllNames(False, most_text=10**6)
-    for names in (few_bytes, many_bytes):
-        names.add(found.names)
-    assert len(few_bytes.together().spellings) == 0
-    assert 100 < few_bytes.n_open < 700
-    assert (len(many_bytes.together().spellings), many_bytes.n_open) == (700, 0)
+    monkeypatch.setattr("veracity.encoding.names.FEWEST_OPEN", 100)
+    found = encode_partition([of_long_values(700, 50)], "categorical", 700)
+    few_bytes, many_bytes = (
+        NameUnion(are_numbers=False, most_text=most) for most in (10_000, 10**6)
+    )
+    for union in (few_bytes, many_bytes):
+        union.add(found.names)
+    assert "value" not in few_bytes.sorted()
+    assert 100 < few_bytes.n_unnumbered < 700
+    assert (len(many_bytes.sorted()["value"].spellings), many_bytes.n_unnumbered) == (700, 0)
 
 
 def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
-    for_all = NumberedForAll
-    monkeypatch.setattr(spilled, "NumberedForAll", lambda n_rows, **_: for_all(n_rows, 1000))
+    for_all = SharedNames
+    monkeypatch.setattr(f"{ON_DISK}.SharedNames", lambda n_rows, **_: for_all(n_rows, 1000))
     rng = np.random.default_rng(1)
     claims = pl.DataFrame(
         {
@@ -385,7 +390,7 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
     place = on_disk(tmp_path / "spill")
     found = veracity.discover(tmp_path / "*.parquet", engine=place)
     names = found.encoded.names
-    assert (len(names.labels), names.n_open) == (0, 1000)
+    assert (len(names.labels), names.n_unnumbered) == (0, 1000)
     expected = veracity.discover(claims).facts.sort("entity", "value")
     assert_allclose(
         found.facts.sort("entity", "value")["plausibility"], expected["plausibility"], atol=1e-9
@@ -402,13 +407,15 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
 @pytest.mark.parametrize("columns", [{}, {"time": "said"}])
 @pytest.mark.parametrize("n_values", [600, 601, 1200])
 def test_values_are_open_as_soon_as_they_are_too_many(tmp_path, monkeypatch, columns, n_values):
-    most, for_all, brought_together = 600, NumberedForAll, AllNames
-    monkeypatch.setattr(spilled, "NumberedForAll", lambda n_rows, **_: for_all(n_rows, most))
-    monkeypatch.setattr(spilled, "AllNames", lambda numbers, **_: brought_together(numbers, most))
+    most, shared, union = 600, SharedNames, NameUnion
+    monkeypatch.setattr(f"{ON_DISK}.SharedNames", lambda n_rows, **_: shared(n_rows, most))
+    monkeypatch.setattr(f"{ON_DISK}.NameUnion", lambda **how: union(**how, most_labels=most))
     claims = of_long_values(n_values, 10).with_columns(said=1)
     found = prepare(claims, columns=columns, engine=on_disk(tmp_path)).encoded
     is_open = n_values > most
-    assert (len(found.names.labels), found.names.n_open) == ((0, most) if is_open else (most, 0))
+    assert (len(found.names.labels), found.names.n_unnumbered) == (
+        (0, most) if is_open else (most, 0)
+    )
     expected = prepare(claims, columns=columns).encoded
     keys = ["entity", "value"]
     assert found.facts.sort(keys).equals(expected.facts.sort(keys))
@@ -497,7 +504,7 @@ def test_text_that_is_too_large_is_read_in_portions_where_it_can_be(tmp_path, mo
         path.write_bytes(gzip.compress(text.encode()))
     else:
         path.write_text(text.replace("\n", "\r") if name == "old.csv" else text, newline="")
-    monkeypatch.setattr("veracity.io.files.LARGE_TEXT", 10)
+    monkeypatch.setattr("veracity.io.csv_file.LARGE_TEXT", 10)
     found = veracity.discover(path, "majority-vote", engine=on_disk(tmp_path)).facts
     assert found.sort("entity", "value").equals(expected.sort("entity", "value"))
 

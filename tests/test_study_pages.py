@@ -87,10 +87,10 @@ def test_a_changed_algorithm_is_told_from_one_that_is_not(request):
 @pytest.mark.parametrize(
     ("place", "name"),
     [
-        ("algorithms.veracity.coincidence.EVEN", "veracity"),
-        ("algorithms.veracity.confusion.SHARED", "veracity"),
-        ("algorithms.veracity.dispersion.RARELY", "veracity"),
-        ("algorithms.veracity.one_coin.BEYOND_VALUES", "veracity"),
+        ("algorithms.default.coincidence.EVEN", "veracity"),
+        ("algorithms.default.confusion.CORRELATION", "veracity"),
+        ("algorithms.default.confusion.SHARE_OF_VOTE", "veracity"),
+        ("algorithms.default.one_coin.BEYOND_VALUES", "veracity"),
         ("dependence.agreement.SUSPECT", "veracity"),
         ("algorithms.ltd_rbm_n.items.USUAL_FREEDOM", "ltd-rbm-n"),
     ],

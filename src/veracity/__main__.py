@@ -1,4 +1,4 @@
-"""The command ``veracity``, also as ``python -m veracity``: it may be stopped at any time."""
+"""The command ``veracity``, also as ``python -m veracity``."""
 
 from __future__ import annotations
 
@@ -6,20 +6,7 @@ import contextlib
 import ctypes
 import gc
 import os
-import signal
 import sys
-
-from veracity.guard import (
-    heed_no_more,
-    heed_the_end,
-    hold_standard_streams,
-    let_only_python_speak,
-    limits,
-    lose_no_request,
-    stopping_signals,
-    too_little,
-    watched,
-)
 
 FRESH = 200_000
 """Objects that may be new before memory is looked through: libraries that are being loaded make
@@ -36,20 +23,26 @@ OF_FRAMES, AS_IT_IS = "_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:10
 
 
 def main() -> None:
-    """Run the command, under watch where the system limits what it may use."""
-    hold_standard_streams()
-    if sentence := too_little():
-        os.write(2, sentence.encode())
+    """Load the command and run it; Ctrl-C is no error to explain while it is loading or ending."""
+    _settle()
+    try:
+        from veracity.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            with contextlib.suppress(OSError):  # nobody may be there to be told
+                sys.stderr.write("error: stopped before the end; no half-written result is left\n")
         sys.exit(1)
-    if "VERACITY_DEBUG" not in os.environ:
-        if limits() and hasattr(os, "fork"):
-            watched(_run)
-        let_only_python_speak()
-    _run()
+    finally:
+        # Looking through memory once more at the end takes up to a quarter of a short run. DuckDB
+        # would call what is not looked through a leak, on standard error.
+        if "duckdb" not in sys.modules:
+            gc.freeze()
 
 
 def _settle() -> None:
-    """Tell those below what suits a process that does one thing and ends: a tenth of its time.
+    """Set what suits a process that does one thing and ends: it saves a tenth of its time.
 
     NumPy's linear algebra would start a thread for each core, which waits in a busy loop for
     large matrices; here there are none. The C library would give every freed array of some
@@ -65,42 +58,6 @@ def _settle() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_THRESHOLD, MOST_KEPT)
         mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-def _run() -> None:
-    """Load the command and run it; Ctrl-C is no error to explain while it is loading or ending."""
-    _settle()
-    try:
-        heed_the_end()
-        lose_no_request()
-        from veracity.cli import main as run
-
-        run()
-    except KeyboardInterrupt:  # the command tells of one itself, but it may be asked twice
-        _end_in_peace()
-        if sys.stderr is not None:
-            with contextlib.suppress(OSError):  # nobody may be there to be told
-                sys.stderr.write("error: stopped before the end; no half-written result is left\n")
-                sys.stderr.flush()
-        sys.exit(1)
-    finally:
-        _end_in_peace()
-
-
-def _end_in_peace() -> None:
-    """What is done is done: who asks it to stop now must not be told that it failed.
-
-    Nor is what is left in memory looked through once more before it goes: that takes up to a
-    quarter of a short run. DuckDB would call what is not looked through a leak, on standard error.
-    """
-    heed_no_more()
-    for number in stopping_signals():
-        with contextlib.suppress(ValueError, OSError):  # only the main thread may ask
-            signal.signal(number, signal.SIG_IGN)
-    # Else Python ends by a signal if Ctrl-C once came within an exec, though it was caught.
-    exec("")
-    if "duckdb" not in sys.modules:
-        gc.freeze()
 
 
 if __name__ == "__main__":

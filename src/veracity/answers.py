@@ -10,9 +10,9 @@ import numpy as np
 from veracity.algorithms import Algorithm
 from veracity.algorithms.item_features import with_kinds
 from veracity.algorithms.state import to_arrays
-from veracity.claims.encoded import Encoded
-from veracity.claims.survey import Counted, Survey
 from veracity.doubts import looking_ahead, with_doubts
+from veracity.encoding.partitions import Encoded
+from veracity.encoding.survey import Counted, Survey
 from veracity.engines import Engine, threads_of
 from veracity.errors import UnreadableFile
 from veracity.fit.answering import answered
@@ -20,10 +20,10 @@ from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged
 from veracity.fit.loop import Kept, Learned, survey_of
 from veracity.fit.readings import decided
-from veracity.io.memory import give_back
+from veracity.io.memory import release_memory
 from veracity.kernels.loading import FEW
 from veracity.preparing import Clock, Prepared, form_for
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 from veracity.result import Result
 from veracity.result.readings import with_readings
 from veracity.result.run import Input, Run, describe_parameters
@@ -35,7 +35,7 @@ def answer(
     prepared: Prepared,
     algorithm: Algorithm[Any],
     engine: Engine | None = None,
-    tell: Progress = say_nothing,
+    tell: Progress = no_progress,
     min_plausibility: float | None = None,
     kept: Kept | None = None,
 ) -> Result:
@@ -70,7 +70,7 @@ def answer(
             ).run
             result = with_doubts(result, held, own, judged.plausibility, threads, ahead)
     if encoded.n_claims > FEW:
-        give_back()  # what learning took: the tables that are written next need room
+        release_memory()  # what learning took: the tables that are written next need room
     return result
 
 
@@ -162,6 +162,7 @@ def _run_of(prepared: Prepared, fitted: Fitted, judged: Judged, learned: Learned
         rounds=len(learned.trace),
         converged=learned.converged,
         trace=learned.trace,
+        asked=list(prepared.asked),
         notes=[*prepared.notes, *notes_on_fit(fitted, learned, judged)],
     )
 

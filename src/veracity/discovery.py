@@ -12,8 +12,6 @@ from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.answers import answer, as_result, require_sound, with_kinds_of_items
-from veracity.arguments import checked
-from veracity.claims.how import HowToRead, SourceFrom, Wide
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.engines import Engine
@@ -21,10 +19,11 @@ from veracity.errors import ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import judge_all
 from veracity.fit.loop import Learned, prior_rates, survey_of
-from veracity.opening import Claims, engine_for, is_spark, opened
+from veracity.opening import AnyClaims, engine_for, is_spark, opened
 from veracity.preparing import Clock, Prepared, prepare
 from veracity.printing import counted
-from veracity.progress import Progress, say_nothing, shows_progress
+from veracity.progress import Progress, no_progress, shows_progress
+from veracity.reading.options import ReadOptions, SourceFrom, Wide
 from veracity.result import Result
 
 USUAL_ALGORITHM: dict[Kind, str] = {
@@ -36,7 +35,6 @@ USUAL_ALGORITHM: dict[Kind, str] = {
 """What answers where no algorithm is named."""
 
 
-@checked
 @shows_progress
 def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     claims: object,
@@ -108,7 +106,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         Leave the value of an item empty if its plausibility is below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
     seed
-        The seed of random numbers, instead of the algorithm's own.
+        The seed of random numbers, instead of the algorithm's own; questions are drawn by it, too.
     engine
         Where the work is done; this machine, on all cores, unless said otherwise. The work on a
         Spark frame is done where it lives.
@@ -129,7 +127,7 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     described = {"source_features": source_features, "item_features": item_features}
     if chosen is not None:
         _require_use(chosen, described, kind)
-    tell = progress or say_nothing
+    tell = progress or no_progress
     prepared = prepare(
         claims,
         columns=columns,
@@ -147,7 +145,9 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
     chosen = chosen or chosen_algorithm(USUAL_ALGORITHM[prepared.table.kind], seed, engine)
     _check_min_plausibility("discover", min_plausibility, prepared.table.kind)
     chosen, prepared = _describing(chosen, described, prepared)
-    return answer(prepared, chosen, engine, tell, min_plausibility)
+    result = answer(prepared, chosen, engine, tell, min_plausibility)
+    result.run = replace(result.run, seed=seed or 0)
+    return result
 
 
 def _require_use(
@@ -197,7 +197,7 @@ def _describing(
 def judge(
     fitted: Fitted,
     claims: object,
-    how: HowToRead,
+    how: ReadOptions,
     min_plausibility: float | None,
     *,
     engine: Engine | None = None,
@@ -205,7 +205,7 @@ def judge(
 ) -> Result:
     """`Fitted.judge`: an answer without learning."""
     _check_min_plausibility("judge", min_plausibility, fitted.kind)
-    tell, engine = progress or say_nothing, engine_for(claims, engine)
+    tell, engine = progress or no_progress, engine_for(claims, engine)
     algorithm = fitted.algorithm
     prepared = with_kinds_of_items(_prepare_for(fitted, claims, how, engine, tell), algorithm)
     clock, encoded = Clock(), prepared.encoded
@@ -226,7 +226,7 @@ def judge(
 def update(
     fitted: Fitted,
     claims: object,
-    how: HowToRead,
+    how: ReadOptions,
     min_plausibility: float | None,
     *,
     engine: Engine | None = None,
@@ -234,7 +234,7 @@ def update(
 ) -> Result:
     """`Fitted.update`: go on learning from new claims."""
     _check_min_plausibility("update", min_plausibility, fitted.kind)
-    tell, engine = progress or say_nothing, engine_for(claims, engine)
+    tell, engine = progress or no_progress, engine_for(claims, engine)
     prepared = _prepare_for(fitted, claims, how, engine, tell)
     return answer(prepared, fitted.algorithm, engine, tell, min_plausibility, fitted.kept)
 
@@ -257,20 +257,20 @@ def knowing_more(fitted: Fitted, **described: object | None) -> Fitted:
 def _prepare_for(
     fitted: Fitted,
     claims: object,
-    how: HowToRead,
+    how: ReadOptions,
     engine: Engine,
     tell: Progress,
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
-    if isinstance(claims, Claims) and claims.kind != fitted.kind:
+    if isinstance(claims, AnyClaims) and claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
     claims = opened(claims, how, engine, like=fitted)
     prepared = prepare(claims, tell=tell, engine=engine)
-    if prepared.encoded.names.n_open and not fitted.names.n_open:
+    if prepared.encoded.names.n_unnumbered and not fitted.names.n_unnumbered:
         raise TooLarge(
             f"{prepared.table.origin}: the fit knows "
             f"{counted(len(fitted.names.labels), 'value')}, and these claims name more than "
-            f"{prepared.encoded.names.n_open:,}; hand them over in portions"
+            f"{prepared.encoded.names.n_unnumbered:,}; hand them over in portions"
         )
     encoded = prepared.encoded.numbered_as(fitted.names)
     n_met, n_all = len(fitted.names.sources), len(encoded.names.sources)

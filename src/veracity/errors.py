@@ -15,7 +15,6 @@
     ├── ParameterError          a parameter out of its range (also a ValueError)
     ├── OutputError             a result that cannot be written
     ├── EngineError             an engine that cannot be started, or that gave up
-    ├── Exhausted               memory, threads or files that the system does not give
     └── StudyError              a study that cannot go on
 
 Each message says what is wrong, where, and what to do next.
@@ -23,9 +22,7 @@ Each message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
-import errno
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from veracity.printing import cut, message
 
@@ -35,7 +32,6 @@ LONGEST_REASON = 300
 __all__ = [
     "BadValue",
     "EngineError",
-    "Exhausted",
     "InputError",
     "MissingColumn",
     "NoClaims",
@@ -50,7 +46,6 @@ __all__ = [
     "VeracityError",
     "WrongEncoding",
     "damaged",
-    "exhausted",
     "first_line",
 ]
 
@@ -118,10 +113,6 @@ class EngineError(VeracityError):
     """An engine that cannot be started, or that gave up."""
 
 
-class Exhausted(VeracityError):
-    """Memory, threads or files that the system does not give."""
-
-
 class StudyError(VeracityError):
     """A study that cannot go on."""
 
@@ -140,62 +131,8 @@ def first_line(error: BaseException) -> str:
     return cut(lines[0], LONGEST_REASON) if lines else type(error).__name__
 
 
-NO_MEMORY = "out of memory; leave out columns or rows, raise the limit, or use a larger machine"
-NO_THREADS = (
-    "no further thread can be started; raise the limit of memory or processes (ulimit -v, ulimit "
-    "-u), or use fewer threads"
-)
-NO_FILES = "too many files are open; raise the limit (ulimit -n)"
-
-TOLD_BY_OTHERS = {
-    "Cannot allocate memory|memory allocation of|Out of Memory Error|failed to map segment"
-    "|without (exception set|setting an exception)|PyObject pointer is null": NO_MEMORY,
-    "can't start new thread|ThreadPoolBuildError": NO_THREADS,
-    "Too many open files": NO_FILES,
-}
-"""By these words other libraries tell what they have no type of error for."""
-
-BY_NUMBER = {errno.ENOMEM: NO_MEMORY, errno.EMFILE: NO_FILES, errno.ENFILE: NO_FILES}
-
-
-def exhausted(error: BaseException) -> Exhausted | None:
-    """The error that says what the system did not give, if that is behind another one.
-
-    >>> exhausted(RuntimeError("can't start new thread"))
-    Exhausted('no further thread can be started; raise the limit of memory or processes (ulimit ...
-    >>> exhausted(KeyError("can't start")) is None
-    True
-    """
-    for one in _behind(error):
-        sentence = _what_lacks(one)
-        if sentence is not None:
-            return Exhausted(sentence)
-    return None
-
-
-def damaged(path: object, error: BaseException) -> VeracityError:
-    """What to tell of a file that cannot be read to its end: memory is short, or it is damaged."""
-    return exhausted(error) or UnreadableFile(
+def damaged(path: object, error: BaseException) -> UnreadableFile:
+    """Return the error for a file that cannot be read to its end."""
+    return UnreadableFile(
         f"{path}: damaged or cut off ({first_line(error)}); copy or write it again"
     )
-
-
-def _behind(error: BaseException) -> Iterator[BaseException]:
-    """An error, and those that led to it."""
-    met: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in met:
-        met.add(id(one))
-        yield one
-        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
-
-
-def _what_lacks(error: BaseException) -> str | None:
-    if isinstance(error, MemoryError):
-        return NO_MEMORY
-    if isinstance(error, OSError) and error.errno is not None:
-        return BY_NUMBER.get(error.errno)
-    if isinstance(error, VeracityError | ValueError | KeyError):  # which may show names of a user
-        return None
-    told = str(error)
-    return next((why for words, why in TOLD_BY_OTHERS.items() if re.search(words, told)), None)

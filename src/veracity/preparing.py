@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from veracity.algorithms import Algorithm
-from veracity.claims.encoded import Encoded
-from veracity.claims.how import HowToRead
-from veracity.claims.known import with_known
+from veracity.claims.asked import asked_before
 from veracity.claims.schema import Kind, carries_more
 from veracity.claims.spark_rows import SparkClaims
 from veracity.claims.truths import read_truths_beside
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine
-from veracity.errors import ParameterError
-from veracity.opening import Claims, engine_for, opened
+from veracity.errors import EngineError, ParameterError
+from veracity.opening import AnyClaims, engine_for, opened
 from veracity.printing import counted
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
+from veracity.reading.options import ReadOptions
 
 
 @dataclass(frozen=True)
 class Prepared:
     """Claims ready for any algorithm: read, encoded, with what is known of them."""
 
-    table: Claims
+    table: AnyClaims
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
     engine: Engine
     """Where they are held."""
+    asked: tuple[dict[str, Any], ...] = ()
+    """The questions whose answers are among the known truths: see `Run.asked`."""
 
     def noting(self, note: str) -> Prepared:
         """The same, with something more to be said of them."""
@@ -43,7 +47,7 @@ def prepare(
     columns: Mapping[str, str | list[str]] | None = None,
     kind: Kind | None = None,
     known: object | None = None,
-    tell: Progress = say_nothing,
+    tell: Progress = no_progress,
     engine: Engine | None = None,
     algorithm: Algorithm[Any] | None = None,
     **how: Any,
@@ -52,6 +56,7 @@ def prepare(
 
     If they are for one `algorithm`, which is not for such claims, that is told before the work.
     """
+    _require_own_threads()
     clock, engine = Clock(), engine_for(claims, engine)
     tell("reading", 0, 1)
     table = _opened(claims, engine, columns=columns, kind=kind, **how)
@@ -61,9 +66,11 @@ def prepare(
     read_before = table.seconds if table is claims else 0.0  # not by this clock
     encoded = engine.encode(table, tell)  # type: ignore[arg-type] # Spark's are for Spark alone
     known_notes: list[str] = []
+    asked: tuple[dict[str, Any], ...] = ()
     if known is not None:
         truths, read_notes = read_truths_beside(table, known)
         encoded, match_notes = with_known(encoded, truths)
+        asked = asked_before(truths, encoded.example.items.columns)
         known_notes = [f"known: {note}" for note in (*read_notes, *match_notes)]
     clock.lap("encode")
     clock.laps = {
@@ -71,10 +78,25 @@ def prepare(
         "encode": round(clock.laps["encode"] - table.seconds + read_before, 4),
     }
     notes = (*table.notes, *encoded.notes, *_said_again(table, encoded), *known_notes)
-    return Prepared(table, encoded, notes, clock.laps, engine)
+    return Prepared(table, encoded, notes, clock.laps, engine, asked)
 
 
-def _said_again(table: Claims, encoded: Encoded) -> list[str]:
+_worked_in: list[int] = []
+"""The process in which claims were prepared first."""
+
+
+def _require_own_threads() -> None:
+    """Refuse a process that was forked from one at work: Polars would wait for its threads."""
+    if not _worked_in:
+        _worked_in.append(os.getpid())
+    elif _worked_in[0] != os.getpid():
+        raise EngineError(
+            "this process was forked from one in which veracity had worked already, so that Polars "
+            "would wait for ever; start processes with multiprocessing.get_context('spawn')"
+        )
+
+
+def _said_again(table: AnyClaims, encoded: Encoded) -> list[str]:
     """What a source says more than once, of one item: the same, or something else."""
     if isinstance(table, SparkClaims) or encoded.kind == "binary" or carries_more(table):
         return []  # what was left out, or counts by its share, was told
@@ -94,10 +116,10 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     return notes
 
 
-def _opened(claims: object, engine: Engine, **how: Any) -> Claims:
+def _opened(claims: object, engine: Engine, **how: Any) -> AnyClaims:
     given = {name: value for name, value in how.items() if value is not None}
-    if not isinstance(claims, Claims):
-        return opened(claims, HowToRead(**given), engine)
+    if not isinstance(claims, AnyClaims):
+        return opened(claims, ReadOptions(**given), engine)
     if given.pop("kind", claims.kind) != claims.kind or any(given.values()):
         raise ParameterError("columns, kind and normalise were settled when the claims were read")
     return claims

@@ -19,7 +19,7 @@ is_at_work = ContextVar("is_at_work", default=False)
 """Whether a bar is shown already: work within work has none of its own."""
 
 
-def say_nothing(phase: str, done: int, total: int) -> None:
+def no_progress(phase: str, done: int, total: int) -> None:
     """Progress nobody asked for."""
 
 

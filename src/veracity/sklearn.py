@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.settings import settable
-from veracity.claims.block import FloatArray
 from veracity.discovery import chosen_algorithm, discover
+from veracity.encoding.block import FloatArray
 from veracity.errors import ParameterError
 from veracity.extras import how_to_get
 from veracity.result import Result

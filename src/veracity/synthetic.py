@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.arguments import checked, require_fields
 from veracity.errors import ParameterError
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.printing import counted
 
 __all__ = ["Ranges", "SourceModels", "Synthetic", "SyntheticArrays", "SyntheticData", "flights"]
@@ -98,7 +97,6 @@ class Synthetic:
     copy_variability: float = 2.0
 
     def __post_init__(self) -> None:
-        require_fields(self)
         for name, least in (("sources", 1), ("items", 1), ("values", 2)):
             if not getattr(self, name) >= least:
                 raise ParameterError(f"Synthetic: {name} must be at least {least}")
@@ -111,7 +109,6 @@ class Synthetic:
         if not 0.0 <= self.copying <= 1.0:
             raise ParameterError("Synthetic: copying must be from 0 to 1")
 
-    @checked
     def draw(
         self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
     ) -> SyntheticData:
@@ -119,7 +116,6 @@ class Synthetic:
         self._require_room(models, BYTES_PER_NAMED_CLAIM, BYTES_PER_NAME)
         return _name(self, self.draw_arrays(seed, models))
 
-    @checked
     def draw_arrays(
         self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
     ) -> SyntheticArrays:
@@ -141,7 +137,7 @@ class Synthetic:
         """Refuse what will not fit, before anything is drawn: that could take hours."""
         said = self.sources * self.frequency if models is None else float(np.sum(models.frequency))
         n_bytes = BYTES_PER_SOURCE * self.sources + name * (self.items + self.values)
-        require_room(
+        require_memory(
             n_bytes + int(claim * self.items * said),
             f"Synthetic: {counted(self.sources, 'source')} and about "
             f"{self.items * said:,.0f} claims",
@@ -230,7 +226,6 @@ class Ranges:
     copy_variability: tuple[float, float] = (30.0, 30.0)
 
     def __post_init__(self) -> None:
-        require_fields(self)
         for field in fields(self):
             low, high = getattr(self, field.name)
             if not low <= high or low < 0 or (low == 0 and field.name != "copying"):
@@ -239,7 +234,6 @@ class Ranges:
                     f"{low} and {high}"
                 )
 
-    @checked
     def draw(self, seed: int | Sequence[int] = 0, **fixed: float) -> Synthetic:
         """Draw the parameters of one dataset; those that are `fixed` stay as they are."""
         rng = np.random.default_rng(seed)
@@ -271,7 +265,6 @@ FLIGHT_SITES = {
 """The sites of the demo, and how often each is right."""
 
 
-@checked
 def flights(n_flights: int = 200, seed: int | Sequence[int] = 7) -> SyntheticData:
     """Flights as nine sites describe them: the demo's data.
 

@@ -10,17 +10,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from veracity.arguments import checked
-from veracity.claims.how import HowToRead
-from veracity.claims.read import ClaimsStream
 from veracity.io.frames import hand_back
+from veracity.reading.claims import Claims
+from veracity.reading.options import ReadOptions
 
 __all__ = ["by_attribute", "by_entity", "by_file", "by_source"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-@checked
 def by_attribute(table: object, *, source: str | None = None, entity: str | None = None) -> Any:
     """The claims of a table in which a row is all that a source says of an entity.
 
@@ -41,11 +39,10 @@ def by_attribute(table: object, *, source: str | None = None, entity: str | None
     [('orbitz', 'AA-1', 'gate', 'C5'), ('tower', 'AA-1', 'gate', 'D30'), ('orbitz', 'AA-1', 'departs', '7:05')]
     """  # noqa: E501 - what is shown
     return _claims(
-        table, HowToRead(columns=_named(source=source, entity=entity), wide="attributes")
+        table, ReadOptions(columns=_named(source=source, entity=entity), wide="attributes")
     )
 
 
-@checked
 def by_source(table: object, *, entity: str | None = None, attribute: str | None = None) -> Any:
     """The claims of a table in which a row is all that is said of an item.
 
@@ -65,11 +62,10 @@ def by_source(table: object, *, entity: str | None = None, attribute: str | None
     [('orbitz', 'AA-1', 'C5'), ('tower', 'AA-1', 'D30')]
     """  # noqa: E501 - what is shown
     return _claims(
-        table, HowToRead(columns=_named(entity=entity, attribute=attribute), wide="sources")
+        table, ReadOptions(columns=_named(entity=entity, attribute=attribute), wide="sources")
     )
 
 
-@checked
 def by_entity(table: object, *, source: str | None = None) -> Any:
     """The claims of a table in which a row is all that a source says, as surveys are exported.
 
@@ -87,10 +83,9 @@ def by_entity(table: object, *, source: str | None = None) -> Any:
     >>> by_entity(wide).rows()
     [('ann', 'task 1', 'cat'), ('bob', 'task 1', 'cat'), ('ann', 'task 2', 'dog')]
     """  # noqa: E501 - what is shown
-    return _claims(table, HowToRead(columns=_named(source=source), wide="entities"))
+    return _claims(table, ReadOptions(columns=_named(source=source), wide="entities"))
 
 
-@checked
 def by_file(paths: Paths, *, columns: Mapping[str, str | list[str]] | None = None) -> Any:
     """The claims of files each of which is a source, by the name of the file.
 
@@ -102,13 +97,13 @@ def by_file(paths: Paths, *, columns: Mapping[str, str | list[str]] | None = Non
     columns
         Which column plays which part, where names do not tell.
     """
-    return _claims(paths, HowToRead(columns=columns or {}, source_from="filename"))
+    return _claims(paths, ReadOptions(columns=columns or {}, source_from="filename"))
 
 
 def _named(**columns: str | None) -> dict[str, str]:
     return {part: name for part, name in columns.items() if name is not None}
 
 
-def _claims(table: object, how: HowToRead) -> Any:
-    stream = ClaimsStream(table, how)
-    return hand_back(stream.collect(), stream.frame_kind)
+def _claims(table: object, options: ReadOptions) -> Any:
+    claims = Claims(table, options)
+    return hand_back(claims.collect(), claims.frame_kind)

@@ -11,7 +11,7 @@ Given = TypeVar("Given")
 Answer = TypeVar("Answer")
 
 
-def in_order(
+def ordered_map(
     work: Callable[[Given], Answer],
     given: Iterable[Given],
     pool: ThreadPoolExecutor,
@@ -31,7 +31,7 @@ def in_order(
         yield waiting.popleft().result()
 
 
-class Begun(Generic[Given]):
+class Prefetched(Generic[Given]):
     """What comes one after the other, of which another thread has begun to take the first."""
 
     def __init__(self, given: Iterator[Given]) -> None:

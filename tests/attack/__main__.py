@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attack.battery import Battery
 from attack.findings import Findings
-from attack.sieges import SIEGES
+from attack.kills import kills
 from attack.workshop import Workshop
 
 
@@ -39,7 +39,7 @@ def main() -> int:
             print("stopped", file=sys.stderr)
         minutes = (time.monotonic() - started) / 60.0
         tried = ", ".join(f"{times} {what}" for what, times in sorted(battery.tried.items()))
-        done = f"{battery.n_cases} cases ({tried or 'no siege'}), {workshop.n_commands} commands"
+        done = f"{battery.n_cases} cases ({tried or 'no signal'}), {workshop.n_commands} commands"
     n_found = len(findings.of_key)
     print(f"\n{done}, {minutes:.1f} minutes, seed {options.seed}: {n_found} distinct findings")
     if findings.of_key:
@@ -49,9 +49,8 @@ def main() -> int:
 
 def _attack(battery: Battery, options: argparse.Namespace) -> None:
     rng = random.Random(options.seed)
-    sieges = {siege.__name__: siege for siege in SIEGES}
-    wanted = options.part or [*battery.makers, *battery.parts, *(s.__name__ for s in SIEGES)]
-    known = [*battery.makers, *battery.parts, *sieges]
+    known = [*battery.makers, *battery.parts, "kills"]
+    wanted = options.part or known
     unknown = sorted(set(wanted) - set(known))
     if unknown:
         sys.exit(f"no part {unknown[0]!r}; there are {', '.join(known)}")
@@ -59,8 +58,8 @@ def _attack(battery: Battery, options: argparse.Namespace) -> None:
         for name in wanted:
             if time.monotonic() > battery.deadline:
                 return
-            if name in sieges:
-                sieges[name](battery, rng)
+            if name == "kills":
+                kills(battery, rng)
             elif name in battery.makers:
                 battery.make(name, rng.randrange(2**32), options.cases)
             else:

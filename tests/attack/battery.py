@@ -16,7 +16,6 @@ from attack import cases, deep
 from attack.case import Case
 from attack.databases import databases
 from attack.findings import Findings
-from attack.forging import forged
 from attack.forms import extras, forms
 from attack.pairs import pairs
 from attack.verdict import wrongs
@@ -60,8 +59,6 @@ class Battery:
         self.makers: Mapping[str, Callable[[random.Random], Case]] = {
             "chains": deep.chains,
             "settings": deep.settings,
-            "damages": deep.damages,
-            "forged": partial(forged, self.runs),
             "pairs": partial(pairs, self.runs),
         }
 
@@ -77,7 +74,7 @@ class Battery:
         """Run a case; the keys of what is wrong with it."""
         self.n_cases += 1
         keys = []
-        is_sound = part not in ("runs", "forged", "parameters", "settings", "pairs")
+        is_sound = part not in ("runs", "parameters", "settings", "pairs")
         for outcome, folder in self.workshop.run(case, alone=alone):
             found = list(wrongs(outcome, folder))
             is_report = outcome.command[0] == "report" and "--truth" not in outcome.command

@@ -268,17 +268,6 @@ def chains(rng: random.Random) -> Case:
     return Case(files, ((command, name, *only, *ends[command]),))
 
 
-def damages(rng: random.Random) -> Case:
-    """Sound claims in any form, of which some bytes are not as they were written."""
-    claims = _some_claims(rng)
-    name, files, how = odd_files.in_any_form(rng, claims.rows, claims.kind)
-    for _ in range(rng.choice((1, 1, 3))):
-        of = rng.choice(sorted(files))
-        files[of] = odd_files.damaged(rng, files[of])
-    command = rng.choice(("discover", "check", "profile"))
-    return Case(files, ((command, name, *how, "--kind", claims.kind),))
-
-
 ODD_PATHS = (
     "claims [1]", "claims[", "*", "?", "~", "a\nb", "\x1b[31m", "\u202e", "\u00e9", "e\u0301", "#a",
     "a#b", "%41", "a%00", "x" * 200, "claims.csv", ".hidden", " ", "a:b", "sqlite", "COM1", "a'b",

@@ -56,9 +56,7 @@ WRITERS = (
     ("study", "runtime", "--most", "100", "--repeats", "1", "--algorithms", "majority-vote",
      "--out", "study"),
 )  # fmt: skip
-REMOVING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGQUIT,
-            signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU, signal.SIGABRT)  # fmt: skip
-SIGNALS = (*(signal.SIGKILL,) * 12, *REMOVING[:4] * 2, *REMOVING)
+SIGNALS = (*(signal.SIGKILL,) * 4, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MOST_TIME = 600.0
 """Seconds that a command may take when it is not stopped."""
 
@@ -72,7 +70,7 @@ def kills(battery: Battery, rng: random.Random) -> None:
             _ = workshop.hand_over(command, folder)
         before = names_in(folder)
         process = workshop.start(command, folder)
-        if number not in (signal.SIGKILL, signal.SIGPIPE):
+        if number != signal.SIGKILL:
             _wait_until_heeded(process, number)
         _wait_for_writing(folder, process.poll, rng)
         battery.tried[number.name] += process.poll() is None

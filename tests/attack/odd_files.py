@@ -58,46 +58,14 @@ def plain(rows: Sequence[Row], name: str) -> bytes:
 
 
 def written(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
-    """Claims in one of the forms; a few are damaged afterwards."""
+    """Claims in one of all the forms that are read."""
     if rng.random() < 0.35:
         name = rng.choice(("claims.csv", "claims.parquet", "claims.jsonl"))
         return name, {name: plain(rows, name)}, []
-    name, files, how = in_any_form(rng, rows, kind)
-    if rng.random() < 0.08:
-        of = rng.choice(sorted(files))
-        files[of] = damaged(rng, files[of])
-    return name, files, how
-
-
-def in_any_form(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
-    """Claims in one of all the forms that are read."""
     form = rng.choice(
         (*(_csv,) * 5, *(_arrow,) * 5, *(_json,) * 2, _workbook, _sqlite, _duckdb, _folder)
     )
     return form(rng, rows, kind)
-
-
-def damaged(rng: random.Random, content: bytes) -> bytes:
-    """Some bytes cut off, changed, put in or left out."""
-    at = rng.randrange(len(content) + 1)
-    changes: tuple[Callable[[], bytes], ...] = (
-        lambda: content[:at],
-        lambda: content[:at] + rng.randbytes(1) + content[at + 1 :],
-        lambda: content[:at] + rng.randbytes(rng.choice((1, 4, 8))) + content[at:],
-        lambda: content[:at] + content[at + rng.choice((1, 4, 40)) :],
-        lambda: content[:at] + bytes(rng.choice((1, 8, 300))) + content[at + 8 :],
-        lambda: content[:at] + b"\xff" * 8 + content[at + 8 :],
-        lambda: _with_length(rng, content, at - at % 8),
-        lambda: content[at:] + content[:at],
-        lambda: content + content[at:],
-    )
-    return rng.choice(changes)()
-
-
-def _with_length(rng: random.Random, content: bytes, at: int) -> bytes:
-    """Where formats keep lengths and places, another one, such as no memory has."""
-    length = rng.choice((-2, 1, 2**20, 2**31, 2**40, 2**50, 2**62))
-    return content[:at] + length.to_bytes(8, "little", signed=True) + content[at + 8 :]
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -452,8 +420,6 @@ def _duckdb(rng: random.Random, rows: Sequence[Row], kind: str) -> Written:
             with contextlib.suppress(duckdb.Error):  # not every view can be made of every claim
                 connection.execute(rng.choice(views))
         content = path.read_bytes()
-    if rng.random() < 0.3:
-        content = damaged(rng, content)
     table = rng.choice(("claims", "typed", "typed", "claimed"))
     return f"duckdb:///claims.duckdb#{table}", {"claims.duckdb": content}, []
 

@@ -8,6 +8,7 @@ import json
 import random
 import sqlite3
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -15,7 +16,6 @@ import duckdb
 import polars as pl
 
 from attack.case import Case
-from attack.forging import Runs
 from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.cli.options import KIND_NAMES
@@ -154,7 +154,7 @@ FIGURES = ("sources", "agreement", "plausibility", "trace", "calibration", "accu
 NOT_HERE = frozenset({"demo", "study"})
 
 
-def pairs(runs: Runs, rng: random.Random) -> Case:
+def pairs(runs: Mapping[str, Mapping[str, bytes]], rng: random.Random) -> Case:
     """A command with two options, or three, and what else it needs."""
     run = runs[rng.choice(sorted(runs))]
     files = {f"run/{name}": content for name, content in run.items() if "/" not in name}

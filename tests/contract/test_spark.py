@@ -575,16 +575,16 @@ def test_spark_on_the_command_line(engine, tmp_path):
 
 
 def test_packed_arrays_lie_where_kernels_take_them():
-    from veracity.engines.packing import packed, read_packed, unpacked, write_packed
+    from veracity.io.array_file import packed, read_arrays, unpacked, write_arrays
 
     content = (1, None, "text", np.arange(5), (np.zeros(0), np.ones((2, 3), dtype=np.float32)))
     for again in (unpacked(bytearray(packed(content))), unpacked(packed(content))):
         assert again[:3] == content[:3]
         assert merged(again[4], content[4])[1].tolist() == [[2.0] * 3] * 2
     path = Path(tempfile.mkdtemp()) / "packed"
-    write_packed(path, content)
-    array = read_packed(path)[3]
+    write_arrays(path, content)
+    array = read_arrays(path)[3]
     assert array.flags.writeable
     assert array.flags.aligned
     array[0] = 7  # in memory alone
-    assert read_packed(path)[3][0] == 0
+    assert read_arrays(path)[3][0] == 0

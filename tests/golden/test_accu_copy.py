@@ -17,17 +17,18 @@ from veracity.algorithms.accu import Accu
 from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy, log_dependence
 from veracity.algorithms.accu_sim import AccuSim
 from veracity.algorithms.rules import scores
-from veracity.claims.encode import encode
-from veracity.claims.read import read_claims
 from veracity.dependence.pairs import (
     PairRule,
+    able_sources,
     choose_pairs,
     count_shared,
     links_of,
     nameless_rank,
     signature_of_source,
 )
+from veracity.encoding.encode import encode
 from veracity.errors import ParameterError
+from veracity.reading.claims import read_claims
 
 MIRRORS = [
     {"flightview", "allegiantair", "foxbusiness", "panynj"},
@@ -127,12 +128,9 @@ def shared_in(encoded, rule):
     return pairs, links_of(block, pairs, n_sources)
 
 
-@pytest.mark.parametrize("cells_per_claim", [0, 1000])  # from source to source, or a matrix
 @given(rows=value_rows(), min_shared=st.integers(1, 4))
-def test_shared_and_different_values_are_those_of_brute_force(cells_per_claim, rows, min_shared):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("veracity.dependence.pairs.CELLS_PER_CLAIM", cells_per_claim)
-        pairs, links = shared_in(as_encoded(rows), PairRule(min_shared, 100, 100))
+def test_shared_and_different_values_are_those_of_brute_force(rows, min_shared):
+    pairs, links = shared_in(as_encoded(rows), PairRule(min_shared, 100, 100))
     names = sorted(rows["source"].unique())
     named = {s: set() for s in range(len(names))}
     for source, entity, value in rows.iter_rows():
@@ -166,6 +164,15 @@ def test_values_that_too_many_name_find_no_pairs_but_count_once_a_pair_is_found(
     pairs, links = shared_in(as_encoded(pl.concat([rows, odd])), PairRule(3, 3, 10))
     assert list(zip(*pairs, strict=True)) == [(0, 1)]
     assert links.n_links.tolist() == [8]
+
+
+def test_of_very_many_sources_those_with_most_claims_are_looked_at_and_ties_share_their_fate():
+    n_claims = np.array([5.0, 9.0, 9.0, 7.0, 7.0, 20.0, 8.0])
+    rule = PairRule(6, 100, 10)
+    with pytest.MonkeyPatch.context() as patch:
+        for most, expected in ((7, [1, 2, 3, 4, 5, 6]), (5, [1, 2, 5, 6]), (2, [5])):
+            patch.setattr("veracity.dependence.pairs.MOST_SOURCES", most)
+            assert np.flatnonzero(able_sources(n_claims, rule)).tolist() == expected
 
 
 def test_of_each_source_only_the_closest_partners_are_looked_at():

@@ -23,8 +23,8 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, logit, ratio
-from veracity.claims.block import Block, FloatArray
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 

@@ -29,18 +29,20 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, plausibilities, sigmoid
-from veracity.claims.block import SAME, Block, FloatArray, IntArray, Names
-from veracity.claims.survey import Survey
 from veracity.dependence.pairs import (
     Links,
     PairRule,
     Pairs,
+    able_sources,
     choose_pairs,
     count_shared,
     links_of,
     nameless_rank,
     signature_of_source,
 )
+from veracity.encoding.block import SAME, Block, FloatArray, IntArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.kernels.loading import kernels
 from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
@@ -171,9 +173,8 @@ class AccuCopy(Algorithm[Copying]):
         return Phase("pairs", pairs), Phase("rounds", rounds, self.change)
 
     def tally_pairs(self, block: Block, state: Copying, turn: Turn) -> Tally:
-        """Who shares what few others say."""
-        is_able = state.claims >= self.min_shared  # all others share too little with anybody
-        shared = count_shared(block, is_able, self.rule)
+        """Count what pairs share of the values that few others name."""
+        shared = count_shared(block, able_sources(state.claims, self.rule), self.rule)
         return shared, signature_of_source(block, len(state.claims))
 
     def learn_pairs(self, state: Copying, total: Tally) -> Copying:

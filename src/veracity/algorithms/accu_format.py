@@ -13,7 +13,7 @@ import numpy as np
 from veracity.algorithms.accu_sim import AccuSim, Likened
 from veracity.algorithms.base import Memory
 from veracity.algorithms.rules import Weights
-from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.granularity import covers, grains
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veracity.algorithms.sums import Standing, Sums
-from veracity.claims.block import FloatArray
+from veracity.encoding.block import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)

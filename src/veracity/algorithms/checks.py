@@ -1,17 +1,18 @@
-"""Checks of parameters at birth: whose parameter, what it must be, what it got.
+"""Check parameters at birth: say whose parameter it is, what it must be, and what it is.
 
-Whichever of them is asked, all parameters of the owner must first be of the type they are declared
-with: a number of rounds is whole, a rate is a number that others can be multiplied by, a switch is
-true or false.
+Whichever of them is called, all numbers of the owner are checked first.
 """
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
+from numbers import Integral, Real
 from reprlib import repr as short
 
-from veracity.arguments import plain_number, require_declared, require_fields
 from veracity.errors import ParameterError
+
+LARGEST = 1e100
+"""Numbers beyond this mean nothing, and what is multiplied by them may be no number any more."""
 
 LEAST_POSITIVE = 1e-100
 """Numbers below this mean nothing, and what is divided by them may be no number any more."""
@@ -63,13 +64,23 @@ def require_one_of(owner: object, choices: tuple[str, ...], **parameters: str) -
             )
 
 
+def require_number(owner: object, name: str, value: object, *, is_whole: bool = False) -> None:
+    """Refuse what is no number, or one that is too large to calculate with."""
+    is_number = isinstance(value, Integral if is_whole else Real) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= LARGEST:  # type: ignore[arg-type]
+        what = "a whole number" if is_whole else "a number, at most 1e100"
+        raise ParameterError(f"{_name(owner)}: {name} must be {what}, got {short(value)}")
+
+
 def _numbers(owner: object, parameters: dict[str, float]) -> list[tuple[str, float]]:
-    """The parameters, each of them a number."""
-    if is_dataclass(owner):
-        require_fields(owner)
+    """Return the parameters, each of them a number."""
+    for field in fields(owner) if is_dataclass(owner) else ():
+        if field.type in ("int", "float"):
+            is_whole = field.type == "int"
+            require_number(owner, field.name, getattr(owner, field.name), is_whole=is_whole)
     for name, value in parameters.items():
-        require_declared(_name(owner), name, value, float)
-    return [(name, plain_number(value)) for name, value in parameters.items()]  # type: ignore[misc]
+        require_number(owner, name, value)
+    return list(parameters.items())
 
 
 def _name(owner: object) -> str:

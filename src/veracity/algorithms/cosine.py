@@ -14,8 +14,8 @@ from veracity.algorithms.base import Algorithm, BySource, Memory, Tally, Turn
 from veracity.algorithms.checks import require_at_least, require_positive, require_share
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, plausibilities
-from veracity.claims.block import UNKNOWN, Block, FloatArray
-from veracity.claims.survey import Survey
+from veracity.encoding.block import UNKNOWN, Block, FloatArray
+from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 SHORTEST = 1e-12

@@ -23,8 +23,8 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_at_most, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
-from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.encoding.survey import Survey
 
 LOOKS = 10
 """How often the truth of an item and its difficulty are found from each other, to judge."""
@@ -53,7 +53,7 @@ class Known(NamedTuple):
     def summed(self, block: Block, group: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
         """How many more claims of each group were known than was expected, and their variance."""
         surplus, spread = (
-            np.bincount(group, block.counted(of_claim), n_groups).astype(np.float64)
+            np.bincount(group, block.weighted(of_claim), n_groups).astype(np.float64)
             for of_claim in (self.after - self.before, self.before * (1.0 - self.before))
         )
         return surplus, spread

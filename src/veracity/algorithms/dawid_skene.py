@@ -31,8 +31,9 @@ from veracity.algorithms.rules import (
     label_scores,
     share_of_item,
 )
-from veracity.claims.block import Block, FloatArray, Names
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.kernels.loading import kernels
 

@@ -30,7 +30,7 @@ import numpy as np
 
 from veracity.algorithms.base import SUREST
 from veracity.algorithms.rules import logit
-from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
+from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray
 from veracity.kernels import BEND, Machine
 from veracity.kernels.loading import kernels
 

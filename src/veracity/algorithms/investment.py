@@ -11,7 +11,7 @@ import numpy as np
 
 from veracity.algorithms.checks import require_at_least, require_at_most
 from veracity.algorithms.sums import Sides, Standing, Sums, earned, share, votes
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 MOST_GROWTH = 20.0
 """Beyond this, the power of what a million sources invest could overflow."""

@@ -25,11 +25,10 @@ from veracity.algorithms.feature_table import (
     with_rows,
 )
 from veracity.algorithms.source_features import FeaturePart
-from veracity.arguments import checked
-from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.encoded import Encoded, Part
-from veracity.claims.known import KnownCount
 from veracity.claims.schema import KEYS
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.encoding.known import KnownCount
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
@@ -118,7 +117,6 @@ class ItemFeatures:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    @checked
     def read(cls, data: object, likely: Mapping[str, str] | None = None) -> ItemFeatures:
         """Read a table with columns that name items, and others that describe them.
 
@@ -228,7 +226,7 @@ def with_kinds(encoded: Encoded, features: ItemFeatures) -> tuple[Encoded, list[
     """The claims with the kind of each item, part by part; and what is to be said of it."""
     keys = [name for name in features.table.columns if name in KEYS]
     table = features.table.select(keys).with_columns(kind=features.kind_of_row)
-    laid, counts = encoded.knowing(KindsInPart(table))
+    laid, counts = encoded.with_known_truths(KindsInPart(table))
     n_lacking = sum(count.unclaimed for count in counts)
     if not n_lacking:
         return laid, []
@@ -242,7 +240,7 @@ class KindsInPart:
 
     table: pl.DataFrame
 
-    def __call__(self, part: Part) -> tuple[Block, KnownCount]:
+    def __call__(self, part: Partition) -> tuple[Block, KnownCount]:
         """The block with the kind of each item; how many are known, and how many have none."""
         is_fact = "fact" in part.items.columns  # claims that are true or false are of these
         table = self.table.rename({"entity": "fact"}) if is_fact else self.table

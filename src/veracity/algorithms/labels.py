@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 
 def spread_labels(number_of_fact: FloatArray, block: Block, n_labels: int) -> FloatArray:

@@ -17,7 +17,7 @@ from veracity.algorithms.checks import require_probability
 from veracity.algorithms.popularity import popularity, surprise
 from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
 from veracity.algorithms.simple_lca import Honesty, SimpleLCA
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 LOOKS = 10
 """How often the truth of an item and how well it is known are found from each other, to judge."""
@@ -144,7 +144,7 @@ class _Knowing(SimpleLCA):
         """How well each item is known, from how far its claims were made knowingly."""
         item = _of_claim(block, np.arange(block.n_items))
         knew, n_claims = (
-            np.bincount(item, block.counted(of_claim), block.n_items)
+            np.bincount(item, block.weighted(of_claim), block.n_items)
             for of_claim in (meant.knew, np.ones(len(item)))
         )
         return np.asarray((knew + self.strength * self.knowledge) / (n_claims + self.strength))
@@ -261,5 +261,7 @@ def _told(block: Block, state: Honesty, follows_crowd: bool) -> Told:
 
 def _by_source(block: Block, of_claim: tuple[FloatArray, ...], n_sources: int) -> FloatArray:
     """Sums over the claims of each source, a column each."""
-    sums = [np.bincount(block.source_of_support, block.counted(own), n_sources) for own in of_claim]
+    sums = [
+        np.bincount(block.source_of_support, block.weighted(own), n_sources) for own in of_claim
+    ]
     return np.stack(sums, axis=1).astype(np.float64)

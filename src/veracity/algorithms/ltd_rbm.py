@@ -33,9 +33,9 @@ from veracity.algorithms.flow import learn as learn_flow
 from veracity.algorithms.flow import start as start_flow
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
-from veracity.claims.block import Block, FloatArray, IntArray
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.kernels import STEADY, InOrder, Machine, Pace
 from veracity.kernels.loading import kernels

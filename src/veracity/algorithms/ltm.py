@@ -25,8 +25,8 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_at_most, require_positive
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, plausibilities
-from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 CERTAIN = 1e12

@@ -10,8 +10,8 @@ import numpy as np
 from veracity.algorithms.base import Algorithm, BySource, Memory
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights
-from veracity.claims.block import Block
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block
+from veracity.encoding.survey import Survey
 
 
 class Equals(NamedTuple):

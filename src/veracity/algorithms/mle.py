@@ -26,8 +26,8 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_one_of, require_positive
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
-from veracity.claims.block import UNKNOWN, Block, FloatArray
-from veracity.claims.survey import Survey
+from veracity.encoding.block import UNKNOWN, Block, FloatArray
+from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 Missing = Literal["unknown", "negative"]

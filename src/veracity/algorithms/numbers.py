@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.prior import UNLEARNED
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 
 LARGEST = float(np.finfo(np.float64).max)
 

@@ -34,8 +34,9 @@ from veracity.algorithms.rules import (
     share_of_item,
 )
 from veracity.algorithms.source_features import SourceFeatures
-from veracity.claims.block import Block, FloatArray, Names
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 PSEUDO_CLAIMS = 4.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from veracity.algorithms.investment import Investment
 from veracity.algorithms.sums import Sides, Standing, share
-from veracity.claims.block import Block
+from veracity.encoding.block import Block
 
 
 @dataclass(frozen=True, kw_only=True)

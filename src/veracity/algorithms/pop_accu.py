@@ -13,7 +13,7 @@ from veracity.algorithms.accu import Accu, Accuracies
 from veracity.algorithms.base import Memory
 from veracity.algorithms.popularity import surprise
 from veracity.algorithms.rules import Weights, logit
-from veracity.claims.block import Block
+from veracity.encoding.block import Block
 
 
 @dataclass(frozen=True, kw_only=True)

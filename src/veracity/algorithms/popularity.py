@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from veracity.algorithms.rules import item_sums
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 
 def popularity(block: Block) -> FloatArray:

@@ -23,7 +23,7 @@ import numpy as np
 
 from veracity.algorithms.prior import CountBySource, PriorRates
 from veracity.algorithms.rules import logit, sigmoid
-from veracity.claims.block import BoolArray, FloatArray
+from veracity.encoding.block import BoolArray, FloatArray
 
 SPREADS = np.geomspace(0.02, 2.56, 15)
 """Standard deviations that weights may have, in log-odds: from nothing to all there can be."""

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]

@@ -16,8 +16,9 @@ from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Fit, Regression
 from veracity.algorithms.rules import Weights, logit
 from veracity.algorithms.source_features import SourceFeatures
-from veracity.claims.block import Block, FloatArray, Names
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 

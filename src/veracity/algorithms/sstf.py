@@ -15,8 +15,8 @@ from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.popularity import popularity
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import item_sums, ratio, share_of_item
-from veracity.claims.block import UNKNOWN, Block, FloatArray
-from veracity.claims.survey import Survey
+from veracity.encoding.block import UNKNOWN, Block, FloatArray
+from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 

@@ -28,8 +28,8 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, share_of_item
-from veracity.claims.block import UNKNOWN, Block, FloatArray
-from veracity.claims.survey import Largest, Survey
+from veracity.encoding.block import UNKNOWN, Block, FloatArray
+from veracity.encoding.survey import Largest, Survey
 from veracity.kernels.loading import kernels
 
 

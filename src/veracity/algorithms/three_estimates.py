@@ -24,8 +24,8 @@ from veracity.algorithms.checks import require_at_least, require_positive, requi
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import share_of_item
 from veracity.algorithms.two_estimates import range_of, stretch
-from veracity.claims.block import Block, BoolArray, FloatArray
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, BoolArray, FloatArray
+from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 # What follows is divided by itself and rounded at one half, round after round: the last bit of a

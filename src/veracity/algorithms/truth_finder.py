@@ -21,8 +21,9 @@ from veracity.algorithms.checks import (
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, ratio, scores, sigmoid
 from veracity.algorithms.sums import Sides, clamp_sides, earned
-from veracity.claims.block import Block, FloatArray, Names
-from veracity.claims.survey import Survey
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
 LEAST_DOUBT = float(np.finfo(np.float64).epsneg)

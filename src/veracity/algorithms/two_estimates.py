@@ -23,8 +23,8 @@ from veracity.algorithms.base import (
 from veracity.algorithms.checks import require_at_least, require_positive, require_probability
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, ratio, scores
-from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray
-from veracity.claims.survey import Largest, Survey
+from veracity.encoding.block import SAME, UNKNOWN, Block, FloatArray
+from veracity.encoding.survey import Largest, Survey
 from veracity.kernels.loading import kernels
 
 

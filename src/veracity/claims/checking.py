@@ -7,21 +7,16 @@ from collections import Counter
 
 import polars as pl
 
+from veracity.claims.asked import ASKED
 from veracity.claims.schema import Kind
-from veracity.claims.shares import weighed
+from veracity.claims.weights import weighed
 from veracity.errors import BadValue, NoClaims
-from veracity.naming import as_text, is_in_calendar, rendered
+from veracity.naming import as_text, is_in_calendar
 from veracity.printing import counted, in_short
+from veracity.reading.plan import plain
 
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
-
-
-def plain(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Text for categories, null for NaN, one zero for the two, and nothing else changed."""
-    if dtype in (pl.Categorical, pl.Enum):
-        return rendered(pl.col(name), dtype)
-    return pl.col(name).fill_nan(None) + 0.0 if dtype.is_float() else pl.col(name)
 
 
 def check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> None:
@@ -45,7 +40,7 @@ def complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     """The rows that have all that a claim needs, and how many lack what."""
     n_lacking = Counter[str]()
     for name in rows.columns:
-        if name == "attribute":
+        if name in ("attribute", ASKED):
             continue
         is_empty = _is_empty(rows[name])
         if rows[name].null_count() or is_empty.any():  # mostly there is nothing to be left out

@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.how import HowToRead
 from veracity.claims.normalise import (
     ADVICE,
     BYTES_PER_VALUE,
@@ -19,17 +18,14 @@ from veracity.claims.normalise import (
     Rewriting,
     detect,
 )
-from veracity.claims.schema import Kind, parts_of_name, text_together
-from veracity.claims.shapes import SAMPLE, Seen, Shape, told_shapes, with_whole_fact
-from veracity.claims.wide import shape_of
-from veracity.errors import BadValue, ParameterError, UnreadableFile
-from veracity.io.files import TEXT_SUFFIXES
-from veracity.io.frames import FrameKind, is_spark_frame
-from veracity.io.memory import require_room
-from veracity.io.python_data import name_of
-from veracity.naming import types_read_again
-
-NESTED = ("array", "map", "struct", "variant")
+from veracity.claims.schema import Kind
+from veracity.errors import ParameterError, UnreadableFile
+from veracity.io.frames import FrameKind, is_spark_frame, name_of, spark_table
+from veracity.io.memory import require_memory
+from veracity.io.paths import TEXT_SUFFIXES
+from veracity.reading.options import ReadOptions
+from veracity.reading.plan import ReadPlan, joined
+from veracity.reading.sniff import describe_layouts, sniff
 
 Frame = Any
 """A Spark DataFrame."""
@@ -94,7 +90,7 @@ class SparkClaims:
         counted = frame.groupBy(*keys).count()
         n_values = counted.count()
         what = f"{self.origin}: to normalise, {n_values:,} different values, on this machine,"
-        require_room(BYTES_PER_VALUE * n_values, what, ADVICE)
+        require_memory(BYTES_PER_VALUE * n_values, what, ADVICE)
         seen = pl.DataFrame(pl.from_arrow(counted.toArrow()))
         return seen.select(*keys, claims=pl.col("count").cast(pl.UInt64)).sort(keys)
 
@@ -102,12 +98,12 @@ class SparkClaims:
 def open_on_spark(
     data: Any,
     session: Any = None,
-    how: HowToRead | None = None,
+    options: ReadOptions | None = None,
     *,
     what: str = "claims",
 ) -> SparkClaims:
     """Find the claims in a Spark frame, or in the files at a path that Spark can read."""
-    how = how or HowToRead()
+    options = options or ReadOptions()
     if is_spark_frame(data):
         if ".connect." in type(data).__module__:
             raise ParameterError(
@@ -118,111 +114,104 @@ def open_on_spark(
     else:
         origin = os.fspath(data)
         is_here = Path(origin).exists()  # Spark would look for it from where Java was started
-        frame = _read(session, str(Path(origin).absolute()) if is_here else origin, how.encoding)
-    wanted = (*how.parts, *how.carrying) if what == "claims" else how.parts[1:]
-    notes: list[str] = []
-    how = with_whole_fact(frame.columns, wanted, how, origin, notes)
-    frame, types = _with_joined(frame, how)
-    found, shape = _chosen(frame, wanted, how, origin, notes)
-    if shape.is_wide and shape.of_names == "attribute":
-        types |= types_read_again(_types(frame, shape.spread))
-    if how.samples and what == "claims" and "weight" not in found.columns:
-        found = found.selectExpr("*", "1.0D as weight")
-    own = shape.keys.items()
-    columns = {part: name for part, name in own if name != part or part in how.carrying}
-    told = how.told(shape.wide)
-    return SparkClaims(found, how.kind, origin, columns, tuple(notes), how.encoding, told, types)
-
-
-def _with_joined(frame: Frame, how: HowToRead) -> tuple[Frame, dict[str, str]]:
-    """The frame with a column in the place of each that several make up together; their types."""
-    types: dict[str, str] = {}
-    for name in how.said_of_keys:
-        if pieces := parts_of_name(name, frame.columns):
-            dtypes = _types(frame, pieces)
-            types |= types_read_again(dtypes)
-            frame = _joined(frame, name, dtypes)
-    return frame, types
-
-
-def _joined(frame: Frame, name: str, dtypes: Mapping[str, pl.DataType]) -> Frame:
-    """The frame with one column in the place of some, their texts together."""
-    from pyspark.sql.types import StringType, StructField, StructType  # noqa: PLC0415 - an extra
-
-    others = [own for own in frame.schema.fields if own.name not in dtypes]
-
-    def join(batches: Iterable[Any]) -> Iterator[Any]:
-        for batch in batches:
-            rows = pl.DataFrame(pl.from_arrow(batch.select(list(dtypes))))
-            text = rows.select(text_together(dtypes)).to_series().to_arrow().cast("string")
-            kept = [batch.column(own.name) for own in others]
-            yield type(batch).from_arrays([*kept, text], [*(own.name for own in others), name])
-
-    return frame.mapInArrow(join, StructType([*others, StructField(name, StringType())]))
-
-
-def _chosen(
-    frame: Frame, wanted: Sequence[str], how: HowToRead, origin: str, notes: list[str]
-) -> tuple[Frame, Shape]:
-    """The wanted columns, under the names we give them; and what they were found to be."""
-    if how.source_from is not None:
+        path = str(Path(origin).absolute()) if is_here else origin
+        frame = _read(session, path, options.encoding)
+    if options.source_from is not None:
         raise ParameterError(f"{origin}: source_from is not for Spark; add a column for the source")
-    types = {own.name: own.dataType for own in frame.schema.fields}
-    table = Seen(origin, list(types), wanted, lambda: _sample(frame))
-    shape = shape_of(table, how, notes)
-    notes[:0] = told_shapes([shape], how.kind)
-    for part, name in (*shape.keys.items(), *((shape.of_cells, name) for name in shape.spread)):
-        if types[name].typeName() in NESTED:
-            raise BadValue(
-                f"{origin}: column '{name}' ({part}) holds {types[name].simpleString()}, not plain "
-                "values; turn it into text or numbers first"
-            )
-    for part, name in shape.keys.items():
-        if name not in (part, how.columns.get(part), how.likely.get(part)):
-            notes.append(f"column '{name}' is taken as the {part}")
-    found = _unpivoted(frame, shape) if shape.is_wide else _renamed(frame, shape.keys)
-    found = found.select(*(part for part in wanted if part in found.columns))
-    if "attribute" in shape.keys:
-        found = _with_attributes(found, types[shape.keys["attribute"]].typeName() == "string")
-    return found, shape
-
-
-def _renamed(frame: Frame, columns: Mapping[str, str]) -> Frame:
-    return frame.select(*(frame[_quoted(name)].alias(part) for part, name in columns.items()))
-
-
-def _types(frame: Frame, names: Sequence[str]) -> pl.Schema:
-    """What these columns hold, as it comes to this machine."""
-    return _sample(_renamed(frame, {name: name for name in names})).schema
-
-
-def _sample(frame: Frame) -> pl.DataFrame:
-    return pl.DataFrame(pl.from_arrow(frame.limit(SAMPLE).toArrow()))
-
-
-def _unpivoted(frame: Frame, shape: Shape) -> Frame:
-    """The claims of a wide table; values of different types are taken as text."""
-    kinds = dict(frame.dtypes)
-    is_one = len({kinds[name] for name in shape.spread}) == 1
-    cells = [frame[_quoted(name)] for name in shape.spread]
-    keys = [frame[_quoted(name)].alias(part) for part, name in shape.keys.items()]
-    numbered = {f"cell {place}": name for place, name in enumerate(shape.spread)}
-    wide = frame.select(
-        *keys,
-        *(
-            (cell if is_one else cell.cast("string")).alias(number)
-            for cell, number in zip(cells, numbered, strict=True)
-        ),
+    wanted = (*options.parts, *options.carrying) if what == "claims" else options.parts[1:]
+    notes: list[str] = []
+    reader = SparkReader(frame, origin)
+    plan, layout, types = sniff(reader, wanted, options, notes, {})
+    notes[:0] = describe_layouts([layout], options.kind)
+    found = _applied(plan, reader)
+    if options.samples and what == "claims" and "weight" not in found.columns:
+        found = found.selectExpr("*", "1.0D as weight")
+    named = joined(plan.columns).items()
+    columns = {role: n for role, n in named if n != role or role in options.carrying}
+    said = options.told(plan.wide)
+    return SparkClaims(
+        found, options.kind, origin, columns, tuple(notes), options.encoding, said, types
     )
-    long = wide.unpivot(list(shape.keys), list(numbered), shape.of_names, shape.of_cells)
-    return long.replace(numbered, subset=[shape.of_names]).na.drop(subset=[shape.of_cells])
 
 
-def _with_attributes(frame: Frame, is_text: bool) -> Frame:
-    """With the empty attribute where one is missing; then all attributes are text."""
-    if not is_text and frame.filter(frame.attribute.isNull()).isEmpty():
-        return frame
-    return frame.withColumn("attribute", frame.attribute.cast("string")).na.fill({"attribute": ""})
+@dataclass(frozen=True)
+class SparkReader:
+    """A Spark frame, of which some rows are looked at here."""
+
+    frame: Frame
+    origin: str
+    label: str = ""
+    place: None = None
+    path: None = None
+    levels: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return list(self.frame.columns)
+
+    def types(self, columns: Sequence[str]) -> pl.Schema:
+        """Return the types of columns, as they come to this machine."""
+        return self._here(self._selected(columns).limit(0)).schema
+
+    def head(self, n_rows: int) -> pl.DataFrame:
+        """Return the first rows with all columns."""
+        return self._here(self.frame.limit(n_rows))
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return int(self.frame.count())
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the given columns, all rows at once."""
+        yield self._here(self._selected(columns))
+
+    def _selected(self, columns: Sequence[str]) -> Frame:
+        return self.frame.select(*(self.frame[_quoted(name)] for name in columns))
+
+    def _here(self, frame: Frame) -> pl.DataFrame:
+        return pl.DataFrame(pl.from_arrow(frame.toArrow()))
+
+
+@dataclass(frozen=True)
+class Applying:
+    """Applies a plan to batches of rows, where the executors are."""
+
+    plan: ReadPlan
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Turn batches of the table into batches of claims."""
+        for batch in batches:
+            rows = self.plan.apply(pl.DataFrame(pl.from_arrow(batch)))
+            yield from spark_table(rows).to_batches()
+
+
+def _applied(plan: ReadPlan, reader: SparkReader) -> Frame:
+    """Return the claims of a frame, which executors find by the plan."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
+
+    frame, schema = reader.frame, plan.schema(reader)
+    attribute = schema.get("attribute")
+    names = plan.columns.get("attribute", ())
+    if attribute not in (None, pl.String) and len(names) == 1:
+        is_missing = frame[_quoted(names[0])].isNull()
+        if not frame.filter(is_missing).isEmpty():
+            plan = replace(plan, types={"attribute": pl.String()})
+    is_long = not plan.value_columns and not plan.nested
+    if (
+        is_long
+        and all(map(len, plan.columns.values()))
+        and not plan.types
+        and all(
+            len(own) == 1 and not dtype.is_nested()
+            for own, dtype in zip(plan.columns.values(), schema.values(), strict=True)
+        )
+    ):
+        renamed = (frame[_quoted(own)].alias(role) for role, (own,) in plan.columns.items())
+        found = frame.select(*renamed).select(*plan.order)
+        return found.na.fill({"attribute": ""}) if attribute == pl.String else found
+    types = from_arrow_schema(spark_table(plan.schema(reader).to_frame()).schema)
+    return reader._selected(plan.needed).mapInArrow(Applying(plan), types)
 
 
 def _quoted(name: str) -> str:

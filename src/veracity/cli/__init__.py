@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any, TextIO
 import click
 
 from veracity._version import __version__
-from veracity.cli.asking import ask
+from veracity.cli.asking import ask, estimate
 from veracity.cli.commands import compare, demo, discover, evaluate, generate
 from veracity.cli.differing import diff
 from veracity.cli.explaining import explain
@@ -25,8 +26,7 @@ from veracity.cli.plotting import plot
 from veracity.cli.reporting import report
 from veracity.cli.study import study
 from veracity.cli.tuning import tune
-from veracity.errors import MissingColumn, ParameterError, VeracityError, exhausted
-from veracity.guard import heed_the_end, was_asked_to_end
+from veracity.errors import MissingColumn, ParameterError, VeracityError
 from veracity.printing import Filtered, in_short, message
 
 
@@ -36,7 +36,7 @@ class Commands(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command, and explain what went wrong instead of showing a traceback."""
         kwargs["standalone_mode"] = False
-        heed_the_end()
+        _end_as_by_ctrl_c()
         with _filtered():
             try:
                 _refuse_bytes(args[0] if args else kwargs.get("args"))
@@ -52,6 +52,24 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order they are most often needed."""
         return list(self.commands)
+
+
+_requests: list[int] = []
+"""The signals that asked this command to end: libraries may make errors of their own of that."""
+
+
+def _end_as_by_ctrl_c() -> None:
+    """Let requests to end, and a terminal that is closed, remove temporary files as Ctrl-C does."""
+    _requests.clear()
+
+    def stop(number: int, frame: object) -> None:
+        _requests.append(number)
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(ValueError, AttributeError):  # another thread, another system
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(number, stop)
 
 
 @contextlib.contextmanager
@@ -91,7 +109,6 @@ ENDED_TOO_SOON = "what was read ended too soon; copy or write it again"
 
 def _explain(error: BaseException) -> int:
     """Say what went wrong in one sentence, and list what can be said; give the exit code."""
-    error = exhausted(error) or error
     choices: tuple[str, ...] = ()
     match error:
         case click.ClickException():
@@ -99,14 +116,16 @@ def _explain(error: BaseException) -> int:
             error.show(told)
             _tell(message(told.getvalue()))
             return error.exit_code
-        case BaseException() if was_asked_to_end() and not _tells_of_it(error):
-            sentence = STOPPED  # whatever a library made of being interrupted, also a panic
+        case BaseException() if _requests and not isinstance(error, VeracityError):
+            sentence = STOPPED
         case BrokenPipeError():  # who reads has seen enough, such as head
             _leave_stdout()
             return 1
         case click.Abort() | KeyboardInterrupt():
             is_cut = isinstance(error.__cause__, EOFError)  # click takes that for an abort, too
             sentence = ENDED_TOO_SOON if is_cut else STOPPED
+        case MemoryError():
+            sentence = "out of memory; leave out columns or rows, or use a larger machine"
         case VeracityError():
             sentence, choices = _in_parts(error)
         case OSError(filename=str() as name):  # the terminal and pipes have no name
@@ -129,11 +148,6 @@ def _explain(error: BaseException) -> int:
 def _in_parts(error: VeracityError) -> tuple[str, tuple[str, ...]]:
     """What is wrong; and what can be said, if there is a choice."""
     return (error.told, error.choices) if isinstance(error, MissingColumn) else (str(error), ())
-
-
-def _tells_of_it(error: BaseException) -> bool:
-    """Whether an error was made of the request to end, and says what is left."""
-    return isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def _tell(text: str) -> None:
@@ -169,6 +183,7 @@ for command in (
     judge,
     update,
     ask,
+    estimate,
     explain,
     evaluate,
     compare,

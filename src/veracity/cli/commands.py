@@ -237,10 +237,10 @@ def generate(
     """
     from dataclasses import asdict
 
-    from veracity.io.folders import check_target, finished_folder
+    from veracity.io.atomic import atomic_folder, check_can_write
     from veracity.synthetic import Ranges, Synthetic
 
-    check_target(out, force=force, marker=SYNTHETIC_FILE)
+    check_can_write(out, force=force, marker=SYNTHETIC_FILE)
     if is_random:
         by_user = click.core.ParameterSource.COMMANDLINE
         fixed = {
@@ -252,7 +252,7 @@ def generate(
     else:
         parameters = Synthetic(**given)
     drawn = parameters.draw(seed or 0)
-    with finished_folder(out, force=force, marker=SYNTHETIC_FILE) as folder:
+    with atomic_folder(out, force=force, marker=SYNTHETIC_FILE) as folder:
         for name, table in drawn._asdict().items():
             table.write_parquet(folder / f"{name}.parquet")
         files = sorted(path.name for path in folder.iterdir())
@@ -274,14 +274,14 @@ def demo(out: Path | None, force: bool) -> None:
     """
     from veracity.discovery import discover as discover_truths
     from veracity.inspect.evaluation import evaluate as evaluate_result
-    from veracity.io.folders import check_target, finished_folder
+    from veracity.io.atomic import atomic_folder, check_can_write
     from veracity.result import RUN_FILE
     from veracity.show.report import write_report
     from veracity.show.terminal import at_work, show_evaluation, show_result, show_table
     from veracity.synthetic import flights
 
     if out is not None:
-        check_target(out, force=force, marker=RUN_FILE)
+        check_can_write(out, force=force, marker=RUN_FILE)
     drawn = flights()
     click.echo("Nine sites describe 200 flights, and contradict each other:\n")
     show_table("claims", drawn.claims.head(6), len(drawn.claims))
@@ -295,7 +295,7 @@ def demo(out: Path | None, force: bool) -> None:
     accuracy = evaluate_result(vote, drawn.truth).accuracy
     click.echo(f"\nA majority vote would have been right on {accuracy:.1%} of the items.")
     if out is not None:
-        with finished_folder(out, force=force, marker=RUN_FILE) as unfinished:
+        with atomic_folder(out, force=force, marker=RUN_FILE) as unfinished:
             result.save(unfinished, force=True)
             with at_work() as progress:
                 page = unfinished / "report.html"

@@ -39,8 +39,8 @@ class Targets(NamedTuple):
         return self.out is not None and is_table_file(self.out)
 
     def _check(self, inputs: Iterable[object]) -> None:
-        from veracity.io.databases import check_tables
-        from veracity.io.folders import check_target
+        from veracity.io.atomic import check_can_write
+        from veracity.io.database_tables import check_tables
         from veracity.io.table_file import check_table_file
         from veracity.result import DATABASE_TABLES, RECORDS_TABLE, RUN_FILE
 
@@ -57,7 +57,7 @@ class Targets(NamedTuple):
         if self.out is not None and self.records is not None and self.out == self.records:
             raise click.UsageError("--out and --records name the same file")
         if self.out is not None and not self.is_file:
-            check_target(self.out, force=self.force, marker=RUN_FILE)
+            check_can_write(self.out, force=self.force, marker=RUN_FILE)
         if self.to is not None:
             names = [*DATABASE_TABLES, *([RECORDS_TABLE] if self.with_records else [])]
             check_tables(self.to, names, None, force=self.force)

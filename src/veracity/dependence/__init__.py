@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from veracity.claims.block import FloatArray, IntArray
+from veracity.encoding.block import FloatArray, IntArray
 
 
 class Copies(NamedTuple):

@@ -17,7 +17,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
 from veracity.dependence.coverage import (
     FEWEST,
     Overlap,
@@ -28,6 +27,7 @@ from veracity.dependence.coverage import (
     overlap_of,
     taken_over,
 )
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 MOST_SLOTS = 200
@@ -173,7 +173,7 @@ def slots_of(n_claims: FloatArray) -> IntArray:
 
 def pair_work(block: Block, n_slots: int) -> float:
     """Return the number of pairs that are to be counted in a block."""
-    block, _ = block.said_most()
+    block, _ = block.strongest_claims()
     n_voices = np.minimum(block.n_voices_of_item, n_slots).astype(np.float64)
     return float((n_voices[_disputed(block, n_slots)] ** 2).sum())
 
@@ -181,7 +181,7 @@ def pair_work(block: Block, n_slots: int) -> float:
 def agreements(block: Block, dependence: Dependence) -> Agreement:
     """Count who agrees with whom on disputed items: those who claim most of all the same."""
     n_slots = len(dependence.both)
-    block, _ = block.said_most()
+    block, _ = block.strongest_claims()
     items = _looked_at(block, dependence)
     both, same = kernels.count_pairs(block, items, dependence.slots, np.ones(block.n_facts))
     voices = block.n_voices_of_item[items].astype(np.float64)
@@ -197,7 +197,7 @@ def agreements(block: Block, dependence: Dependence) -> Agreement:
 
 def mistakes(block: Block, dependence: Dependence) -> FloatArray:
     """Count what pairs share and all others, as far as these are trusted, say is false."""
-    block, _ = block.said_most()
+    block, _ = block.strongest_claims()
     odds = dependence.accuracy / (1.0 - dependence.accuracy)
     weight = np.maximum(np.log(odds * (dependence.n_values - 1.0)), 0.0)
     items = _looked_at(block, dependence)
@@ -207,7 +207,7 @@ def mistakes(block: Block, dependence: Dependence) -> FloatArray:
 def _looked_at(block: Block, dependence: Dependence) -> IntArray:
     """Return the disputed items on which pairs are compared."""
     items = _disputed(block, len(dependence.both))
-    return np.asarray(items[block.drawn(1.0 / dependence.stride, least=0)[items]])
+    return np.asarray(items[block.sampled(1.0 / dependence.stride, least=0)[items]])
 
 
 def _disputed(block: Block, n_slots: int) -> IntArray:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import BoolArray, FloatArray, IntArray
 from veracity.dependence.pairs import first_of_joined
+from veracity.encoding.block import BoolArray, FloatArray, IntArray
 
 FEWEST = 10
 """How many claims a source must make, and how many items a pair must share, to be looked at."""

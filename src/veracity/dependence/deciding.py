@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 AHEAD = 0.25
 """Of one independent voice: by so much a value must be ahead of all others, if it is to win."""
@@ -20,7 +20,7 @@ ENOUGH_CLAIMS = 100_000
 
 def disputed_items(block: Block, n_claims: float) -> Block:
     """The items on which there is a choice; some of them if they are many: always the same."""
-    is_drawn = block.drawn(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0)
+    is_drawn = block.sampled(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0)
     return block.select((block.n_facts_of_item > 1) & is_drawn)
 
 

@@ -18,9 +18,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.dependence import Copies
 from veracity.dependence.pairs import first_of_joined
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 from veracity.kernels.reference.sums import sigmoid
 
@@ -91,8 +91,8 @@ LEAST_RATE = 0.02
 USUAL_VARIANCE = 0.2
 """About the variance of an agreement on one item, p (1 - p), for most p."""
 
-ROUNDS, AT_REST, DAMPED, MOST_STEP = 30, 1e-3, 0.7, 0.1
-"""Rounds of a fit at most, the move below which it ends, how far each goes, and at most."""
+ROUNDS, AT_REST, MOST_STEP = 60, 1e-3, 0.1
+"""Most rounds of a fit, the move below which it ends, and the largest move of a round."""
 
 
 class Meetings(NamedTuple):
@@ -251,8 +251,8 @@ def count_mistakes(block: Block, naming: Naming) -> Mistakes:
 def _drawn(block: Block, naming: Naming) -> Block:
     """Return the items that are looked at, on which two sources speak or more."""
     is_met = block.n_voices_of_item > 1
-    drawn = block.select(is_met & block.drawn(naming.share, least=0))
-    return drawn.said_most()[0] if drawn.n_items else drawn
+    drawn = block.select(is_met & block.sampled(naming.share, least=0))
+    return drawn.strongest_claims()[0] if drawn.n_items else drawn
 
 
 # --- who agrees too well --------------------------------------------------------------------------
@@ -342,16 +342,12 @@ def _families(seen: _Seen) -> tuple[_Fit, BoolArray]:
     for _ in range(MOST_FAMILIES):
         beyond = (seen.agreement - found.expected) / (1.0 - found.expected)
         alike = seen.agreement - usual
-        groups = {tuple(g) for likeness in (alike, beyond) for g in _linked(likeness * trust)}
-        tried = sorted(
-            ((_beyond_others(np.array(group), seen, left, found.c), group)
-             for group in groups if left[np.ix_(group, group)].any()),
-            reverse=True,
-        )[:MOST_TRIED]  # fmt: skip
+        groups = sorted({g for likeness in (alike, beyond) for g in _linked(likeness * trust)})
+        errors = _beyond_others(groups, seen, left, found.c)
+        clearest = np.argsort(-np.round(errors, SAME), kind="stable")[:MOST_TRIED]
+        tried = [groups[i] for i in clearest if errors[i] >= LEAST_ERRORS]
         best = None
-        for errors, group in tried:
-            if errors < LEAST_ERRORS:
-                break
+        for group in tried:
             without = left.copy()
             without[np.ix_(group, group)] = False
             fit = _fitted(seen, without)
@@ -367,9 +363,10 @@ def _families(seen: _Seen) -> tuple[_Fit, BoolArray]:
 
 
 def _fitted(seen: _Seen, left: BoolArray) -> _Fit:
-    """Fit c and the number u of each source by least squares (Gauss-Newton), from the pairs left.
+    """Fit c and the number u of each source by least squares, from the pairs left.
 
-    Each u is held to the mean by `USUAL_ITEMS` items.
+    Each u is held to the mean by `USUAL_ITEMS` items. A round takes a Newton step for c and, for
+    each u, half of a Newton step by itself: together, full ones would overshoot.
     """
     n, beyond = np.where(left, seen.both, 0.0), seen.agreement - seen.guessed
     total = max(float(n.sum()), 1.0)
@@ -379,16 +376,16 @@ def _fitted(seen: _Seen, left: BoolArray) -> _Fit:
     u = np.full(len(n), np.sqrt(max(mean - c, LEAST_RATE)))
     for _ in range(ROUNDS):
         p = _expected(seen, u, c)
-        weight, normal = _normal(n, p, u)
+        weight, to_mean = n / (p * (1.0 - p)), USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE
         residual = weight * (seen.agreement - p)
-        slope = residual @ u + USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE * (u.mean() - u)
-        pulls = np.stack([slope, weight @ u], axis=1)
-        own, by_chance = np.linalg.solve(normal, pulls).T
-        slope_of_c = residual.sum() / 2.0 + prior * (most / 2.0 - c) - pulls[:, 1] @ own
-        held = weight.sum() / 2.0 + prior - pulls[:, 1] @ by_chance
-        before, step = c, float(np.clip(DAMPED * slope_of_c / held, -MOST_STEP, MOST_STEP))
+        diagonal = 2.0 * (weight @ u**2) + to_mean
+        own = (residual @ u + to_mean * (u.mean() - u)) / diagonal
+        by_chance = (weight @ u) / diagonal
+        slope_of_c = residual.sum() / 2.0 + prior * (most / 2.0 - c) - (weight @ u) @ own
+        held = weight.sum() / 2.0 + prior - (weight @ u) @ by_chance
+        before, step = c, float(np.clip(slope_of_c / held, -MOST_STEP, MOST_STEP))
         c = min(max(c + step, 0.0), most)
-        move = np.clip(DAMPED * own - by_chance * (c - before), -MOST_STEP, MOST_STEP)
+        move = np.clip(own - by_chance * (c - before), -MOST_STEP, MOST_STEP)
         u = np.clip(u + move, LEAST_RATE, np.sqrt(1.0 - c))
         if max(np.abs(move).max(), abs(c - before)) < AT_REST:
             break
@@ -402,20 +399,12 @@ def _expected(seen: _Seen, u: FloatArray, c: float) -> FloatArray:
     return np.asarray(np.clip(p, LEAST_RATE, 1.0 - LEAST_RATE))
 
 
-def _normal(n: FloatArray, p: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the weight of each pair, and the normal matrix of the numbers u."""
-    weight = n / (p * (1.0 - p))
-    normal = weight * np.outer(u, u)
-    held = USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE
-    normal[np.arange(len(u)), np.arange(len(u))] = weight @ u**2 + held
-    return weight, normal
-
-
 def _variance(n: FloatArray, fit: _Fit) -> FloatArray:
     """Return the variance of what is expected of each pair, as u was fitted to few items."""
-    _, normal = _normal(n, fit.expected, fit.u)
-    error = np.linalg.inv(normal)
-    variance = np.outer(np.diag(error), fit.u**2) + np.outer(fit.u, fit.u) * error
+    weight, u = n / (fit.expected * (1.0 - fit.expected)), fit.u
+    to_mean = USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE
+    error = np.linalg.inv(weight * np.outer(u, u) + np.diag(weight @ u**2 + to_mean))
+    variance = np.outer(np.diag(error), u**2) + np.outer(u, u) * error
     return np.asarray(np.maximum(variance + variance.T, 0.0))
 
 
@@ -437,32 +426,33 @@ def _linked(likeness: FloatArray) -> list[tuple[int, ...]]:
     return groups
 
 
-def _beyond_others(group: IntArray, seen: _Seen, left: BoolArray, c: float) -> float:
-    """Return by how many standard errors a group agrees too well, 0 if it copies too little.
+def _beyond_others(
+    groups: list[tuple[int, ...]], seen: _Seen, left: BoolArray, c: float
+) -> FloatArray:
+    """Return by how many standard errors each group agrees too well, 0 if it copies too little.
 
     Beyond guesses, agreement within a group is c + (x - c)^2 / (o - c): x is how often the group
     agrees with others, and o how often these agree among themselves.
     """
-    both, is_in = seen.both * left, np.zeros(len(seen.both))
-    is_in[group] = 1.0
-    means, n_within = [], 0.0
-    for table in (seen.agreement - seen.guessed, seen.guessed):
-        sums = []
-        for counts in (both, both * table):
-            of_all = counts @ is_in
-            within = float(is_in @ of_all)
-            across = float(of_all.sum()) - within
-            sums.append((within, across, float(counts.sum()) - 2.0 * across - within))
-        if min(sums[0]) <= 0.0:
-            return 0.0
-        n_within = sums[0][0] / 2.0
-        means.append([part / n for n, part in zip(*sums, strict=True)])
-    (within, across, others), (guessed, _, _) = means
-    p = guessed + c + max(across - c, 0.0) ** 2 / max(others - c, 1e-3)
-    p, a = min(max(p, LEAST_RATE), 1.0 - LEAST_RATE), within + guessed
-    if a - p < LEAST_COPIED * (1.0 - p):
-        return 0.0
-    return float((a - p) / np.sqrt(p * (1.0 - p) / n_within))
+    both, is_in = seen.both * left, np.zeros((len(left), len(groups)))
+    for number, group in enumerate(groups):
+        is_in[list(group), number] = 1.0
+
+    def sums(counts: FloatArray) -> FloatArray:
+        """Return sums of pairs within each group, across its border, and outside of it."""
+        of_member = counts @ is_in
+        within = (of_member * is_in).sum(axis=0)
+        across = of_member.sum(axis=0) - within
+        return np.stack([within, across, counts.sum() - 2.0 * across - within])
+
+    n, guessed = sums(both), sums(both * seen.guessed)[0]
+    is_told, n = (n > 0.0).all(axis=0), np.maximum(n, 1.0)
+    within, across, others = sums(both * (seen.agreement - seen.guessed)) / n
+    guessed = guessed / n[0]
+    p = guessed + c + np.maximum(across - c, 0.0) ** 2 / np.maximum(others - c, 1e-3)
+    p, a = np.clip(p, LEAST_RATE, 1.0 - LEAST_RATE), within + guessed
+    errors = (a - p) / np.sqrt(p * (1.0 - p) / (n[0] / 2.0))
+    return np.asarray(np.where(is_told & (a - p >= LEAST_COPIED * (1.0 - p)), errors, 0.0))
 
 
 def _dispersion(seen: _Seen, p: FloatArray, left: BoolArray) -> float:

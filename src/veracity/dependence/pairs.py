@@ -1,20 +1,18 @@
-"""Which sources share how much: sums over all claims, for any number of sources.
+"""Find pairs of sources that share much, and what they share: sums over all claims.
 
 Pairs are found by what they share of what few others say. What a pair shares is counted block by
 block: `count_shared` finds the pairs, `choose_pairs` keeps the closest, `links_of` spells out what
-these share. Where all pairs of the sources fit in a matrix, kernels do it; where sources are too
-many for that, so are pairs that share nothing, and NumPy goes from source to source.
+these share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 
@@ -31,13 +29,8 @@ class PairRule(NamedTuple):
     most_partners: int
 
 
-CELLS_PER_CLAIM, FEW_CELLS = 4, 1 << 20
-"""Up to so many pairs of sources for each claim of a block, or so many in all, which take less time
-than sorting what is shared by few claims, there is a matrix of them all."""
-
-
-KEYS_AT_ONCE = 4_000_000
-"""So many keys of pairs, or twice as many, are in memory at a time."""
+MOST_SOURCES = 2048
+"""Sources of which pairs are looked for: those with the most claims."""
 
 
 class PairCounts(NamedTuple):
@@ -100,50 +93,20 @@ class Links(NamedTuple):
         return np.repeat(np.arange(len(self.n_links)), self.n_links)
 
 
-class _BySource(NamedTuple):
-    """The claims of each source, side by side; a voice is all that it says about one item."""
-
-    first_support: IntArray
-    support: IntArray
-    fact: IntArray
-    first_voice: IntArray
-    item_of_voice: IntArray
-    n_values_of_voice: IntArray
+def able_sources(n_claims: FloatArray, rule: PairRule) -> BoolArray:
+    """Return the sources that can be in a pair; of those with equally many claims all, or none."""
+    is_able = n_claims >= rule.min_shared
+    if np.count_nonzero(is_able) > MOST_SOURCES:
+        is_able = n_claims > np.partition(n_claims, -MOST_SOURCES - 1)[-MOST_SOURCES - 1]
+    return is_able
 
 
 def count_shared(block: Block, is_able: BoolArray, rule: PairRule) -> PairCounts:
-    """How many values both of a pair name, of those that few name; sources that are able only."""
-    slots = _slots(is_able)
-    if _is_matrix(block, slots):
-        n_shared = kernels.count_shared(block, slots, rule.most_supporters)
-        source_of_slot = np.flatnonzero(is_able)
-        low, high = np.nonzero(n_shared)
-        return PairCounts(source_of_slot[low] << 32 | source_of_slot[high], n_shared[low, high])
-    nothing: IntArray = np.zeros(0, np.int64)
-    found, waiting = PairCounts(nothing, nothing), [nothing]
-    for keys in _keys_of_pairs(block, is_able, rule.most_supporters):
-        waiting.append(keys)
-        if sum(map(len, waiting)) >= KEYS_AT_ONCE:
-            found = found + PairCounts.of(np.concatenate(waiting))
-            waiting = [nothing]
-    return found + PairCounts.of(np.concatenate(waiting))
-
-
-def _keys_of_pairs(block: Block, is_able: BoolArray, most: int) -> Iterator[IntArray]:
-    """The keys of all pairs that name a value which at most so many name, not too many at once."""
-    kept = np.flatnonzero(is_able[block.source_of_support])
-    source = block.source_of_support[kept].astype(np.int64)
-    first = np.searchsorted(kept, block.first_support_of_fact)
-    n_supporters = np.diff(first)
-    for size in np.unique(n_supporters):
-        if 1 < size <= most:
-            one, other = np.triu_indices(size, k=1)
-            supporters = source[first[:-1][n_supporters == size, None] + np.arange(size)]
-            n_portions = len(supporters) * len(one) // KEYS_AT_ONCE + 1
-            for rows in np.array_split(supporters, n_portions):
-                low = np.minimum(rows[:, one], rows[:, other])
-                high = np.maximum(rows[:, one], rows[:, other])
-                yield ((low << 32) | high).ravel()
+    """Count how many values both of a pair name, of those that few name."""
+    n_shared = kernels.count_shared(block, _slots(is_able), rule.most_supporters)
+    source_of_slot = np.flatnonzero(is_able)
+    low, high = np.nonzero(n_shared)
+    return PairCounts(source_of_slot[low] << 32 | source_of_slot[high], n_shared[low, high])
 
 
 def choose_pairs(counts: PairCounts, rank: FloatArray, rule: PairRule) -> Pairs:
@@ -182,42 +145,11 @@ def nameless_rank(n_claims: FloatArray, signature: NDArray[np.uint64]) -> FloatA
 
 
 def links_of(block: Block, pairs: Pairs, n_sources: int) -> Links:
-    """All that each of the pairs shares in a block."""
+    """Return all that each of the pairs shares in a block."""
     is_paired = np.zeros(n_sources, dtype=np.bool_)
     is_paired[pairs.source] = is_paired[pairs.other] = True
-    slots = _slots(is_paired)
-    if _is_matrix(block, slots):
-        return _links_by_slots(block, pairs, slots)
-    claims = _by_source(block, n_sources)
-    first_of_source = np.searchsorted(pairs.source, np.arange(n_sources + 1))
-    support_of_fact = np.full(block.n_facts, -1, dtype=np.int64)
-    n_values_of_item = np.zeros(block.n_items, dtype=np.int64)
-    links: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []
-    for source in np.unique(pairs.source):
-        others = pairs.other[first_of_source[source] : first_of_source[source + 1]]
-        own = _part(claims.first_support, source)
-        voices = _part(claims.first_voice, source)
-        support_of_fact[claims.fact[own]] = claims.support[own]
-        n_values_of_item[claims.item_of_voice[voices]] = claims.n_values_of_voice[voices]
-        links.append(_links_with(claims, others, support_of_fact, n_values_of_item))
-        support_of_fact[claims.fact[own]] = -1
-        n_values_of_item[claims.item_of_voice[voices]] = 0
-    return _put_together(links)
-
-
-def _slots(is_meant: BoolArray) -> IntArray:
-    """Numbers for the sources that are meant, in their order, and -1 for all others."""
-    return np.where(is_meant, np.cumsum(is_meant) - 1, -1)
-
-
-def _is_matrix(block: Block, slots: IntArray) -> bool:
-    """Whether a matrix of all pairs of slots is no more than what is claimed, or small."""
+    slots, n_pairs = _slots(is_paired), len(pairs.source)
     n_slots = int(slots.max(initial=-1)) + 1
-    return 0 < n_slots**2 <= max(CELLS_PER_CLAIM * len(block.source_of_support), FEW_CELLS)
-
-
-def _links_by_slots(block: Block, pairs: Pairs, slots: IntArray) -> Links:
-    n_slots, n_pairs = int(slots.max()) + 1, len(pairs.source)
     pair_of_slots = np.full((n_slots, n_slots), -1, dtype=np.int32)
     one, other = slots[pairs.source], slots[pairs.other]
     pair_of_slots[one, other] = pair_of_slots[other, one] = np.arange(n_pairs)
@@ -225,68 +157,9 @@ def _links_by_slots(block: Block, pairs: Pairs, slots: IntArray) -> Links:
     return Links(first, own, others, (n_comparable - np.diff(first)).astype(np.float64))
 
 
-def _by_source(block: Block, n_sources: int) -> _BySource:
-    support = np.argsort(block.source_of_support, kind="stable")
-    fact = block.fact_of_support[support]
-    item = block.item_of_fact[fact]
-    source = block.source_of_support[support]
-    is_voice = np.append(True, (item[1:] != item[:-1]) | (source[1:] != source[:-1]))
-    voice = np.flatnonzero(is_voice)
-    sources = np.arange(n_sources + 1)
-    return _BySource(
-        np.searchsorted(source, sources),
-        support,
-        fact,
-        np.searchsorted(source[voice], sources),
-        item[voice],
-        np.diff(np.append(voice, len(item))),
-    )
-
-
-def _links_with(
-    claims: _BySource, others: IntArray, support_of_fact: IntArray, n_values_of_item: IntArray
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """What one source, spread out over facts and items, shares with others.
-
-    Supports of the source, supports of the others, links of each other, items told differently.
-    """
-    at = _ranges(claims.first_support[others], claims.first_support[others + 1])
-    own = support_of_fact[claims.fact[at]]
-    is_link = own >= 0
-    n_links = _count(is_link, np.diff(claims.first_support)[others])
-    voice = _ranges(claims.first_voice[others], claims.first_voice[others + 1])
-    both = np.minimum(
-        n_values_of_item[claims.item_of_voice[voice]], claims.n_values_of_voice[voice]
-    )
-    n_comparable = _count(both, np.diff(claims.first_voice)[others])
-    return own[is_link], claims.support[at[is_link]], n_links, n_comparable - n_links
-
-
-def _put_together(links: list[tuple[IntArray, IntArray, IntArray, IntArray]]) -> Links:
-    nothing = np.empty(0, dtype=np.int64)
-    columns = [np.concatenate([nothing, *(part[i] for part in links)]) for i in range(4)]
-    own, others, n_links, different = columns
-    first_link = np.append(0, np.cumsum(n_links))
-    # 32 bits hold the number of a support and halve the memory, most of which is links
-    return Links(
-        first_link, own.astype(np.int32), others.astype(np.int32), different.astype(np.float64)
-    )
-
-
-def _part(first: IntArray, number: np.integer[Any]) -> slice:
-    return slice(int(first[number]), int(first[number + 1]))
-
-
-def _ranges(first: IntArray, last: IntArray) -> IntArray:
-    """The numbers from each first to before its last, one range after the other."""
-    length = last - first
-    return np.repeat(first - np.append(0, np.cumsum(length)[:-1]), length) + np.arange(length.sum())
-
-
-def _count(values: NDArray[Any], length: IntArray) -> IntArray:
-    """The sum of each of neighbouring groups."""
-    group = np.repeat(np.arange(len(length)), length)
-    return np.bincount(group, values, len(length)).astype(np.int64)
+def _slots(is_meant: BoolArray) -> IntArray:
+    """Number the sources that are meant, in their order; all others get -1."""
+    return np.where(is_meant, np.cumsum(is_meant) - 1, -1)
 
 
 def _mixed(one: NDArray[np.uint64], other: NDArray[Any]) -> NDArray[np.uint64]:

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from veracity.algorithms.base import Algorithm
-from veracity.claims.encoded import Encoded
-from veracity.claims.survey import Survey
 from veracity.dependence import Copies
 from veracity.doubts.conflicts import flip_risk, near_copies
 from veracity.doubts.overlap import overlap_warnings
@@ -25,6 +23,8 @@ from veracity.doubts.pairing import named_pairs
 from veracity.doubts.ranking import turned_over_warnings
 from veracity.doubts.spelling import name_warnings, value_warnings
 from veracity.doubts.voting import AgainstVote, against_vote
+from veracity.encoding.partitions import Encoded
+from veracity.encoding.survey import Survey
 from veracity.engines import Held, Local
 from veracity.kernels.loading import FEW
 from veracity.result import Result
@@ -120,7 +120,7 @@ def looking_ahead(
     with Local(threads=1).hold(encoded.blocks) as held, ThreadPoolExecutor(1) as pool:
 
         def shown() -> InClaims:
-            some, _ = encoded.drawn_with(None, effort.claims_compared)
+            some, _ = encoded.sampled_with(None, effort.claims_compared)
             return InClaims.of(held, survey, some, effort, are_normalised=are_normalised)
 
         looked = pool.submit(shown)
@@ -187,9 +187,9 @@ def find_doubts(
     is_whole = encoded.n_claims <= most
     is_compared = _is_compared(encoded, survey)
     if is_compared:
-        some, plausibility = encoded.drawn_with(answers, most)
+        some, plausibility = encoded.sampled_with(answers, most)
     elif is_whole:
-        some = encoded.drawn(most)
+        some = encoded.sampled(most)
     are_normalised = bool(result.run.normalisation)
     shown = ahead or InClaims.of(held, survey, some, effort, are_normalised=are_normalised)
     found = [*two_readings(result.run.readings), *_learned(result), *shown.overlap()]

@@ -9,11 +9,12 @@ import polars as pl
 
 from veracity.algorithms.base import Turn
 from veracity.algorithms.rules import is_best_of_item, item_sums
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray, Names
-from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
 from veracity.dependence import Copies
 from veracity.dependence.pairs import joined
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.names import Names
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Held
 from veracity.naming import as_text
 from veracity.result.warnings import DataWarning, count, data_warning, shared_mistakes, some
@@ -77,7 +78,7 @@ def flip_risk(held: Held, encoded: Encoded, sources: pl.DataFrame) -> list[DataW
     """Whether sources agree beyond chance, and are better than wrong by what was found of them."""
     names = encoded.names
     is_too_much = len(names.labels) * len(names.attributes) > MOST_CELLS
-    if encoded.n_known >= ANCHORS or names.n_open or is_too_much:
+    if encoded.n_known >= ANCHORS or names.n_unnumbered or is_too_much:
         return []
     agreement, chance = _agreement(held, names, is_binary=encoded.kind == "binary")
     better = sources.select((pl.col("tpr") - pl.col("fpr")) * pl.col("items")).to_series()
@@ -113,7 +114,7 @@ class _Said(NamedTuple):
 
 
 def _said(block: Block, *, is_binary: bool) -> _Said:
-    block = block if is_binary else block.said_most()[0]
+    block = block if is_binary else block.strongest_claims()[0]
     attribute = block.attribute_of_item[block.item_of_fact]
     voices = block.n_voices_of_fact
     if not is_binary:
@@ -173,7 +174,7 @@ def near_copies(held: Held, encoded: Encoded, pairs: Copies, n_contested: int) -
 def _count_decided(block: Block, state: tuple[IntArray, Kind], turn: Turn) -> tuple[Any, Any]:
     """How many items have another vote if each group has one; how often each group wins these."""
     group_of_source, kind = state
-    block = block.said_most()[0] if kind == "categorical" else block
+    block = block.strongest_claims()[0] if kind == "categorical" else block
     n_groups = int(group_of_source.max()) + 1
     item_of_voice = block.item_of_voice
     key_of_voice = item_of_voice * n_groups + group_of_source[block.source_of_voice]

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Turn
-from veracity.claims.block import Block, IntArray
-from veracity.claims.survey import Survey
 from veracity.dependence.pairs import first_of_joined, joined
+from veracity.encoding.block import Block, IntArray
+from veracity.encoding.survey import Survey
 from veracity.engines import Held
 from veracity.naming import as_text
 from veracity.printing import counted, in_short

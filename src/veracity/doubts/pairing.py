@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms.base import Turn
-from veracity.claims.block import UNKNOWN, Block
-from veracity.claims.encoded import Encoded
 from veracity.claims.schema import Kind
 from veracity.dependence import Copies
 from veracity.dependence.naming import (
@@ -20,6 +18,8 @@ from veracity.dependence.naming import (
     with_pairs,
     with_suspects,
 )
+from veracity.encoding.block import UNKNOWN, Block
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Held, Local
 
 MOST_VALUES = 1.5
@@ -37,7 +37,10 @@ def named_pairs(encoded: Encoded, threads: int | None = None) -> Copies:
 
 def _named(held: Held, encoded: Encoded) -> Copies:
     supports, voices = held.sweep(_count_claims, encoded.names.n_sources, Turn())
-    of_kind = {"binary": 2, "categorical": max(len(encoded.names.labels), encoded.names.n_open)}
+    of_kind = {
+        "binary": 2,
+        "categorical": max(len(encoded.names.labels), encoded.names.n_unnumbered),
+    }
     n_labels = max(of_kind.get(encoded.kind, encoded.n_facts), 2)
     naming = Naming.unseen(np.where(supports <= MOST_VALUES * voices, supports, 0.0), n_labels)
     naming = with_suspects(naming, Meetings(*held.sweep(_count_meetings, naming, Turn())))
@@ -76,7 +79,7 @@ def as_answers(block: Block, kind: Kind) -> Block:
     answer, item, source = answer[order], item[order], source[order]
     is_new = np.append(True, (np.diff(item) != 0) | (answer[1:] != answer[:-1]))
     first = np.flatnonzero(is_new)
-    return block.in_full()._replace(
+    return block.without_shares()._replace(
         first_fact_of_item=np.searchsorted(item[first], np.arange(block.n_items + 1)),
         first_support_of_fact=np.append(first, len(item)),
         source_of_support=source,
@@ -90,14 +93,14 @@ def as_named_values(block: Block, kind: Kind) -> Block:
     if kind == "numeric":
         return _with_known_values(block)
     if kind != "binary":
-        return block.said_most()[0]
+        return block.strongest_claims()[0]
     n_items, known = block.n_items, block.known_of_fact
     value_of_voice = 2 * block.item_of_voice + block.affirms_most
     order = np.argsort(value_of_voice, kind="stable")
     values, first_support = np.unique(value_of_voice[order], return_index=True)
     known_of_value = known[values // 2]
     is_right = known_of_value == values % 2
-    return block.in_full()._replace(
+    return block.without_shares()._replace(
         first_fact_of_item=np.searchsorted(values, 2 * np.arange(n_items + 1)),
         first_support_of_fact=np.append(first_support, len(order)),
         source_of_support=block.source_of_voice[order],

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, FloatArray, IntArray
-from veracity.claims.encoded import Encoded
 from veracity.doubts.conflicts import vote
+from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.encoding.partitions import Encoded
 from veracity.kernels.loading import kernels
 from veracity.naming import as_text
 from veracity.printing import in_short

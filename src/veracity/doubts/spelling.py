@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import normalise
 from veracity.doubts.numbers import number_warnings
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.naming import as_text
 from veracity.printing import in_short
 from veracity.result.warnings import DataWarning, count, data_warning, some
@@ -44,7 +44,7 @@ def _spelling_warnings(facts: pl.DataFrame, encoded: Encoded) -> list[DataWarnin
     return merged + _placeholders(empty, int(facts["claims"].sum()))
 
 
-def _spelt(part: Part, step: int) -> pl.DataFrame | None:
+def _spelt(part: Partition, step: int) -> pl.DataFrame | None:
     """The facts of every so many items, with how they are written, and by how many."""
     if part.values is None:
         return None
@@ -84,12 +84,12 @@ def name_warnings(encoded: Encoded) -> list[DataWarning]:
     return [data_warning("entity-spellings", seen, evidence, serious=serious)]
 
 
-def _names(part: Part) -> pl.Series:
+def _names(part: Partition) -> pl.Series:
     """The entity of each item, as text."""
     return as_text(part.items.to_series(0)).alias("name")
 
 
-def _spoken(part: Part) -> pl.DataFrame:
+def _spoken(part: Partition) -> pl.DataFrame:
     """Who speaks of which entity."""
     block = part.block
     return pl.DataFrame(

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.encoded import Encoded
 from veracity.doubts.conflicts import by_vote
+from veracity.encoding.partitions import Encoded
 from veracity.result.warnings import count, dicts
 
 

@@ -18,10 +18,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from veracity.claims.block import Block
+from veracity.encoding.block import Block
 from veracity.engines.merging import merged
-from veracity.engines.packing import packed, read_packed, unpacked, write_packed
 from veracity.errors import EngineError
+from veracity.io.array_file import packed, read_arrays, unpacked, write_arrays
 
 MADE = "part long, told binary, names binary, data binary"
 """One row per part: what is told of it, its names, and all of it."""
@@ -77,11 +77,11 @@ class Store:
     def write(self, part: int, what: str, content: object) -> None:
         """Put something there."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        write_packed(self._folder / f"{part}.{what}", content)
+        write_arrays(self._folder / f"{part}.{what}", content)
 
     def read(self, part: int, what: str) -> Any:
         """Take it; a `FileNotFoundError` if it is not there."""
-        return read_packed(self._folder / f"{part}.{what}")
+        return read_arrays(self._folder / f"{part}.{what}")
 
     def has(self, part: int, what: str) -> bool:
         """Whether it is there."""

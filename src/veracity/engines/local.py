@@ -8,21 +8,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
-from veracity.arguments import require_fields
-from veracity.claims.block import Block
-from veracity.claims.encode import encode
-from veracity.claims.encoded import Encoded
-from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable
-from veracity.claims.spilled import Room, SpilledBlocks, bytes_needed, encode_spilled
+from veracity.encoding.block import Block
+from veracity.encoding.encode import encode
+from veracity.encoding.on_disk import BlocksOnDisk, Budget, bytes_needed, encode_on_disk
+from veracity.encoding.partitions import Encoded
 from veracity.engines.beside import Answers, Beside
 from veracity.engines.merging import merged_all
 from veracity.errors import ParameterError
 from veracity.io.memory import as_bytes, free_memory
-from veracity.io.spill import Spill
+from veracity.io.temp_files import TempFolder
 from veracity.kernels.loading import load_ahead
 from veracity.progress import Progress
-from veracity.workers import in_order
+from veracity.reading.claims import Claims
+from veracity.workers import ordered_map
 
 SHARE_BESIDE = 0.2
 """What share of the memory is for what is kept beside blocks that are on disk."""
@@ -69,7 +67,7 @@ class Held(Protocol):
 class Engine(Protocol):
     """Where the work is done. It never asks what it runs."""
 
-    def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
+    def encode(self, table: Claims, tell: Progress) -> Encoded:
         """Turn claims into blocks, where this engine can hold them."""
         ...
 
@@ -104,21 +102,20 @@ class Local:
     spill: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        require_fields(self)
         for name, value in (("threads", self.threads), ("claims_per_block", self.claims_per_block)):
             if value is not None and value < 1:
                 raise ParameterError(f"Local: {name} must be at least 1, got {value}")
         if self.memory is not None:
             as_bytes(self.memory)
 
-    def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
+    def encode(self, table: Claims, tell: Progress) -> Encoded:
         """Turn claims into blocks: in memory if they fit, else on disk."""
         load_ahead(table.n_rows)  # while the first rows are read
         memory = self.allowed
         if memory is None or bytes_needed(table) <= memory:
             return encode(table, tell, self.claims_per_block, self.threads)
-        room = Room(Spill(self.spill), memory, self.threads or os.cpu_count() or 1)
-        return encode_spilled(table, room, tell, self.claims_per_block)
+        budget = Budget(TempFolder(self.spill), memory, self.threads or os.cpu_count() or 1)
+        return encode_on_disk(table, budget, tell, self.claims_per_block)
 
     @property
     def allowed(self) -> int | None:
@@ -135,11 +132,11 @@ class HeldLocally:
 
     def __init__(self, blocks: Iterable[Block], threads: int) -> None:
         self._blocks: Sequence[Block]
-        self._spill: Spill | None = None
+        self._folder: TempFolder | None = None
         self._beside = Beside()
-        if isinstance(blocks, SpilledBlocks):
-            self._blocks, self._spill = blocks, blocks.spill
-            self._beside = Beside(blocks.spill, int(SHARE_BESIDE * blocks.memory))
+        if isinstance(blocks, BlocksOnDisk):
+            self._blocks, self._folder = blocks, blocks.folder
+            self._beside = Beside(blocks.folder, int(SHARE_BESIDE * blocks.memory))
         else:
             self._blocks = sorted(blocks, key=lambda block: block.number)
         self._threads = threads
@@ -163,7 +160,7 @@ class HeldLocally:
 
     def keep(self, look: Look, state: Any, turn: Any) -> tuple[Sequence[Any], Any]:
         """Where a look finds an answer and a tally: the answers, and the tallies merged."""
-        answers: Any = [] if self._spill is None else Answers(self._spill)
+        answers: Any = [] if self._folder is None else Answers(self._folder)
 
         def tallies() -> Iterator[Any]:
             for answer, tally in self.collect(look, state, turn):
@@ -171,7 +168,7 @@ class HeldLocally:
                 yield tally
 
         total = merged_all(tallies())
-        return tuple(answers) if self._spill is None else answers, total
+        return tuple(answers) if self._folder is None else answers, total
 
     def walk(
         self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None
@@ -220,7 +217,7 @@ class HeldLocally:
         if self._pool is None or len(numbers) == 1:
             yield from map(work, numbers)
             return
-        yield from in_order(work, numbers, self._pool, self._threads)
+        yield from ordered_map(work, numbers, self._pool, self._threads)
 
     def __enter__(self) -> Self:
         return self

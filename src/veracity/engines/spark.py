@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
 from veracity import errors
-from veracity.arguments import require_fields
-from veracity.claims.block import Block
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import Block
+from veracity.encoding.partitions import Encoded
 from veracity.engines.executors import (
     FOUND,
     MADE,
@@ -35,9 +34,9 @@ from veracity.engines.executors import (
     merge_found,
 )
 from veracity.engines.merging import merged_all
-from veracity.engines.packing import packed, unpacked
 from veracity.errors import EngineError, ParameterError, VeracityError, first_line
 from veracity.extras import how_to_get
+from veracity.io.array_file import packed, unpacked
 from veracity.progress import Progress
 
 if TYPE_CHECKING:
@@ -97,7 +96,6 @@ class Spark:
     partitions: int | None = None
 
     def __post_init__(self) -> None:
-        require_fields(self)
         if self.partitions is not None and self.partitions < 1:
             raise ParameterError(f"Spark: partitions must be at least 1, got {self.partitions}")
 

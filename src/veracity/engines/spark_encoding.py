@@ -17,23 +17,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, IntArray
 from veracity.claims.checking import checked_rows, lacking_notes, nothing_in
-from veracity.claims.encode import check_some, encode_part, notes_of
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.normalise import Rewriting
-from veracity.claims.parting import AllNames, LocalNames, places_among
-from veracity.claims.read import ClaimsStream
-from veracity.claims.repeated import Settled, settled
-from veracity.claims.schema import ClaimsTable, Kind, numbers_in
-from veracity.claims.shares import NOT_WEIGHED
+from veracity.claims.schema import Kind, numbers_in
 from veracity.claims.spark_rows import SparkClaims
+from veracity.encoding.block import Block, IntArray
+from veracity.encoding.encode import EncodingCounts, encode_partition
+from veracity.encoding.names import Names, NameUnion, PartitionNames, places_among
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.engines.executors import Made
 from veracity.engines.spark import MadeParts, Spark
-from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartsOnSpark, Rest, Told
+from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartitionsOnSpark, Rest, Told
 from veracity.io.frames import spark_table
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.progress import Progress
+from veracity.reading.claims import Claims
 
 BYTES_PER_PART, CLAIMS_PER_PART = 1 << 23, 1 << 20
 """Bytes of a frame, as Spark guesses them, from which a part is made, and about how many claims."""
@@ -63,34 +61,27 @@ def encode_on_spark(engine: Spark, table: Any, tell: Progress) -> Encoded:
     if len(numbers) > 1 and any(one.n_merged for one in told):  # numbers in some parts only
         made = _made(engine, claims, are_numbers=False)
         told = made.told
-    names, spoken = AllNames(numbers == {True}), _ItemsOfSource()
+    union, spoken = NameUnion(are_numbers=numbers == {True}), _ItemsOfSource()
     for own, n_items in made.names():
-        names.add(own)
-        spoken.add(own.sources, n_items)
-    together, is_open = names.together(), names.n_open > 0
-    n_self_contradicting = sum(one.n_self_contradicting for one in told)
+        union.add(own)
+        spoken.add(own["source"].spellings, n_items)
+    names = union.sorted()
     n_lacking = sum((one.n_lacking for one in told), Counter[str]())
-    said_again = functools.reduce(operator.add, (one.said_again for one in told), Settled())
-    weighed = functools.reduce(operator.add, (one.weighed for one in told), NOT_WEIGHED)
+    encoding = functools.reduce(operator.add, (one.encoding for one in told), EncodingCounts())
     claims.rows_read = sum(one.n_rows for one in told)
-    if not made.parts and not n_self_contradicting:
+    if not made.parts and not encoding.n_self_contradicting:
         reason = "; ".join(lacking_notes(n_lacking)) or "it has no rows"
         raise nothing_in(claims.origin, "claims", reason)
-    check_some(made.parts, n_self_contradicting, claims.origin)
-    step = made.send(Numbering(together, is_open))
+    encoding.check_some(made.parts, claims.origin)
+    step = made.send(Renumbering(names))
     counts = tuple(one.counts for one in told if one.counts.claims)
     return EncodedOnSpark(
         kind=claims.kind,
-        names=together.names._replace(n_open=names.n_open),
-        parts=PartsOnSpark(made, (("numbered", step),), claims.kind, counts),
-        notes=(
-            *lacking_notes(n_lacking),
-            *said_again.notes,
-            *weighed.notes,
-            *notes_of(together, n_self_contradicting),
-        ),
+        names=Names.of(names, union.n_unnumbered),
+        parts=PartitionsOnSpark(made, (("numbered", step),), claims.kind, counts),
+        notes=(*lacking_notes(n_lacking), *encoding.notes(names)),
         has_numbers=numbers == {True},
-        items_spoken=spoken.of(together.sources),
+        items_spoken=spoken.of(names["source"].spellings),
     )
 
 
@@ -140,11 +131,11 @@ def _n_parts(frame: Any) -> int:
     return min(max(in_turn, 1) * at_once, MOST_PARTS)
 
 
-def _handed_over(engine: Spark, table: ClaimsTable | ClaimsStream) -> SparkClaims:
+def _handed_over(engine: Spark, table: Claims) -> SparkClaims:
     """Rows of this machine as a Spark frame, if it can hold them all at once."""
     what = f"{table.origin}: {table.n_rows:,} claims, which executors cannot read themselves,"
     advice = "write them to Parquet files that the executors can read"
-    require_room(int(COPIES_HERE * (VIEWS + table.text.all) * table.n_rows), what, advice)
+    require_memory(int(COPIES_HERE * (VIEWS + table.text.all) * table.n_rows), what, advice)
     rows = pl.concat(list(table.batches()))
     frame = engine.started().createDataFrame(spark_table(rows))
     return SparkClaims(frame, table.kind, table.origin, table.columns)
@@ -169,21 +160,14 @@ class EncodingRows:
         rows, n_lacking = checked_rows(pl.concat(frames).drop(PART), read_as, self.origin)
         if self.rewriting is not None:
             rows = self.rewriting.of(rows)
-        rows, said_again = settled(rows, self.kind, self.origin, are_all=False)
-        found = encode_part(
-            [rows], self.kind, len(rows), 1 << 60, are_numbers=self.are_numbers, threads=1
-        )
-        told = Told(
-            n_rows,
-            n_lacking,
-            said_again,
-            found.weighed,
-            found.n_self_contradicting,
-            numbers_in(found.names.spellings) is not None,
-            found.names.n_merged,
-            Counts(),
-            None,
-        )
+        found = encode_partition(
+            [rows], self.kind, len(rows), 1 << 60,
+            origin=self.origin, are_numbers=self.are_numbers, threads=1,
+        )  # fmt: skip
+        values = found.names.get("value")
+        are_numbers = values is not None and numbers_in(values.spellings) is not None
+        n_merged = 0 if values is None else values.n_merged
+        told = Told(n_rows, n_lacking, found.counts, are_numbers, n_merged, Counts(), None)
         if not found.parts:
             return Made(number, None, None, told)
         (part,) = found.parts
@@ -192,12 +176,12 @@ class EncodingRows:
         lowest = int(block.mark_of_item.min())
         counts = Counts(block.n_items, block.n_facts, len(n_claims), lowest)
         told = told._replace(counts=counts, example=_one_item(part))
-        n_items = np.bincount(block.source_of_voice, minlength=len(found.names.sources))
+        n_items = np.bincount(block.source_of_voice, minlength=len(found.names["source"].spellings))
         rest = Rest(part.items, part.values, found.names)
         return Made(number, block, rest, told, (found.names, n_items))
 
 
-def _one_item(part: Part) -> Part:
+def _one_item(part: Partition) -> Partition:
     """The item of a part of which least is said."""
     is_meant = np.zeros(part.block.n_items, dtype=np.bool_)
     is_meant[np.argmin(part.block.n_voices_of_item + part.block.n_facts_of_item)] = True
@@ -205,12 +189,11 @@ def _one_item(part: Part) -> Part:
 
 
 @dataclass(frozen=True)
-class Numbering:
+class Renumbering:
     """A step that gives names of a part the numbers they have among all."""
 
-    names: LocalNames
-    is_open: bool
+    names: PartitionNames
 
     def __call__(self, block: Block, rest: Rest) -> Block:
-        """The block, with other numbers."""
-        return block.renumbered(*places_among(rest.names, self.names, is_open=self.is_open))
+        """Renumber a block."""
+        return block.renumbered(*places_among(rest.names, self.names))

@@ -13,15 +13,13 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, BoolArray, IntArray, Names, Places
-from veracity.claims.encoded import Draw, Encoded, Make, Part, PartsInMemory
-from veracity.claims.parting import LocalNames
-from veracity.claims.repeated import Settled
 from veracity.claims.schema import Kind
-from veracity.claims.shares import Weighed
+from veracity.encoding.block import Block, BoolArray, IntArray
+from veracity.encoding.encode import EncodingCounts
+from veracity.encoding.names import Names, PartitionNames, Places
+from veracity.encoding.partitions import Encoded, Make, Partition, PartitionsInMemory, Sampling
 from veracity.engines.executors import FOUND, Fetching, Held, Sent, Tabling, Telling
 from veracity.engines.merging import merged
-from veracity.engines.packing import unpacked
 from veracity.engines.spark import (
     MOST_COLLECTED,
     AnswersOnSpark,
@@ -32,9 +30,10 @@ from veracity.engines.spark import (
     merged_there,
 )
 from veracity.errors import TooLarge
+from veracity.io.array_file import unpacked
 from veracity.io.frames import spark_table
+from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM_HERE, SHARE_HERE, free_memory
-from veracity.io.pieces import PieceTable
 
 
 class Rest(NamedTuple):
@@ -42,7 +41,7 @@ class Rest(NamedTuple):
 
     items: pl.DataFrame
     values: pl.Series | None
-    names: LocalNames
+    names: PartitionNames
 
 
 class Told(NamedTuple):
@@ -50,13 +49,11 @@ class Told(NamedTuple):
 
     n_rows: int
     n_lacking: Counter[str]
-    said_again: Settled
-    weighed: Weighed
-    n_self_contradicting: int
+    encoding: EncodingCounts
     are_numbers: bool
     n_merged: int
     counts: Counts
-    example: Part | None
+    example: Partition | None
     """One item, to know the columns of tables by."""
 
 
@@ -84,32 +81,32 @@ class NumberingAgain:
 class Knowing:
     """A step that marks what is known; or what it counts when it does."""
 
-    look: Callable[[Part], tuple[Block, Any]]
+    look: Callable[[Partition], tuple[Block, Any]]
 
     def __call__(self, block: Block, rest: Rest) -> Block:
         """The block, with what is known."""
-        return self.look(Part(block, rest.items, rest.values))[0]
+        return self.look(Partition(block, rest.items, rest.values))[0]
 
 
 @dataclass(frozen=True)
 class CountingKnown:
     """How much is known of a part."""
 
-    look: Callable[[Part], tuple[Block, Any]]
+    look: Callable[[Partition], tuple[Block, Any]]
 
     def __call__(self, block: Block, rest: Rest, answer: None) -> Any:
         """What is counted when it is marked."""
-        return self.look(Part(block, rest.items, rest.values))[1]
+        return self.look(Partition(block, rest.items, rest.values))[1]
 
 
 # --- parts ----------------------------------------------------------------------------------------
 
-Choose = Callable[[Part], BoolArray]
+Choose = Callable[[Partition], BoolArray]
 """Which items of a part are meant."""
 
 
 @dataclass(frozen=True)
-class PartsOnSpark:
+class PartitionsOnSpark:
     """Parts where the executors are."""
 
     made: MadeParts
@@ -126,10 +123,10 @@ class PartsOnSpark:
     def __len__(self) -> int:
         return len(self.made.parts)
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[Partition]:
         return iter(self._all)
 
-    def __getitem__(self, number: int) -> Part:
+    def __getitem__(self, number: int) -> Partition:
         return self._all[number]
 
     @property
@@ -138,25 +135,25 @@ class PartsOnSpark:
         return Held(self.made.store, "", self.steps, {}, {})
 
     @cached_property
-    def _all(self) -> PartsInMemory:
+    def _all(self) -> PartitionsInMemory:
         """All parts, on this machine."""
-        return self.here()[0]
+        return self.fetch()[0]
 
     @property
-    def example(self) -> Part:
+    def example(self) -> Partition:
         """A part of one item, to know types and columns by."""
         told: list[Told] = self.made.told
         return next(one.example for one in told if one.example is not None)
 
-    def renumbered(self, places: Places) -> PartsOnSpark:
+    def renumbered(self, places: Places) -> PartitionsOnSpark:
         """The same parts, with other numbers for what is numbered across blocks."""
         return self.with_step(NumberingAgain(places))
 
-    def with_blocks(self, blocks: Iterable[Block]) -> PartsInMemory:
+    def with_blocks(self, blocks: Iterable[Block]) -> PartitionsInMemory:
         """The same parts, on this machine, with blocks to which what is known was added."""
         return self._all.with_blocks(blocks)
 
-    def with_step(self, step: Callable[[Block, Rest], Block]) -> PartsOnSpark:
+    def with_step(self, step: Callable[[Block, Rest], Block]) -> PartitionsOnSpark:
         """The same parts, with blocks that a step has changed."""
         return replace(self, steps=(*self.steps, (uuid4().hex, self.made.send(step))))
 
@@ -165,14 +162,14 @@ class PartsOnSpark:
         make: Make,
         answers: Any,
         names: Mapping[str, int],
-    ) -> list[PieceTable]:
+    ) -> list[LazyTable]:
         """The tables that are made of all parts, where these are, when they are asked for."""
         held, work, given = self._held, None, None
         if isinstance(answers, AnswersOnSpark):
             held, work = answers
         else:
             given = dict(zip(self.made.parts, answers, strict=True))
-        tables: list[PieceTable] = []
+        tables: list[LazyTable] = []
         for name, n_rows in names.items():
             sent = self.made.send(_OneTable(make, name, given))
             schema = self._schema(make, name, has_answer=work is not None)
@@ -190,16 +187,16 @@ class PartsOnSpark:
             answer = np.zeros(part.block.n_facts)
         return spark_table(make(part, answer, name)).schema
 
-    def here(
+    def fetch(
         self, choose: Choose | None = None, answers: AnswersOnSpark | None = None
-    ) -> tuple[PartsInMemory, list[Any]]:
+    ) -> tuple[PartitionsInMemory, list[Any]]:
         """Items that are chosen, or all, on this machine, with the answers to them."""
         if choose is None:
             n_claims = sum(counts.claims for counts in self.counts)
             _require_room(n_claims, f"all {n_claims:,} claims")
         found = self.fetched(_Chosen(choose), answers)
-        kept = [(Part(*part), answer) for part, answer in found if part is not None]
-        return PartsInMemory(part for part, _ in kept), [answer for _, answer in kept]
+        kept = [(Partition(*part), answer) for part, answer in found if part is not None]
+        return PartitionsInMemory(part for part, _ in kept), [answer for _, answer in kept]
 
     def fetched(
         self,
@@ -240,7 +237,7 @@ def _as_it_is(table: pl.DataFrame) -> pl.DataFrame:
 class _Blocks(BlocksOnSpark, Sequence[Block]):
     """The blocks of parts where the executors are."""
 
-    parts: PartsOnSpark
+    parts: PartitionsOnSpark
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -262,7 +259,7 @@ class _OneTable:
 
     def __call__(self, number: int, block: Block, rest: Rest, found: Any) -> pl.DataFrame:
         answer = found if self.given is None else self.given[number]
-        return self.make(Part(block, rest.items, rest.values), answer, self.name)
+        return self.make(Partition(block, rest.items, rest.values), answer, self.name)
 
 
 @dataclass(frozen=True)
@@ -272,7 +269,7 @@ class _Chosen:
     choose: Choose | None
 
     def __call__(self, block: Block, rest: Rest, answer: Any) -> tuple[Any, Any]:
-        part = Part(block, rest.items, rest.values)
+        part = Partition(block, rest.items, rest.values)
         if self.choose is None:
             return (part.block, part.items, part.values), answer
         is_meant = self.choose(part)
@@ -282,7 +279,7 @@ class _Chosen:
         return (some.block, some.items, some.values), answer
 
 
-class TableOnSpark(PieceTable):
+class TableOnSpark(LazyTable):
     """A table that executors make, piece by piece: a piece has the rows of a part."""
 
     def __init__(
@@ -295,7 +292,7 @@ class TableOnSpark(PieceTable):
     ) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
 
-        super().__init__(name, self._piece, len(made.parts), n_rows)
+        super().__init__(name, self._chunk, len(made.parts), n_rows)
         self._made, self._tabling, self.answers = made, tabling, answers
         self._columns = from_arrow_schema(tabling.schema)
 
@@ -319,7 +316,7 @@ class TableOnSpark(PieceTable):
         tables: list[pl.DataFrame] = list(self.each(_as_it_is))
         return pl.concat(tables)
 
-    def _piece(self, place: int) -> pl.DataFrame:
+    def _chunk(self, place: int) -> pl.DataFrame:
         part = self._parts().filter(self._made.whole.part == self._made.parts[place])
         with explained():
             table = mapped(part, self._tabling, self._columns).toArrow()
@@ -336,13 +333,13 @@ class TableOnSpark(PieceTable):
 class EncodedOnSpark(Encoded):
     """Claims as blocks where the executors are: what is counted was counted there."""
 
-    parts: PartsOnSpark
+    parts: PartitionsOnSpark
     has_numbers: bool = False
     n_known_items: int = 0
     items_spoken: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
-    def example(self) -> Part:
+    def example(self) -> Partition:
         """A part, to know types and columns by."""
         return self.parts.example
 
@@ -351,7 +348,7 @@ class EncodedOnSpark(Encoded):
         """Whether all values are plain numbers, which are compared as such."""
         return self.has_numbers
 
-    def knowing(self, look: Callable[[Part], Any]) -> tuple[Encoded, list[Any]]:
+    def with_known_truths(self, look: Callable[[Partition], Any]) -> tuple[Encoded, list[Any]]:
         """The same, with blocks in which a look has marked what is known; and what it counted."""
         counts = self.parts.fetched(CountingKnown(look))
         parts = self.parts.with_step(Knowing(look))
@@ -386,8 +383,9 @@ class EncodedOnSpark(Encoded):
     def numbered_as(self, names: Names) -> Encoded:
         """The same, numbered as elsewhere; names that are new there come behind."""
         grown, places = names.grown(self.names)
-        spoken = np.zeros(grown.n_sources, dtype=np.int64)
-        spoken[places[0][: len(self.items_spoken)]] = self.items_spoken
+        source, spoken = places[0], np.zeros(grown.n_sources, dtype=np.int64)
+        if source is not None:
+            spoken[source] = self.items_spoken
         parts = self.parts.renumbered(places)
         return replace(self, names=grown, parts=parts, items_spoken=spoken)
 
@@ -397,15 +395,15 @@ class EncodedOnSpark(Encoded):
         return self.n_known_items
 
     @property
-    def is_elsewhere(self) -> bool:
+    def is_remote(self) -> bool:
         """The parts are on executors."""
         return True
 
-    def here(
+    def fetch(
         self, choose: Choose | None = None, answers: AnswersOnSpark | None = None
     ) -> tuple[Encoded, Any]:
         """The same on this machine, of all items or of those that are chosen, with the answers."""
-        parts, found = self.parts.here(choose, answers)
+        parts, found = self.parts.fetch(choose, answers)
         return Encoded(self.kind, self.names, parts, self.notes), found
 
     def summed(self, look: Callable[[Block, Any], Any], answers: Any) -> Any:
@@ -418,9 +416,9 @@ class EncodedOnSpark(Encoded):
         """By which the item is known that is drawn before all others."""
         return min(counts.lowest_mark for counts in self.parts.counts)
 
-    def _chosen(self, draw: Draw, answers: Any) -> tuple[Encoded, Any]:
+    def _chosen(self, draw: Sampling, answers: Any) -> tuple[Encoded, Any]:
         """The items that are drawn, on this machine, with the answers to their facts."""
-        return self.here(draw, answers)
+        return self.fetch(draw, answers)
 
 
 @dataclass(frozen=True)

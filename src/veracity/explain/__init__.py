@@ -10,9 +10,9 @@ import polars as pl
 
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.rules import Weights
-from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
-from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
+from veracity.encoding.block import SAME, BoolArray, FloatArray, IntArray
+from veracity.encoding.partitions import Partition
 from veracity.errors import ParameterError
 from veracity.explain.contributions import Contribution, Item, items_at
 from veracity.explain.sentences import told_in_words
@@ -97,7 +97,7 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
     """Why the items of this entity, or this one item or binary fact, have their values."""
     of_entity = f"'{entity}'" if attribute is None else f"'{attribute}' of '{entity}'"
     named = ItemsNamed(str(entity), None if attribute is None else str(attribute))
-    result = result.here(named, f"why: nobody speaks of {of_entity}; see result.truths")
+    result = result.fetch(named, f"why: nobody speaks of {of_entity}; see result.truths")
     keys = keys_of(result.tables.facts)
     rows = _find(result.tables.facts, keys, [entity, attribute])
     items, n_items = items_at(result, rows, MOST_ITEMS)
@@ -150,7 +150,7 @@ class ItemsNamed:
     entity: str
     attribute: str | None
 
-    def __call__(self, part: Part) -> BoolArray:
+    def __call__(self, part: Partition) -> BoolArray:
         """One truth value per item."""
         keys = keys_of(part.items)
         is_meant = (part.items[keys[0]].cast(pl.String) == self.entity).to_numpy(writable=True)

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.rules import Weights, scores, unclaimed_scores
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.partitions import Encoded
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -257,11 +257,11 @@ def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int
 def _places(encoded: Encoded, rows: IntArray) -> list[tuple[int, int, int]]:
     """Of each item with a fact in these rows: its part, its number there, and its first row."""
     first_of_part = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
-    part_of_row = np.searchsorted(first_of_part, rows, side="right") - 1
+    partition_of_row = np.searchsorted(first_of_part, rows, side="right") - 1
     places = []
-    for part in np.unique(part_of_row).tolist():
+    for part in np.unique(partition_of_row).tolist():
         first_fact = encoded.blocks[part].first_fact_of_item
-        facts = rows[part_of_row == part] - first_of_part[part]
+        facts = rows[partition_of_row == part] - first_of_part[part]
         items = np.unique(np.searchsorted(first_fact, facts, side="right") - 1)
         firsts = first_of_part[part] + first_fact[items]
         places += [(part, *place) for place in zip(items.tolist(), firsts.tolist(), strict=True)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import SAME, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.explain.contributions import Item
 from veracity.naming import as_text
 from veracity.printing import counted, in_short

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from veracity.algorithms.base import Algorithm
-from veracity.claims.encoded import Encoded
-from veracity.claims.survey import Survey
+from veracity.encoding.partitions import Encoded
+from veracity.encoding.survey import Survey
 from veracity.engines import Held
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Kept, Learned, learn
 from veracity.fit.readings import MOST_CLAIMS, Reading, find_readings
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 
 
 class Answered(NamedTuple):
@@ -29,7 +29,7 @@ def answered(
     encoded: Encoded,
     survey: Survey,
     algorithm: Algorithm[Any],
-    tell: Progress = say_nothing,
+    tell: Progress = no_progress,
     kept: Kept | None = None,
 ) -> Answered:
     """Let an algorithm answer to claims that an engine holds.
@@ -43,7 +43,7 @@ def answered(
     if not algorithm.rivals(learned.state) or not judged.plausibility:
         return Answered(learned, judged, [], encoded)
     tell("looking for another reading", 0, 1)
-    some, answers = encoded.drawn_with(judged.plausibility, MOST_CLAIMS)
+    some, answers = encoded.sampled_with(judged.plausibility, MOST_CLAIMS)
     found = replace(judged, plausibility=answers)
     readings = find_readings(some, algorithm, learned.state, found)
     if readings:

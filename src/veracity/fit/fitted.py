@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.state import from_arrays, to_arrays
-from veracity.arguments import checked
-from veracity.claims.block import Names
-from veracity.claims.how import HowToRead, Wide
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Counted, Largest, Survey
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Counted, Largest, Survey
 from veracity.engines.merging import padded
 from veracity.fit.loop import Kept, Totals, prior_rates
 from veracity.printing import counted
 from veracity.progress import Progress
+from veracity.reading.options import ReadOptions, Wide
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -56,7 +55,6 @@ class Fitted:
     normalisation: Mapping[str, Any] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
 
-    @checked
     def judge(
         self,
         claims: object,
@@ -81,7 +79,7 @@ class Fitted:
         source_features, item_features
             Features of further sources and items, in the columns of those that were learned from.
         """
-        how = HowToRead(columns=columns or {}, wide=wide)
+        how = ReadOptions(columns=columns or {}, wide=wide)
         discovery = importlib.import_module("veracity.discovery")
         fitted = discovery.knowing_more(
             self, source_features=source_features, item_features=item_features
@@ -91,7 +89,6 @@ class Fitted:
         )
         return result
 
-    @checked
     def update(
         self,
         claims: object,
@@ -113,7 +110,7 @@ class Fitted:
         claims, columns, wide, min_plausibility, source_features, item_features, engine, progress
             As for `judge`.
         """
-        how = HowToRead(columns=columns or {}, wide=wide)
+        how = ReadOptions(columns=columns or {}, wide=wide)
         discovery = importlib.import_module("veracity.discovery")
         fitted = discovery.knowing_more(
             self, source_features=source_features, item_features=item_features

@@ -11,7 +11,7 @@ import numpy as np
 from veracity.algorithms.base import Algorithm, Turn, clamp_known
 from veracity.algorithms.numbers import Distances, distances, numbers_of
 from veracity.algorithms.rules import logit
-from veracity.claims.block import UNKNOWN, Block, FloatArray
+from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.engines import Held
 from veracity.kernels.loading import kernels
 

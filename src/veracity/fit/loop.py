@@ -13,13 +13,14 @@ import numpy as np
 from veracity import printing
 from veracity.algorithms.base import Algorithm, Phase, Turn, Walk
 from veracity.algorithms.prior import PriorRates
-from veracity.claims.block import Block, Names
 from veracity.claims.schema import Kind
-from veracity.claims.survey import Counted, Survey, counted
+from veracity.encoding.block import Block
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Counted, Survey, counted
 from veracity.engines import Held, can_merge, merged
 from veracity.errors import InputError, NotConverged
 from veracity.naming import as_text
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 
 Totals = dict[str, tuple[Any, ...]]
 """The last total of every step, by phase: what is kept of the claims that were learned from."""
@@ -63,7 +64,7 @@ def learn(
     held: Held,
     survey: Survey,
     algorithm: Algorithm[Any],
-    tell: Progress = say_nothing,
+    tell: Progress = no_progress,
     kept: Kept | None = None,
 ) -> Learned:
     """Run an algorithm to its end; with what is kept of earlier claims, go on from there."""

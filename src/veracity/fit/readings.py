@@ -16,8 +16,8 @@ import numpy as np
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.rules import is_best_of_item, ratio
-from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged
 from veracity.fit.judging import Judged, judge_all
@@ -82,7 +82,7 @@ def find_readings(
     sample = _sampled(encoded, judged.plausibility)
     found = []
     for name, rival in rivals.items():
-        its_state, other = _answered(encoded, sample.blocks, rival)
+        its_state, other = answered_again(encoded, sample.blocks, rival)
         assert other.met is not None
         differs = _share(sample, other.plausibility)
         if differs > MUCH:
@@ -100,7 +100,7 @@ def decided(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[str, Algorithm
     """
     if encoded.kind != "categorical" or encoded.n_known < FEWEST_KNOWN:
         return None
-    known = list(encoded.drawn(MOST_CLAIMS).blocks)
+    known = list(encoded.sampled(MOST_CLAIMS).blocks)
     hidden = _hidden(known)
     state, own = _log_known(encoded, algorithm, hidden, known)
     likely = {
@@ -123,7 +123,7 @@ def _log_known(
     encoded: Encoded, algorithm: Algorithm[Any], hidden: list[Block], known: list[Block]
 ) -> tuple[Any, float]:
     """What is learned without known truths, and how likely, in logs, these are then."""
-    state, judged = _answered(encoded, hidden, algorithm)
+    state, judged = answered_again(encoded, hidden, algorithm)
     total = 0.0
     for block, plausibility in zip(known, judged.plausibility, strict=True):
         of_known = plausibility[block.known_of_fact == 1]
@@ -136,16 +136,17 @@ def _sampled(encoded: Encoded, plausibility: Sequence[FloatArray]) -> Sample:
     share = MOST_CLAIMS / max(encoded.n_claims, 1)
     blocks, chosen, answers = [], [], []
     for block, answer in zip(encoded.blocks, plausibility, strict=True):
-        is_chosen = block.drawn(share)
+        is_chosen = block.sampled(share)
         blocks.append(block if share >= 1.0 else block.select(is_chosen))
         chosen.append(is_chosen)
         answers.append(answer[np.repeat(is_chosen, block.n_facts_of_item)])
     return Sample(tuple(blocks), tuple(chosen), tuple(answers))
 
 
-def _answered(
+def answered_again(
     encoded: Encoded, blocks: Iterable[Block], rival: Algorithm[Any]
 ) -> tuple[Any, Judged]:
+    """Let an algorithm learn from other blocks with the same names, and judge these."""
     names = encoded.names
     with warnings.catch_warnings(), Local().hold(blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # it is not the answer

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.arguments import checked
-from veracity.claims.block import Block, FloatArray
-from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
 from veracity.preparing import prepare
@@ -71,7 +70,6 @@ class Agreement:
         )
 
 
-@checked
 def agreement(
     claims: object,
     *,
@@ -96,9 +94,9 @@ def agreement(
     1.0
     """
     if isinstance(claims, Result):
-        return _agreement_of(claims.encoded.here()[0], claims.frame_kind)
+        return _agreement_of(claims.encoded.fetch()[0], claims.frame_kind)
     prepared = prepare(claims, columns=columns, kind=kind, normalise=normalise)
-    return _agreement_of(prepared.encoded.here()[0], prepared.table.frame_kind)
+    return _agreement_of(prepared.encoded.fetch()[0], prepared.table.frame_kind)
 
 
 def _agreement_of(encoded: Encoded, frame_kind: Any = "polars") -> Agreement:
@@ -130,7 +128,9 @@ def alpha_of(encoded: Encoded) -> float | None:
 
 def _are_too_many(encoded: Encoded) -> bool:
     names = encoded.names
-    return bool(names.n_open) or len(names.labels) * max(len(names.attributes), 1) > MOST_CELLS
+    return (
+        bool(names.n_unnumbered) or len(names.labels) * max(len(names.attributes), 1) > MOST_CELLS
+    )
 
 
 class _Counts(NamedTuple):
@@ -197,7 +197,7 @@ class _Sums(NamedTuple):
 def _said(block: Block, kind: Kind) -> tuple[FloatArray, Any, Any]:
     """How often each value of each item is claimed: the number, the item, and the label."""
     if kind == "categorical":
-        block, _ = block.said_most()
+        block, _ = block.strongest_claims()
         return block.n_supports_of_fact.astype(np.float64), block.item_of_fact, block.label_of_fact
     supports = block.n_affirming_of_item.astype(np.float64)
     denied = block.n_voices_of_item - supports

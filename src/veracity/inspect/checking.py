@@ -11,21 +11,20 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.answers import answer
-from veracity.arguments import checked
-from veracity.claims.encoded import Encoded
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.doubts import AgainstVote, Effort, find_doubts
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine, Local, threads_of
 from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
 from veracity.inspect.agreement import alpha_of
+from veracity.inspect.questions import questions_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import counted, html_by, printable
-from veracity.progress import Progress, say_nothing, shows_progress
-from veracity.questions import questions_of
+from veracity.progress import Progress, no_progress, shows_progress
 from veracity.result import Result
 from veracity.result.warnings import DataWarning, some
 
@@ -35,7 +34,7 @@ THOROUGH = Effort(claims_compared=sys.maxsize, facts_spelt=50_000)
 """How long it looks."""
 
 MOST_ASKED = 10
-"""So many items are named that should be looked up first."""
+"""So many items are named that should be looked up next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +48,7 @@ class Health:
     against_vote
         How far the answer differs from the vote; None for numbers, or if no two sources overlap.
     questions
-        The ten items to look up first, as `Result.questions` names them.
+        The ten items to look up next, as `Result.questions` draws them.
     claims, sources, items
         How many there are.
     alpha
@@ -104,7 +103,7 @@ class Health:
         asked = pl.DataFrame(self.questions)  # a frame of Spark tells no length
         if len(asked):
             names = [" ".join(map(str, row)) for row in asked.select(keys_of(asked)).rows()]
-            lines.append(f"to look up first: {some(names)}")
+            lines.append(f"to look up next: {some(names)}")
         lines += [f"note: {note}" for note in self.notes]
         return printable("\n".join(lines), lines=True)
 
@@ -114,7 +113,6 @@ class Health:
 Told = TypeVar("Told", DataWarning, AgainstVote)
 
 
-@checked
 @shows_progress
 def check(
     claims: object,
@@ -152,7 +150,7 @@ def check(
     """
     if result is not None and algorithm is not None:
         raise ParameterError("check: give a result or an algorithm, not both")
-    tell = progress or say_nothing
+    tell = progress or no_progress
     prepared = None
     if isinstance(claims, Result):
         result = claims
@@ -168,7 +166,7 @@ def check(
     tell("checking", 0, 1)
     frame_kind = result.frame_kind if prepared is None else prepared.table.frame_kind
     whole = result.encoded if prepared is None else prepared.encoded
-    near, notes = result.within_reach()
+    near, notes = result.local_sample()
     encoded = whole if near is result else near.encoded
     health = _checked(near, encoded, frame_kind, threads_of(engine))
     return replace(health, claims=whole.n_claims, items=whole.n_items, notes=notes)

@@ -15,7 +15,6 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms import algorithms as all_algorithms
 from veracity.answers import answer
-from veracity.arguments import checked
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
@@ -26,7 +25,7 @@ from veracity.inspect.evaluation import evaluate, usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import html_by
-from veracity.progress import Progress, say_nothing, shows_progress
+from veracity.progress import Progress, no_progress, shows_progress
 from veracity.result import Result
 
 
@@ -85,7 +84,6 @@ class Comparison:
         return pl.DataFrame(pairs, schema=schema)
 
 
-@checked
 @shows_progress
 def compare(
     claims: object,
@@ -129,7 +127,7 @@ def compare(
             "compare: truth must be known truths, got algorithms; say algorithms=[...], a list of "
             "algorithms or of their names"
         )
-    tell = progress or say_nothing
+    tell = progress or no_progress
     prepared = prepare(
         claims,
         columns=columns,

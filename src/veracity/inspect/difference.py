@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.arguments import checked
-from veracity.claims.encoded import Part
 from veracity.claims.schema import keys_of
+from veracity.encoding.partitions import Partition
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
@@ -65,7 +64,6 @@ class Difference:
         return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
 
 
-@checked
 def diff(result: Result, other: Result) -> Difference:
     """Tell what has changed from one result to another: items with the reason, and sources.
 
@@ -138,7 +136,7 @@ class _Run(NamedTuple):
     @classmethod
     def of(cls, result: Result) -> _Run:
         """One row per item: its value, and how plausible it is."""
-        here = result.here()
+        here = result.fetch()
         truths = here.tables.truths
         keys = keys_of(truths)
         told = [name for name in ("plausibility", "uncertainty") if name in truths.columns]
@@ -156,7 +154,7 @@ class _Run(NamedTuple):
         """Who says what of these items; and whether the truth of the item is known."""
         return pl.concat([self._of_part(part, items) for part in self.result.encoded.parts])
 
-    def _of_part(self, part: Part, items: pl.DataFrame) -> pl.DataFrame:
+    def _of_part(self, part: Partition, items: pl.DataFrame) -> pl.DataFrame:
         names = _in_text(part.items, self.keys)
         meant = items.select(self.keys).with_columns(is_meant=pl.lit(value=True))
         is_meant = names.join(

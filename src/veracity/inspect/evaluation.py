@@ -11,16 +11,15 @@ import polars as pl
 
 from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
-from veracity.arguments import checked
-from veracity.claims.block import SAME, BoolArray, FloatArray
-from veracity.claims.encoded import Part
-from veracity.claims.how import HowToRead
-from veracity.claims.known import Matched, in_names_of_claims, match_truths, note_count
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
+from veracity.encoding.block import SAME, BoolArray, FloatArray
+from veracity.encoding.known import Matched, in_names_of_claims, match_truths, note_count
+from veracity.encoding.partitions import Partition
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.printing import counted, html_by
+from veracity.reading.options import ReadOptions
 from veracity.result import Result
 
 LEAST = 1e-6
@@ -86,7 +85,6 @@ class Evaluation:
         return {k: v for k, v in all_of_them.items() if isinstance(v, int | float)}
 
 
-@checked
 def evaluate(
     result: Result,
     truth: object,
@@ -140,6 +138,8 @@ def evaluate(
         parts = scored.partition_by("attribute", as_dict=True, maintain_order=True)
         rows = [{"attribute": name, **_measures(part)} for (name,), part in parts.items()]
         table = hand_back(pl.DataFrame(rows).sort("attribute"), result.frame_kind)
+    if result.run.asked and result.kind != "numeric" and result.estimate().right is not None:
+        notes.append(f"estimated from answered questions: {result.estimate()}")
     return Evaluation(**_measures(scored), by_attribute=table, notes=notes)
 
 
@@ -164,7 +164,7 @@ def score_truths(
     normalisation = result.run.normalisation
     truths, notes = read_truth(
         truth,
-        HowToRead(
+        ReadOptions(
             columns=columns or {},
             likely=result.run.input.columns,
             kind=result.kind,
@@ -176,7 +176,7 @@ def score_truths(
     if result.fitted is not None:
         truths, renamed = in_names_of_claims(truths, result.fitted.names.attributes)
         notes = [*notes, *renamed]
-    result = result.here(
+    result = result.fetch(
         ItemsAmong(truths),
         "no known truth can be compared with the result: there are no claims about these items; "
         "are the names the same?",
@@ -229,7 +229,7 @@ class ItemsAmong:
 
     table: pl.DataFrame
 
-    def __call__(self, part: Part) -> BoolArray:
+    def __call__(self, part: Partition) -> BoolArray:
         """One truth value per item."""
         keys = [key for key in keys_of(part.items) if key in self.table.columns]
         own = (pl.col(key).cast(part.items[key].dtype, strict=False) for key in keys)

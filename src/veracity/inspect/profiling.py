@@ -14,21 +14,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.arguments import checked
-from veracity.claims.block import UNKNOWN, Block, FloatArray, IntArray
-from veracity.claims.encoded import Encoded, Part
-from veracity.claims.how import HowToRead
-from veracity.claims.known import with_known
 from veracity.claims.normalise import Normalise
 from veracity.claims.schema import Kind
 from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.doubts.pairing import as_named_values, named_pairs
+from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray
+from veracity.encoding.known import with_known
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.engines import Engine, threads_of
 from veracity.inspect.agreement import alpha_of
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import prepare
 from veracity.printing import counted, html_by, printable
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
+from veracity.reading.options import ReadOptions
 from veracity.result import Result
 from veracity.result.tables import copies_table
 
@@ -148,7 +147,6 @@ class Profile:
         return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
 
 
-@checked
 def profile(
     claims: object,
     truth: object | None = None,
@@ -180,7 +178,7 @@ def profile(
     >>> found.contested, found.entropy
     (0.5, 0.5)
     """
-    tell = progress or say_nothing
+    tell = progress or no_progress
     how = {"columns": columns, "kind": kind, "normalise": normalise, "engine": engine}
     given = _given(claims, truth, tell, **how)
     tell("profiling", 0, 1)
@@ -232,7 +230,7 @@ def _given(
         encoded, frame_kind = claims.encoded, claims.frame_kind
         if truth is not None:
             facts, normalisation = claims.tables.facts, claims.run.normalisation
-            as_claims = HowToRead(likely=claims.run.input.columns, kind=claims.kind)
+            as_claims = ReadOptions(likely=claims.run.input.columns, kind=claims.kind)
             truths, notes = read_truth(truth, as_claims, normalisation=normalisation, like=facts)
     else:
         prepared = prepare(claims, tell=tell, **how)
@@ -245,7 +243,7 @@ def _given(
         notes += more_notes
         if not encoded.n_known:
             notes.append("no known truth is about these items; are the names the same?")
-    encoded, _, told = encoded.within_reach()
+    encoded, _, told = encoded.local_sample()
     return _Given(encoded, frame_kind, [*notes, *told])
 
 
@@ -324,7 +322,7 @@ def _sum(group: IntArray, weight: NDArray[Any], n_groups: int) -> FloatArray:
 
 
 def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Part of whole, NaN where there is no whole."""
+    """Partition of whole, NaN where there is no whole."""
     ratio: FloatArray = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
     return ratio
 
@@ -332,7 +330,7 @@ def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
 # --- tables --------------------------------------------------------------------------------------
 
 
-def _items_table(part: Part, block: Block, kind: Kind) -> pl.DataFrame:
+def _items_table(part: Partition, block: Block, kind: Kind) -> pl.DataFrame:
     """One row per item, without its entity."""
     first = block.first_fact_of_item
     supporters = np.diff(block.first_support_of_fact)

@@ -13,11 +13,10 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.settings import settable
-from veracity.arguments import checked
-from veracity.claims.known import with_known
 from veracity.claims.schema import Kind, keys_of
 from veracity.claims.truths import read_truths_beside
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
+from veracity.encoding.known import with_known
 from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.inspect.comparison import answer_quietly
@@ -25,7 +24,7 @@ from veracity.inspect.evaluation import evaluate
 from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import counted, html_by
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 
 MEASURES: dict[Kind, str] = {
     "categorical": "accuracy", "binary": "accuracy", "multiple": "f1", "numeric": "mae",
@@ -64,7 +63,6 @@ class Tuning:
         return hand_back(self.rows, self.frame_kind)
 
 
-@checked
 def tune(
     claims: object,
     truth: object,
@@ -110,7 +108,7 @@ def tune(
     """
     require_at_least("tune", 2, folds=folds)
     require_at_least("tune", 0, seed=seed or 0)
-    tell = progress or say_nothing
+    tell = progress or no_progress
     prepared = prepare(claims, columns=columns, kind=kind, tell=tell, engine=engine)
     own = prepared.table.kind
     asked_for = USUAL_ALGORITHM[own] if algorithm is None else algorithm

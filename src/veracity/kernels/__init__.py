@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from veracity.claims.block import FloatArray, IntArray
+    from veracity.encoding.block import FloatArray, IntArray
 
 STEADY = 200
 """Facts whose gradients may be summed into one step; with more, the step shrinks in proportion."""

@@ -15,7 +15,7 @@ from veracity.kernels.room import STATE, room_for
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from veracity.claims.block import Block, FloatArray, IntArray
+    from veracity.encoding.block import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
 SMALL = 1.0 / 16.0

@@ -14,7 +14,7 @@ from veracity.kernels.linking import count_shared, find_joined, find_links
 from veracity.kernels.sampling import gibbs
 
 if TYPE_CHECKING:
-    from veracity.claims.block import Block, FloatArray, IntArray
+    from veracity.encoding.block import Block, FloatArray, IntArray
 
 __all__ = [
     "best_two",

@@ -35,7 +35,7 @@ from veracity.kernels.cache import places
 from veracity.kernels.room import room_for
 
 if TYPE_CHECKING:
-    from veracity.claims.block import Block, FloatArray, IntArray
+    from veracity.encoding.block import Block, FloatArray, IntArray
     from veracity.kernels import Machine, Pace
 
 PLAIN = "biuf"

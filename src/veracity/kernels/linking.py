@@ -9,7 +9,7 @@ import numpy as np
 from veracity.kernels.jit import kernel
 
 if TYPE_CHECKING:
-    from veracity.claims.block import Block, IntArray
+    from veracity.encoding.block import Block, IntArray
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 from veracity.kernels.jit import kernel, sigmoid
 
 if TYPE_CHECKING:
-    from veracity.claims.block import Block, FloatArray, IntArray
+    from veracity.encoding.block import Block, FloatArray, IntArray
 
 
 @kernel

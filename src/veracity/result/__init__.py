@@ -11,25 +11,25 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from veracity._version import __version__
-from veracity.arguments import checked
-from veracity.claims.block import BoolArray, FloatArray
-from veracity.claims.encoded import Encoded, Part
+from veracity.algorithms.checks import require_share
 from veracity.claims.schema import Kind
+from veracity.encoding.block import BoolArray, FloatArray
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import NoClaims, ParameterError
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
-from veracity.io.databases import write_tables
-from veracity.io.folders import finished_folder
+from veracity.io.atomic import atomic_folder
+from veracity.io.database_tables import write_tables
 from veracity.io.frames import FrameKind, hand_back
-from veracity.io.pieces import PieceTable
+from veracity.io.lazy import LazyTable
 from veracity.io.table_file import write_table
 from veracity.printing import counted, printable
-from veracity.progress import say_nothing
+from veracity.progress import no_progress
 from veracity.result.crowds import confusions_of, difficulty_of, probabilities_of
 from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.records import in_own_names, records_for_databases, records_of
@@ -44,6 +44,9 @@ from veracity.result.tables import (
     rightness,
     sources_by_attribute,
 )
+
+if TYPE_CHECKING:
+    from veracity.inspect.estimating import Estimate
 
 __all__ = [
     "DATABASE_TABLES", "FILE_TABLES", "FURTHER_TABLES", "RECORDS_TABLE", "RUN_FILE", "Result",
@@ -99,12 +102,12 @@ class Result:
     @property
     def plausibility_by_block(self) -> Sequence[FloatArray]:
         """The plausibilities of the facts of each block."""
-        if self.encoded.is_elsewhere:
-            return self.here().plausibility_by_block
+        if self.encoded.is_remote:
+            return self.fetch().plausibility_by_block
         if self._plausibility is not None:
             return self._plausibility
         facts = vars(self.tables)["facts"]
-        if isinstance(facts, PieceTable):  # no name of theirs need be here
+        if isinstance(facts, LazyTable):  # no name of theirs need be here
             facts = facts.changed(lambda piece: piece.select("plausibility")).collect()
         return self.encoded.by_block(facts["plausibility"].to_numpy())
 
@@ -113,7 +116,6 @@ class Result:
         """One row per item: the value settled on, its plausibility, runner-up and margin."""
         return self._handed("truths")
 
-    @checked
     def records(self, *, plausibility: bool = False) -> Any:
         """One row per entity, one column per attribute: the value that was settled on.
 
@@ -137,7 +139,7 @@ class Result:
     def _handed(self, name: str) -> Any:
         """A table with one row per item or fact: a frame of the engine's own, if it has one."""
         table = vars(self.tables)[name]
-        if self.frame_kind == "spark" and isinstance(table, PieceTable):
+        if self.frame_kind == "spark" and isinstance(table, LazyTable):
             return table.frame
         return hand_back(getattr(self.tables, name), self.frame_kind)
 
@@ -164,7 +166,7 @@ class Result:
             return None
         if self._whole is not None:
             return self._whole.rightness
-        if self.encoded.is_elsewhere:
+        if self.encoded.is_remote:
             return rightness(self.encoded, vars(self.tables)["facts"].answers)
         return rightness(self.encoded, self.plausibility_by_block)
 
@@ -254,22 +256,24 @@ class Result:
         """What a user should know: columns recognised, claims left out, limits of the data."""
         return list(self.run.notes)
 
-    def here(
-        self, choose: Callable[[Part], BoolArray] | None = None, nothing: str = "no item is meant"
+    def fetch(
+        self,
+        choose: Callable[[Partition], BoolArray] | None = None,
+        nothing: str = "no item is meant",
     ) -> Result:
         """The same on this machine, about all items or some, if it is elsewhere; else itself.
 
         What does not fit is refused; where no item is chosen, `nothing` says so.
         """
-        if not self.encoded.is_elsewhere:
+        if not self.encoded.is_remote:
             return self
         answers = vars(self.tables)["facts"].answers
-        encoded, found = self.encoded.here(choose, answers)
+        encoded, found = self.encoded.fetch(choose, answers)
         if not len(encoded.parts):
             raise NoClaims(nothing)
         return self._about(encoded, found)
 
-    def within_reach(self) -> tuple[Result, tuple[str, ...]]:
+    def local_sample(self) -> tuple[Result, tuple[str, ...]]:
         """The same on this machine, and what is to be known of it.
 
         Where there is no room for all that is on disk or on executors, it is about items drawn at
@@ -277,12 +281,12 @@ class Result:
         """
         if self.encoded.is_in_memory:
             return self, ()
-        is_elsewhere = self.encoded.is_elsewhere
-        if self.kind == "numeric" and not is_elsewhere:
+        is_remote = self.encoded.is_remote
+        if self.kind == "numeric" and not is_remote:
             return self, ()
-        answers = vars(self.tables)["facts"].answers if is_elsewhere else self.plausibility_by_block
-        encoded, found, notes = self.encoded.within_reach(answers)
-        if not notes and not is_elsewhere:
+        answers = vars(self.tables)["facts"].answers if is_remote else self.plausibility_by_block
+        encoded, found, notes = self.encoded.local_sample(answers)
+        if not notes and not is_remote:
             return self, ()
         return self._about(encoded, found), notes
 
@@ -303,17 +307,34 @@ class Result:
         """
         return explain(self, entity, attribute)
 
-    @checked
     def questions(self, budget: int = 10) -> Any:
-        """One row per item whose true value would help most, at most `budget` of them.
+        """Draw the items to look up next, at most `budget` of them.
 
-        The item, the `values` to choose from, how plausible the first of them is, how much it would
-        help (`gain`, to compare), and why. Hand the answers to `discover` as `known`.
+        One row per item: the `values` to choose from, the `answer` and its `plausibility`, the
+        number of `claims`, and `why` it is asked for. `inclusion` is the probability with which it
+        was drawn from `asked_of` items; a close call was not `drawn`, but chosen. Write the truth
+        into a column `value`, and give the table to `discover` as `known`.
         """
-        table = importlib.import_module("veracity.questions").questions_of(self, budget)
+        table = importlib.import_module("veracity.inspect.questions").questions_of(self, budget)
         return hand_back(table, self.frame_kind)
 
-    @checked
+    def estimate(self, enough: float | None = None) -> Estimate:
+        """Estimate how right the items are that were not looked up, from drawn questions only.
+
+        Below twenty answers it says that it cannot say. It also tells whether to stop asking: if
+        further answers are likely to change little, or if the lower end of the interval is at least
+        `enough`.
+        """
+        if enough is not None:
+            require_share("estimate", enough=enough)
+        return replace(self._estimate, enough=enough)
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        module = importlib.import_module("veracity.inspect.estimating")
+        estimate: Estimate = module.estimate_of(self)
+        return estimate
+
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -331,8 +352,8 @@ class Result:
         """
         target = Path(folder)
         run_id = uuid.uuid4().hex
-        with finished_folder(target, force=force, marker=RUN_FILE) as unfinished:
-            tell = progress or say_nothing
+        with atomic_folder(target, force=force, marker=RUN_FILE) as unfinished:
+            tell = progress or no_progress
             digests = write_files(unfinished, self.frames(), self.fitted, run_id, tell)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             shown = [f"{name}.csv" for name in FILE_TABLES if csv]
@@ -347,7 +368,6 @@ class Result:
             )
         return target
 
-    @checked
     def write(
         self,
         file: str | os.PathLike[str],
@@ -399,7 +419,6 @@ class Result:
         texts = "1 text that begins" if n_guarded == 1 else f"{n_guarded:,} texts that begin"
         return [f"{target.name}: {texts} like a formula got an apostrophe in front"]
 
-    @checked
     def scan(self, name: str) -> pl.LazyFrame:
         """A table that `save` writes, such as ``"facts"``, as a lazy polars frame.
 
@@ -409,9 +428,8 @@ class Result:
         if table is None:
             known = ", ".join(name for name, table in self.frames().items() if table is not None)
             raise ParameterError(f"scan: no table {name!r}; there are {known}")
-        return table.scan() if isinstance(table, PieceTable) else table.lazy()
+        return table.scan() if isinstance(table, LazyTable) else table.lazy()
 
-    @checked
     def write_database(
         self,
         address: str,
@@ -450,16 +468,16 @@ class Result:
             tables[RECORDS_TABLE] = records_for_databases(self, plausibility=plausibility)
         return write_tables(address, tables, schema, run=run, force=force, tell=progress)
 
-    def frames(self) -> dict[str, pl.DataFrame | PieceTable | None]:
+    def frames(self) -> dict[str, pl.DataFrame | LazyTable | None]:
         """All that a folder has: the tables, and the claims they were made from."""
-        frames: dict[str, pl.DataFrame | PieceTable | None] = dict(vars(self.tables))
+        frames: dict[str, pl.DataFrame | LazyTable | None] = dict(vars(self.tables))
         frames["claims"], frames["layout"] = saved_tables(self.encoded)
         frames["labels"] = self.encoded.names.labels.to_frame("label")
         frames["attributes"] = self.encoded.names.attributes.to_frame("attribute")
         if len(self.encoded.blocks) > 1:
             frames["blocks"] = blocks_table(self.encoded)
-        if self.encoded.names.n_open:
-            frames["open_values"] = pl.DataFrame({"values": [self.encoded.names.n_open]})
+        if self.encoded.names.n_unnumbered:
+            frames["open_values"] = pl.DataFrame({"values": [self.encoded.names.n_unnumbered]})
         return frames
 
     def __repr__(self) -> str:
@@ -499,7 +517,6 @@ class Result:
         return importlib.import_module("veracity.show.plot").Plots(self)
 
 
-@checked
 def load(folder: str | os.PathLike[str]) -> Result:
     """Read a result that `Result.save` wrote.
 

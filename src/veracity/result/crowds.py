@@ -12,8 +12,8 @@ import polars as pl
 
 from veracity.algorithms.labels import spread_labels
 from veracity.algorithms.rules import clamp_labels, label_probabilities, label_scores
-from veracity.claims.block import SAME, Block, FloatArray
 from veracity.claims.schema import Kind, keys_of
+from veracity.encoding.block import SAME, Block, FloatArray
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
 from veracity.naming import as_text
@@ -42,8 +42,8 @@ def confusions_of(result: Result) -> pl.DataFrame:
     _check_labels(result, len(labels))
     shape = (encoded.names.n_sources, len(labels))
     look = ConfusionsOfBlock(result.kind, shape)
-    is_elsewhere = encoded.is_elsewhere
-    answers = vars(result.tables)["facts"].answers if is_elsewhere else result.plausibility_by_block
+    is_remote = encoded.is_remote
+    answers = vars(result.tables)["facts"].answers if is_remote else result.plausibility_by_block
     counts: FloatArray = encoded.summed(look, answers)
     total = counts.sum(axis=2, keepdims=True)
     learned = _learned(result, counts.shape)
@@ -93,7 +93,7 @@ def _check_labels(result: Result, n_labels: int) -> None:
     if result.kind not in ("categorical", "binary"):
         raise ParameterError(f"confusions are of labels, not for {result.kind} claims")
     names = result.encoded.names
-    if names.n_open or n_labels > MOST_LABELS or names.n_sources * n_labels**2 > MOST_CELLS:
+    if names.n_unnumbered or n_labels > MOST_LABELS or names.n_sources * n_labels**2 > MOST_CELLS:
         raise ParameterError(
             f"confusions: {n_labels:,} different values and {names.n_sources:,} sources are too "
             f"many; they are for items that share a few labels, at most {MOST_LABELS}"
@@ -142,7 +142,7 @@ def _of_every_label(result: Result, labels: pl.Series) -> FloatArray | None:
     fitted = result.fitted
     if fitted is None or fitted.algorithm.confusion(fitted.state) is None:
         return None
-    here, found = result.here(), []
+    here, found = result.fetch(), []
     for block in here.encoded.blocks:
         weights = fitted.algorithm.weigh(block, fitted.state)
         if weights is None or weights.confusion is None:
@@ -159,7 +159,7 @@ def difficulty_of(result: Result) -> pl.DataFrame:
     """One row per item, the hardest first: see `Result.difficulty`."""
     if result.kind == "numeric":
         raise ParameterError("difficulty is of labels, not for numeric claims")
-    here = result.here()
+    here = result.fetch()
     encoded = here.encoded
     found = [
         part.items.with_columns(
@@ -206,7 +206,7 @@ def _x_log_x(x: FloatArray) -> FloatArray:
 
 def _agreement(block: Block, kind: Kind) -> FloatArray:
     """The share of the pairs of claims on an item that say the same; NaN where there is no pair."""
-    block = block.said_most()[0] if kind == "categorical" else block
+    block = block.strongest_claims()[0] if kind == "categorical" else block
     same = block.n_supports_of_fact if kind != "binary" else block.n_affirming_of_item
     same = same.astype(np.float64)
     pairs = np.add.reduceat(same * (same - 1.0), block.first_fact_of_item[:-1])

@@ -12,7 +12,7 @@ from veracity.algorithms.base import Algorithm
 from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import sigmoid
 from veracity.algorithms.source_features import FeaturePart
-from veracity.claims.block import FloatArray
+from veracity.encoding.block import FloatArray
 from veracity.fit.judging import Met
 
 FEATURE_TEXTS = ("of", "feature", "level", "rate", "words")

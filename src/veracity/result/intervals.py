@@ -17,8 +17,8 @@ import numpy as np
 from veracity.algorithms.base import Rates
 from veracity.algorithms.distributions import beta_quantile
 from veracity.algorithms.prior import UNLEARNED
-from veracity.claims.block import FloatArray
 from veracity.claims.schema import Kind
+from veracity.encoding.block import FloatArray
 from veracity.fit.judging import Met
 
 LEVEL = 0.9

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import Block, IntArray, Names, voices_of
-from veracity.claims.encoded import Encoded, Part
-from veracity.claims.numbering import marks_of
 from veracity.claims.schema import Kind, keys_of
+from veracity.encoding.block import Block, IntArray, voices_of
+from veracity.encoding.names import Names
+from veracity.encoding.numbering import marks_of
+from veracity.encoding.partitions import Encoded, Partition
 
 
 def saved_tables(encoded: Encoded) -> tuple[Any, Any]:
@@ -28,7 +29,7 @@ class SavedOfPart:
 
     kind: Kind
 
-    def __call__(self, part: Part, first_fact: int, name: str) -> pl.DataFrame:
+    def __call__(self, part: Partition, first_fact: int, name: str) -> pl.DataFrame:
         """The claims of a part, or its layout."""
         if name == "layout":
             return _layout_of_block(part.block)
@@ -55,7 +56,7 @@ def claims_of_block(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
     return claims.with_columns(share=block.share_of_voice, affirmed=affirmed)
 
 
-def claims_of_part(part: Part, sources: pl.Series, kind: Kind) -> pl.DataFrame:
+def claims_of_part(part: Partition, sources: pl.Series, kind: Kind) -> pl.DataFrame:
     """One row per claim, with names: the item, what is claimed of it, and the source."""
     claims = claims_of_block(part.block, 0, kind)
     named = part.facts[claims["fact"]].with_columns(source=sources.gather(claims["source"]))
@@ -88,7 +89,7 @@ def blocks_table(encoded: Encoded) -> pl.DataFrame:
 
 def part_from(
     facts: pl.DataFrame, saved: tuple[pl.DataFrame, pl.DataFrame], names: Names, kind: Kind
-) -> Part:
+) -> Partition:
     """The claims that were saved, as one block; see `soundness` for whether they can be.
 
     The names may be more than those of these claims: what was learned speaks of others, too.
@@ -115,7 +116,7 @@ def part_from(
             known_number_of_item=layout["known_number"].to_numpy()[first_fact[:-1]],
         )
     values = facts["value"] if "value" in facts.columns else None
-    return Part(block, items, values)
+    return Partition(block, items, values)
 
 
 def _block(first_fact: np.ndarray[Any, Any], claims: pl.DataFrame, kind: Kind) -> Block:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from veracity.claims.schema import BETWEEN, JOINED, Kind, numbers_in
+from veracity.claims.schema import Kind, numbers_in
 from veracity.errors import TooLarge
-from veracity.io.pieces import PieceTable
+from veracity.io.lazy import LazyTable
 from veracity.io.table_file import without_lists
 from veracity.naming import as_text, in_type
+from veracity.reading.roles import BETWEEN, JOINED
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -109,7 +110,7 @@ def _needed(result: Result, *, plausibility: bool) -> pl.DataFrame:
     wanted = ["entity", "attribute", "fact", "value", *([sureness] if plausibility else [])]
     schema = table.schema
     needed = [name for name in wanted if name in schema]
-    if isinstance(table, PieceTable):  # those on disk are in the order of hashes
+    if isinstance(table, LazyTable):  # those on disk are in the order of hashes
         some = table.changed(lambda piece: piece.select(needed)).collect()
         return some.sort(needed[0], maintain_order=True)
     return table.select(needed)  # type: ignore[no-any-return]

@@ -61,6 +61,11 @@ class Run(_Keyed):
     """Whether nothing was learned: the claims were judged by an earlier fit."""
     readings: list[dict[str, Any]] = field(default_factory=list)
     """Other ways to read the claims: see `Result.readings`."""
+    seed: int = 0
+    """The seed by which questions are drawn."""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    """The questions whose answers were among the known truths: the names of the item as text, the
+    answer at the time and its plausibility, and how the question was drawn."""
     veracity: str | None = None
     """The version that saved it; None if it was not saved."""
     saved: str | None = None
@@ -138,6 +143,22 @@ def _is_reading(value: object) -> bool:
     return is_told and all(_list_of(_is_text)(value.get(name)) for name in lists)
 
 
+def _is_asked(value: object) -> bool:
+    """Return True if this is a question that was answered."""
+    if not isinstance(value, dict):
+        return False
+    plausibility, inclusion = value.get("plausibility"), value.get("inclusion")
+    return (
+        _list_of(_is_text)(value.get("item"))
+        and _is_text(value.get("answer"))
+        and (plausibility is None or _is_share(plausibility))
+        and _is_share(inclusion)
+        and inclusion > 0.0  # type: ignore[operator]
+        and isinstance(value.get("drawn"), bool)
+        and _is_count(value.get("asked_of"))
+    )
+
+
 def _is_normalisation(value: object) -> bool:
     """Whether it tells how values were normalised, as far as it is made again."""
     if value is None:
@@ -152,7 +173,9 @@ def _is_normalisation(value: object) -> bool:
 
 
 CHECKS: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("rows", "claims", "sources", "items", "facts", "known", "rounds"), _is_count),
+    **dict.fromkeys(
+        ("rows", "claims", "sources", "items", "facts", "known", "rounds", "seed"), _is_count
+    ),
     **dict.fromkeys(("algorithm", "origin"), _is_text),
     **dict.fromkeys(("veracity", "saved"), _or_none(_is_text)),
     **dict.fromkeys(("converged", "judged"), lambda value: isinstance(value, bool)),
@@ -163,6 +186,7 @@ CHECKS: dict[str, Callable[[object], bool]] = {
     "seconds": _map_of(_is_number),
     "trace": _list_of(_is_round),
     "readings": _list_of(_is_reading),
+    "asked": _list_of(_is_asked),
     "normalisation": _is_normalisation,
 }
 """What can be told of a run, and of its input."""

@@ -23,19 +23,18 @@ import polars as pl
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
-from veracity.claims.block import Names
-from veracity.claims.encoded import Encoded, Part, PartsInMemory
 from veracity.claims.schema import Kind
-from veracity.claims.spilled import Room, spilled_parts
+from veracity.encoding.names import Names
+from veracity.encoding.on_disk import Budget, store_partitions
+from veracity.encoding.partitions import Encoded, Partition, PartitionsInMemory
 from veracity.engines import Local
 from veracity.errors import UnreadableFile, VeracityError, first_line
 from veracity.fit.fitted import Fitted
-from veracity.io.folders import recover
+from veracity.io.atomic import recover
 from veracity.io.frames import ROWS_PER_BATCH
-from veracity.io.memory import BYTES_PER_CLAIM, fits, require_room
-from veracity.io.parquet_file import DamagedParquet, check_parquet, open_parquet
-from veracity.io.pieces import PieceTable
-from veracity.io.spill import Spill
+from veracity.io.lazy import LazyTable
+from veracity.io.memory import BYTES_PER_CLAIM, fits_in_memory, require_memory
+from veracity.io.temp_files import TempFolder
 from veracity.result.layout import part_from
 from veracity.result.run import Run
 from veracity.result.soundness import (
@@ -175,10 +174,10 @@ class _Folder:
     def _is_large(self) -> bool:
         """Whether the run has to stay on disk."""
         n_claims = self.run.input.claims
-        if fits(n_claims):
+        if fits_in_memory(n_claims):
             return False
         if not self.file("blocks.parquet").exists():
-            require_room(BYTES_PER_CLAIM * n_claims, f"{self.path}: its {n_claims:,} claims")
+            require_memory(BYTES_PER_CLAIM * n_claims, f"{self.path}: its {n_claims:,} claims")
         return True
 
     def _in_memory(self) -> tuple[Tables, Names, Encoded]:
@@ -193,7 +192,7 @@ class _Folder:
         check_values(tables, layout, run.kind, run.min_plausibility)
         self._check_counts(len(tables.facts), len(claims))
         part = part_from(tables.facts, (claims, layout), names, run.kind)
-        return tables, names, Encoded(run.kind, names, PartsInMemory((part,)))
+        return tables, names, Encoded(run.kind, names, PartitionsInMemory((part,)))
 
     def _on_disk(self) -> tuple[Tables, Names, Callable[[], Encoded]]:
         """The same of a run that memory does not hold: its tables are read when they are asked for.
@@ -213,8 +212,8 @@ class _Folder:
 
         def encoded() -> Encoded:
             engine = Local()
-            room = Room(Spill(), engine.allowed or LITTLE, os.cpu_count() or 1)
-            return Encoded(run.kind, names, spilled_parts(self._parts(names, run.kind), room))
+            budget = Budget(TempFolder(), engine.allowed or LITTLE, os.cpu_count() or 1)
+            return Encoded(run.kind, names, store_partitions(self._parts(names, run.kind), budget))
 
         return tables, names, encoded
 
@@ -223,7 +222,7 @@ class _Folder:
         if (told.facts, told.claims) != (n_facts, n_claims):
             raise ValueError("run.json counts other facts and claims than there are")
 
-    def _parts(self, names: Names, kind: Kind) -> Iterator[Part]:
+    def _parts(self, names: Names, kind: Kind) -> Iterator[Partition]:
         """The claims, one block after the other."""
         first_fact = first_claim = 0
         for n_facts, n_claims in self._table("blocks").iter_rows():
@@ -235,22 +234,22 @@ class _Folder:
                 yield part_from(facts, (claims, layout), names, kind)
             first_fact, first_claim = first_fact + n_facts, first_claim + n_claims
 
-    def _scanned(self, name: str) -> PieceTable:
+    def _scanned(self, name: str) -> LazyTable:
         self._check_mark(f"{name}.parquet")
-        rows = open_parquet(self.file(f"{name}.parquet"))
+        rows = pl.scan_parquet(self.file(f"{name}.parquet"), glob=False)
         n_rows = rows.select(pl.len()).collect().item()
 
         def piece(number: int) -> pl.DataFrame:
             return self._rows(name, number * ROWS_PER_BATCH, ROWS_PER_BATCH)
 
-        return PieceTable(name, piece, -(-n_rows // ROWS_PER_BATCH), n_rows)
+        return LazyTable(name, piece, -(-n_rows // ROWS_PER_BATCH), n_rows)
 
     def _rows(self, name: str, first: int, n_rows: int) -> pl.DataFrame:
         """Some rows of a table, long after the run was loaded."""
         with _still_sound(self.path):
             file = self.file(f"{name}.parquet")
             self._check_mark(file.name)
-            rows = open_parquet(file).slice(first, n_rows).collect()
+            rows = pl.scan_parquet(file, glob=False).slice(first, n_rows).collect()
             self._check_mark(file.name)  # it may have been replaced meanwhile
         return rows
 
@@ -260,7 +259,7 @@ class _Folder:
             return None
         self._check_digest(file)
         self._check_mark(file.name)
-        return open_parquet(file).collect()
+        return pl.scan_parquet(file, glob=False).collect()
 
     def _check_digest(self, file: Path) -> None:
         if digest_of(file) != self.digests.get(file.name):
@@ -268,19 +267,19 @@ class _Folder:
 
     def _check_mark(self, name: str) -> None:
         try:
-            check_parquet(self.file(name))
-        except DamagedParquet as error:
-            raise ValueError(f"{name} is damaged: {error}") from error
-        if pl.read_parquet_metadata(self.file(name)).get(RUN_MARK) != self.id:
+            mark = pl.read_parquet_metadata(self.file(name)).get(RUN_MARK)
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise ValueError(f"{name} is damaged: {first_line(error)}") from error
+        if mark != self.id:
             raise ValueError(f"{name} is of another run")
 
     def _names(self, sources: pl.DataFrame, facts: Any) -> Names:
         """The names of sources, labels and attributes."""
         labels, attributes = (self._table(name) for name in ("labels", "attributes"))
-        n_open = self._table("open_values")
+        n_unnumbered = self._table("open_values")
         names = Names(
             sources["source"], labels["label"], attributes["attribute"],
-            0 if n_open is None else int(n_open.item()),
+            0 if n_unnumbered is None else int(n_unnumbered.item()),
         )  # fmt: skip
         check_names(names, facts)
         return names

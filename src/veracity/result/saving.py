@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from veracity.fit.fitted import Fitted
-from veracity.io.pieces import PieceTable
+from veracity.io.lazy import LazyTable
 from veracity.progress import Progress
 from veracity.result.saved import FITTED_FILE, RUN_MARK, digest_of
 
@@ -22,7 +22,7 @@ ONLY_LOADED = ("claims", "layout")
 
 def write_files(
     folder: Path,
-    frames: Mapping[str, pl.DataFrame | PieceTable | None],
+    frames: Mapping[str, pl.DataFrame | LazyTable | None],
     fitted: Fitted | None,
     run_id: str,
     tell: Progress,
@@ -59,13 +59,13 @@ def write_files(
     return dict(sorted(digests.items()))
 
 
-def _is_elsewhere(table: pl.DataFrame | PieceTable) -> TypeGuard[PieceTable]:
+def _is_elsewhere(table: pl.DataFrame | LazyTable) -> TypeGuard[LazyTable]:
     """Whether a table is made of what is on disk or on executors."""
-    return isinstance(table, PieceTable) and not table.is_kept
+    return isinstance(table, LazyTable) and not table.is_kept
 
 
 def _write_table(
-    name: str, table: pl.DataFrame | PieceTable, mark: dict[str, str], tell: Progress, file: Path
+    name: str, table: pl.DataFrame | LazyTable, mark: dict[str, str], tell: Progress, file: Path
 ) -> None:
     """Write a table as a Parquet file."""
     how: dict[str, Any] = {"compression_level": 1, "metadata": mark}
@@ -81,6 +81,6 @@ def _write_fitted(fitted: Fitted, mark: dict[str, str], file: Path) -> None:
         np.savez(content, **fitted.to_arrays(), **mark)  # type: ignore[arg-type]
 
 
-def _tell_piece(table: PieceTable, tell: Progress, number: int) -> None:
+def _tell_piece(table: LazyTable, tell: Progress, number: int) -> None:
     """Tell how many pieces of a table are written."""
-    tell(f"writing {table.name}", number, table.n_pieces)
+    tell(f"writing {table.name}", number, table.n_chunks)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
-from veracity.claims.block import UNKNOWN, Names
 from veracity.claims.schema import Kind, keys_of
+from veracity.encoding.block import UNKNOWN
+from veracity.encoding.names import Names
 from veracity.result.features import FEATURE_NUMBERS, FEATURE_TEXTS
 from veracity.result.tables import Tables
 
@@ -181,7 +182,7 @@ def check_names(names: Names, facts: Mapping[str, pl.DataType]) -> None:
     if "attribute" in facts:
         is_same = names.attributes.dtype == facts["attribute"]
         _require(is_same, "attributes.parquet does not go with the facts")
-    _require(names.n_open >= 0, "open_values.parquet tells of fewer than no values")
+    _require(names.n_unnumbered >= 0, "open_values.parquet tells of fewer than no values")
 
 
 def check_claims(

@@ -13,11 +13,12 @@ from veracity.algorithms.base import Algorithm, Copies, Rates
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import ratio
-from veracity.claims.block import SAME, Block, FloatArray, Names
-from veracity.claims.encoded import Encoded, Part
 from veracity.claims.schema import Kind
+from veracity.encoding.block import SAME, Block, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.fit.judging import Judged, Met
-from veracity.io.pieces import PieceTable
+from veracity.io.lazy import LazyTable
 from veracity.kernels.loading import kernels
 from veracity.result.features import features_table
 from veracity.result.intervals import ranges_of
@@ -36,14 +37,14 @@ class _Table:
         if tables is None:
             raise AttributeError(self._name)  # so the field has no default
         table = vars(tables)[self._name]
-        if not isinstance(table, PieceTable):
+        if not isinstance(table, LazyTable):
             return table  # type: ignore[no-any-return]
         collected = table.collect()
         if table.is_kept:
             vars(tables)[self._name] = collected
         return collected
 
-    def __set__(self, tables: Any, table: pl.DataFrame | PieceTable) -> None:
+    def __set__(self, tables: Any, table: pl.DataFrame | LazyTable) -> None:
         vars(tables)[self._name] = table
 
 
@@ -73,9 +74,9 @@ class Short(NamedTuple):
     closest: pl.DataFrame
 
     @classmethod
-    def of(cls, truths: pl.DataFrame | PieceTable) -> Short:
+    def of(cls, truths: pl.DataFrame | LazyTable) -> Short:
         """One look at the truths, piece by piece."""
-        if not isinstance(truths, PieceTable):
+        if not isinstance(truths, LazyTable):
             return _in_short(truths)
         n_truths, n_contested, closest = zip(*truths.each(_in_short), strict=True)
         return cls(sum(n_truths), sum(n_contested), closest_first(pl.concat(closest), SHOWN))
@@ -145,7 +146,7 @@ class TablesOfPart:
     kind: Kind
     min_plausibility: float | None = None
 
-    def __call__(self, part: Part, answer: Any, name: str) -> pl.DataFrame:
+    def __call__(self, part: Partition, answer: Any, name: str) -> pl.DataFrame:
         """The truths of a part, or its facts."""
         if self.kind == "numeric":
             return (_number_facts if name == "facts" else _number_truths)(part, *answer)
@@ -158,7 +159,7 @@ class TablesOfPart:
         return _binary_truths(_facts_table(part, answer), self.min_plausibility)
 
 
-def _facts_table(part: Part, plausibility: FloatArray) -> pl.DataFrame:
+def _facts_table(part: Partition, plausibility: FloatArray) -> pl.DataFrame:
     supporters = part.block.n_supports_of_fact
     return part.facts.with_columns(
         plausibility=plausibility,
@@ -168,7 +169,7 @@ def _facts_table(part: Part, plausibility: FloatArray) -> pl.DataFrame:
 
 
 def _single_truths(
-    part: Part, plausibility: FloatArray, min_plausibility: float | None
+    part: Partition, plausibility: FloatArray, min_plausibility: float | None
 ) -> pl.DataFrame:
     block, n_values, value = part.block, part.block.n_facts_of_item, part.values
     assert value is not None  # binary facts have none
@@ -198,7 +199,7 @@ def _single_truths(
 
 
 def _multiple_truths(
-    part: Part, facts: pl.DataFrame, min_plausibility: float | None
+    part: Partition, facts: pl.DataFrame, min_plausibility: float | None
 ) -> pl.DataFrame:
     threshold = 0.5 if min_plausibility is None else min_plausibility
     columns = part.items.columns
@@ -340,7 +341,7 @@ class RightnessOfBlock:
             right[:, 0] += denied[:, 2] - denied[:, 0]
         claims = self._claims(block)
         return Rightness(
-            right, claims, self._claims(block.in_full()) if block.has_shares else claims
+            right, claims, self._claims(block.without_shares()) if block.has_shares else claims
         )
 
     def _claims(self, block: Block) -> FloatArray:
@@ -389,7 +390,7 @@ def _number_sources(
     )
 
 
-def _number_truths(part: Part, value: FloatArray, uncertainty: FloatArray) -> pl.DataFrame:
+def _number_truths(part: Partition, value: FloatArray, uncertainty: FloatArray) -> pl.DataFrame:
     block = part.block
     return part.items.with_columns(
         value=value,
@@ -400,7 +401,7 @@ def _number_truths(part: Part, value: FloatArray, uncertainty: FloatArray) -> pl
     ).with_columns(pl.col("uncertainty").fill_nan(None))
 
 
-def _number_facts(part: Part, value: FloatArray, uncertainty: FloatArray) -> pl.DataFrame:
+def _number_facts(part: Partition, value: FloatArray, uncertainty: FloatArray) -> pl.DataFrame:
     block = part.block
     return part.items[block.item_of_fact].with_columns(
         value=block.number_of_fact,

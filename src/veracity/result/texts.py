@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from veracity.claims.block import Names
-from veracity.claims.encoded import Encoded, Part, PartsInMemory
+from veracity.encoding.names import Names
+from veracity.encoding.partitions import Encoded, Partition, PartitionsInMemory
 from veracity.naming import as_text
 from veracity.result import Result
 from veracity.result.tables import Tables
@@ -49,11 +49,13 @@ def _in_text(table: pl.DataFrame, kept: tuple[str, ...]) -> pl.DataFrame:
 def _encoded_in_text(encoded: Encoded, *, has_values: bool) -> Encoded:
     labels = as_text(encoded.names.labels) if has_values else encoded.names.labels
     names = Names(as_text(encoded.names.sources), labels, as_text(encoded.names.attributes))
-    parts = PartsInMemory(_part(part, has_values) for part in encoded.parts)
-    return replace(encoded, names=names._replace(n_open=encoded.names.n_open), parts=parts)
+    parts = PartitionsInMemory(_part(part, has_values) for part in encoded.parts)
+    return replace(
+        encoded, names=names._replace(n_unnumbered=encoded.names.n_unnumbered), parts=parts
+    )
 
 
-def _part(part: Part, has_values: bool) -> Part:
+def _part(part: Partition, has_values: bool) -> Partition:
     items = part.items.select(as_text(column) for column in part.items)
     values = as_text(part.values) if has_values and part.values is not None else part.values
     return replace(part, items=items, values=values)

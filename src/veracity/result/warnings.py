@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Copies, Rates
-from veracity.claims.block import BoolArray, FloatArray, Names
-from veracity.claims.survey import Survey
 from veracity.dependence.pairs import first_of_joined
+from veracity.encoding.block import BoolArray, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged
 from veracity.fit.loop import Learned, not_converged

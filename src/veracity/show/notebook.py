@@ -16,6 +16,7 @@ from veracity.inspect.agreement import Agreement
 from veracity.inspect.checking import Health
 from veracity.inspect.comparison import Comparison
 from veracity.inspect.difference import Difference
+from veracity.inspect.estimating import Estimate
 from veracity.inspect.evaluation import Evaluation
 from veracity.inspect.profiling import Profile
 from veracity.inspect.tuning import Tuning
@@ -80,6 +81,11 @@ def evaluation_html(evaluation: Evaluation) -> str:
     if len(rows) == 1:
         shown = shown.drop("attribute")
     return _shown(_table(shown, "against known truths", table), _notes(evaluation.notes))
+
+
+def estimate_html(estimate: Estimate) -> str:
+    """The estimate in a sentence."""
+    return _shown(f"<p>{_text(str(estimate))}</p>")
 
 
 def comparison_html(comparison: Comparison) -> str:
@@ -156,8 +162,8 @@ def health_html(health: Health) -> str:
     against = [] if health.against_vote is None else [str(health.against_vote)]
     against += health.notes
     questions = pl.DataFrame(health.questions)
-    shown = questions.drop("gain", strict=False)
-    return _shown(*parts, _notes(against), _table(shown, "to look up first", questions))
+    shown = questions.drop("inclusion", "drawn", "asked_of")
+    return _shown(*parts, _notes(against), _table(shown, "to look up next", questions))
 
 
 def _evidence(warning: DataWarning) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import polars as pl
 
-from veracity.claims.block import SAME
+from veracity.encoding.block import SAME
 from veracity.errors import NotConverged
 from veracity.explain import Why, without_keys
 from veracity.naming import as_text, name_text

@@ -1,4 +1,4 @@
-"""What answers are worth: asked for by `questions`, drawn at random, or where margins are small."""
+"""Compare answers to `questions` with those to random items and to the smallest margins."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from veracity.algorithms import Algorithm
 from veracity.algorithms.default import Veracity
 from veracity.answers import answer
-from veracity.claims.block import SAME, Block, BoolArray, FloatArray, IntArray
+from veracity.claims.asked import ASKED as ASKED_BEFORE
+from veracity.claims.asked import COLUMNS, asked_before
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.errors import NotConverged, ParameterError
+from veracity.inspect.questions import questions_of
 from veracity.printing import counted
-from veracity.questions import questions_of
 from veracity.result import Result
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import Judged, read_dataset
@@ -92,11 +93,10 @@ class AskingStudy(StudyOfDatasets):
         return _curve(data, how, [self.seed, int(draw)], sorted(set(self.budgets)))
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Accuracies by number of answers; where two readings are, what decided between them."""
+        """Return accuracies by number of answers, on all items and on those not asked for."""
         return {
             "asking": _spread(rows, "accuracy"),
             "others": _spread(rows, "others"),
-            "two_readings": _two_readings(rows),
             "curves": _means(rows),
         }
 
@@ -105,22 +105,16 @@ class AskingStudy(StudyOfDatasets):
         return {"asking": asking_figure(tables["curves"])}
 
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
-        """Where asking is worse than chance, and whether twenty answers decide between readings."""
-        said = []
+        """Say where asking is worse than chance."""
+        found = []
         for measure, meant in (("accuracy", "on all items"), ("others", "on the others")):
             worse = _worse_than_chance(tables["curves"], measure)
-            said += [
+            found += [
                 f"{row['dataset']}: after {counted(row['budget'], 'answer')}, asked "
                 f"{row['asked']:.3f} {meant}, at random {row['random']:.3f}: worse than chance"
                 for row in worse.iter_rows(named=True)
             ]
-        said = said or ["nowhere is asking worse than chance"]
-        return said + [
-            f"{row['dataset']}: two readings; after {counted(row['budget'], 'answer')} "
-            f"{row['others']:.3f} on "
-            f"the others, the better reading has {row['better_reading']:.3f}"
-            for row in tables["two_readings"].iter_rows(named=True)
-        ]
+        return found or ["nowhere is asking worse than chance"]
 
 
 # --- answers come in ------------------------------------------------------------------------------
@@ -131,54 +125,52 @@ def _curve(data: Judged, how: str, seed: Sequence[int], budgets: Sequence[int]) 
     can_answer = data.can_know
     is_known = np.zeros_like(can_answer)
     drawn = np.random.default_rng(seed).permutation(np.flatnonzero(can_answer))
-    result = _answered(data, is_known, Veracity())
-    readings = [_right(data, one) for one in (result, *_read_otherwise(data, result))]
-    rows = []
+    asked: tuple[dict[str, Any], ...] = ()
+    result = _answered(data, is_known, asked)
+    before, rows = _right(data, result), []
     for budget in budgets:
         if budget > MOST_ASKED * can_answer.sum():
             break
         while is_known.sum() < budget:
             if how == RANDOM:
                 chosen = drawn[:budget]
+            elif how == MARGIN:
+                chosen = _closest(result, can_answer & ~is_known)
             else:
-                chosen = _chosen(result, can_answer & ~is_known, is_asked=how == ASKED)
+                questions = questions_of(result, BATCH)
+                chosen = _numbers_of(questions, data)
+                drawing = pl.struct(*COLUMNS).alias(ASKED_BEFORE)
+                asked += asked_before(
+                    questions.with_columns(drawing), data.encoded.example.items.columns
+                )
             if not len(chosen):
                 break  # nobody differs any more: there is nothing to ask
             is_known[chosen] = True
-            result = _answered(data, is_known, Veracity())
-        measured = _measured(_right(data, result), readings, is_known[can_answer])
+            result = _answered(data, is_known, asked)
+        measured = _measured(_right(data, result), before, is_known[can_answer])
         rows.append({"dataset": data.name, "how": how, "budget": budget, **measured})
     return rows
 
 
-def _answered(data: Judged, is_known: BoolArray, algorithm: Algorithm[Any]) -> Result:
-    """What is found if the truths of some items are known."""
+def _answered(data: Judged, is_known: BoolArray, asked: tuple[dict[str, Any], ...]) -> Result:
+    """What is found if the truths of some items are known, as answers to questions or otherwise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        return answer(replace(data.prepared, encoded=data.knowing(is_known)), algorithm)
+        prepared = replace(data.prepared, encoded=data.with_known_truths(is_known), asked=asked)
+        return answer(prepared, Veracity())
 
 
-def _read_otherwise(data: Judged, result: Result) -> list[Result]:
-    """What the other readings answer, where there are some."""
-    assert result.fitted is not None
-    rivals = result.fitted.algorithm.rivals(result.fitted.state)
-    nothing = np.zeros(data.encoded.n_items, dtype=np.bool_)
-    names = [name for name in result.readings["reading"] if name in rivals]
-    return [_answered(data, nothing, rivals[name]) for name in names]
+def _numbers_of(questions: pl.DataFrame, data: Judged) -> IntArray:
+    """The items that are asked for, by their numbers among all that can be answered."""
+    numbered = data.encoded.items.with_row_index("number")
+    numbered = numbered.filter(pl.Series(data.can_know))
+    found = questions.join(numbered, on=data.encoded.example.items.columns, maintain_order="left")
+    return found["number"].to_numpy().astype(np.int64)
 
 
-def _chosen(result: Result, can_ask: BoolArray, *, is_asked: bool) -> IntArray:
-    """The next items to look up, by their numbers among all."""
+def _closest(result: Result, can_ask: BoolArray) -> IntArray:
+    """The items with the smallest margins, by their numbers among all."""
     encoded = result.encoded
-    assert encoded is not None
-    if is_asked:
-        keys = encoded.parts[0].items.columns
-        numbered = encoded.items.with_row_index("number")
-        asked = questions_of(result, BATCH).join(
-            numbered, on=keys, how="left", maintain_order="left"
-        )
-        chosen = asked["number"].to_numpy().astype(np.int64)
-        return np.asarray(chosen[can_ask[chosen]])
     plausibility = encoded.by_block(result.tables.facts["plausibility"].to_numpy())
     pairs = zip(encoded.blocks, plausibility, strict=True)
     margin = np.concatenate([_margin(block, own) for block, own in pairs])
@@ -199,14 +191,12 @@ def _right(data: Judged, result: Result) -> FloatArray:
     return right_of_item(data.truth, result.tables.facts["plausibility"].to_numpy())
 
 
-def _measured(right: FloatArray, readings: list[FloatArray], is_known: BoolArray) -> Row:
-    others = [float(one[~is_known].mean()) for one in readings]
+def _measured(right: FloatArray, before: FloatArray, is_known: BoolArray) -> Row:
     return {
         "answers": int(is_known.sum()),
         "accuracy": float(np.where(is_known, 1.0, right).mean()),
         "others": float(right[~is_known].mean()),
-        "others_before": others[0],
-        "better_reading": max(others) if len(others) > 1 else None,
+        "others_before": float(before[~is_known].mean()),
     }
 
 
@@ -215,7 +205,7 @@ def _measured(right: FloatArray, readings: list[FloatArray], is_known: BoolArray
 
 def _means(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per dataset, way to choose and budget; the mean of all draws."""
-    measures = ("accuracy", "others", "others_before", "better_reading")
+    measures = ("accuracy", "others", "others_before")
     means = [pl.col(name).cast(pl.Float64).mean() for name in measures]
     deviations = pl.col("accuracy", "others").std().name.suffix("_std")
     keys = ["dataset", "how", "budget"]
@@ -228,14 +218,6 @@ def _spread(rows: pl.DataFrame, measure: str) -> pl.DataFrame:
     """One row per dataset and way to choose, one column per budget."""
     means = _means(rows).with_columns(pl.col("budget").cast(pl.String))
     return means.pivot("budget", index=["dataset", "how"], values=measure)
-
-
-def _two_readings(rows: pl.DataFrame) -> pl.DataFrame:
-    """What was asked for, where the claims can be read in two ways, against the better reading."""
-    found = _means(rows).filter(pl.col("how") == ASKED).drop_nulls("better_reading")
-    short = pl.col("better_reading") - pl.col("others")
-    columns = ["dataset", "budget", "others", "others_before", "better_reading"]
-    return found.select(*columns, short_of_it=short)
 
 
 def _worse_than_chance(curves: pl.DataFrame, measure: str) -> pl.DataFrame:

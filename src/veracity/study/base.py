@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from veracity.algorithms import algorithm_named
-from veracity.arguments import require_fields
 from veracity.errors import ParameterError
 from veracity.study.data import check_datasets, require_names
 
@@ -44,7 +43,6 @@ class Study(ABC):
     algorithms: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require_fields(self)
         if len(set(self.algorithms)) < len(self.algorithms):
             raise ParameterError(f"study: an algorithm is named twice in {list(self.algorithms)}")
         for name in self.algorithms:

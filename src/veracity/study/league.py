@@ -98,7 +98,9 @@ class LeagueStudy(StudyOfDatasets):
             rng = np.random.default_rng([self.seed, draw])
             is_told[rng.permutation(np.flatnonzero(can_know))[:n_told]] = True
             others = ~is_told[can_know]
-            found = right_of_item(data.truth, judged_facts(data.knowing(is_told), algorithm))
+            found = right_of_item(
+                data.truth, judged_facts(data.with_known_truths(is_told), algorithm)
+            )
             before.append(float(without[others].mean()))
             after.append(float(found[others].mean()))
         return {"others_before": float(np.mean(before)), "others": float(np.mean(after))}

@@ -10,8 +10,8 @@ import numpy as np
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.rules import is_best_of_item
-from veracity.claims.block import SAME, UNKNOWN, Block, FloatArray
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import SAME, UNKNOWN, Block, FloatArray
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged, ParameterError
 from veracity.fit.answering import answered

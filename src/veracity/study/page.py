@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from veracity.io.folders import finished_file
+from veracity.io.atomic import atomic_file
 from veracity.study.base import Study
 
 OPTIONS = (
@@ -69,7 +69,7 @@ def write_page(
 {escape(machine)}.</p><details><summary>Settings</summary><pre>{settings}</pre></details></footer>
 </body></html>
 """
-    with finished_file(target) as file:
+    with atomic_file(target) as file:
         file.write_text(page, encoding="utf-8")
     return target
 

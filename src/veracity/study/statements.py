@@ -13,8 +13,8 @@ from veracity.algorithms import algorithm_named
 from veracity.algorithms.ltd_rbm import LTDRBM
 from veracity.algorithms.prior import Prior, Rate
 from veracity.algorithms.rules import sigmoid
-from veracity.claims.block import Block
-from veracity.claims.encoded import Encoded
+from veracity.encoding.block import Block
+from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.naming import as_text
 from veracity.study.base import Row, StudyOfDatasets

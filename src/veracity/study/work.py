@@ -26,10 +26,9 @@ from typing import Any
 import polars as pl
 
 from veracity._version import __version__
-from veracity.arguments import checked
 from veracity.errors import OutputError, ParameterError, StudyError
-from veracity.io.folders import finished_file, writing
-from veracity.progress import Progress, say_nothing
+from veracity.io.atomic import atomic_file, write_errors
+from veracity.progress import Progress, no_progress
 from veracity.show.plot import save_figure
 from veracity.study.base import Row, Study
 from veracity.study.fingerprint import answers_of, changed
@@ -57,7 +56,6 @@ ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
 """Tasks share the cores; threads within each would only get in each other's way."""
 
 
-@checked
 def carry_out(
     study: Study,
     folder: str | os.PathLike[str] | None = None,
@@ -81,7 +79,7 @@ def carry_out(
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"study: workers must be at least 1, got {workers}")
-    tell = progress or say_nothing
+    tell = progress or no_progress
     ledger = _Ledger(study, None if folder is None else Path(folder))
     n_workers = 1 if study.measures_time else workers or os.cpu_count() or 1
     try:
@@ -98,17 +96,16 @@ def carry_out(
     return ledger.finish(study)
 
 
-@checked
 def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) -> Path:
     """Write tables (CSV), figures (SVG and PNG) and a page that needs no network; give its path."""
     target = Path(folder)
     made = _claim(target, study)
     tables = study.tables(rows)
     for name, table in tables.items():
-        with finished_file(target / f"{name}.csv") as file:
+        with atomic_file(target / f"{name}.csv") as file:
             table.write_csv(file, float_precision=6)
     if {"task", study.measure, "seconds"} <= set(rows.columns):
-        with finished_file(target / SAMPLE_FILE) as file:
+        with atomic_file(target / SAMPLE_FILE) as file:
             _sample(rows, study.measure).write_csv(file, float_precision=6)
     figures = study.figures(tables)
     for name, figure in figures.items():
@@ -278,10 +275,10 @@ class _Ledger:
             return
         frame = pl.DataFrame(self._fresh, infer_schema_length=None)
         parts = self.folder / PARTS
-        with writing(parts):
+        with write_errors(parts):
             parts.mkdir(exist_ok=True)
         numbers = [int(part.stem) for part in parts.glob("*.parquet") if part.stem.isdecimal()]
-        with finished_file(parts / f"{max(numbers, default=-1) + 1:05d}.parquet") as file:
+        with atomic_file(parts / f"{max(numbers, default=-1) + 1:05d}.parquet") as file:
             frame.write_parquet(file)
         self._frames.append(frame)
         self._fresh = []
@@ -295,9 +292,9 @@ class _Ledger:
         order = pl.col("task").replace_strict(place, default=len(place), return_dtype=pl.Int64)
         rows = rows.sort(order, maintain_order=True)
         if self.folder is not None and (self.folder / PARTS).exists():
-            with finished_file(self.folder / ROWS_FILE) as file:
+            with atomic_file(self.folder / ROWS_FILE) as file:
                 rows.write_parquet(file)
-            with writing(self.folder / PARTS):
+            with write_errors(self.folder / PARTS):
                 shutil.rmtree(self.folder / PARTS)
         return rows
 
@@ -318,7 +315,7 @@ def _claim(folder: Path, study: Study) -> dict[str, Any]:
     """Make the folder this study's, or find that it is; give what its file says."""
     settings = json.loads(json.dumps(study.settings()))
     marker = folder / STUDY_FILE
-    with writing(folder):
+    with write_errors(folder):
         if marker.exists():
             return _check_same(marker, study.name, settings)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -333,7 +330,7 @@ def _claim(folder: Path, study: Study) -> dict[str, Any]:
         "machine": _machine(),
         "answers": answers_of(study.judges()),
     }
-    with finished_file(marker) as file:
+    with atomic_file(marker) as file:
         file.write_text(json.dumps(made, indent=2), encoding="utf-8")
     return made
 

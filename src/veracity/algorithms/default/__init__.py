@@ -37,8 +37,6 @@ from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.regression import Fit, Regression, Shifts
 from veracity.algorithms.rules import Weights, plausibilities
 from veracity.algorithms.source_features import SourceFeatures
-from veracity.claims.block import Block, FloatArray, Names
-from veracity.claims.survey import Survey
 from veracity.dependence.agreement import (
     Agreement,
     Dependence,
@@ -60,6 +58,9 @@ from veracity.dependence.naming import (
     with_pairs,
     with_suspects,
 )
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.names import Names
+from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError, TooLarge
 from veracity.printing import counted
 

@@ -14,7 +14,7 @@ from veracity.algorithms.rules import (
     plausibilities,
     scores,
 )
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 if TYPE_CHECKING:
     from veracity.algorithms.base import Algorithm

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from veracity.algorithms.distributions import log_gamma
-from veracity.claims.block import Block, FloatArray
+from veracity.encoding.block import Block, FloatArray
 
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 CONCENTRATIONS = tuple(2.0**n for n in range(9))
@@ -69,7 +69,7 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
     some probability, and otherwise something false. False claims coincide as in Ewens' sampling
     formula, so that any two do with a probability of 1 / (1 + concentration).
     """
-    block, _ = _some_items(block, n_claims).said_most()
+    block, _ = _some_items(block, n_claims).strongest_claims()
     total = np.zeros((len(ACCURACIES), len(CONCENTRATIONS)))
     if block.n_items == 0:
         return total
@@ -95,7 +95,7 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
 def _some_items(block: Block, n_claims: float) -> Block:
     """Those of which several speak, some of them if they are many: always the same."""
     is_some = (block.n_voices_of_item > 1) & ~block.is_known
-    return block.select(is_some & block.drawn(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
+    return block.select(is_some & block.sampled(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
 
 
 def n_false_values(log_likelihood: FloatArray) -> float:

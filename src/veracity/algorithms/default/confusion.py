@@ -39,7 +39,8 @@ from veracity.algorithms.rules import (
     sigmoid,
     sum_of_rows,
 )
-from veracity.claims.block import SAME, Block, FloatArray, Names
+from veracity.encoding.block import SAME, Block, FloatArray
+from veracity.encoding.names import Names
 from veracity.kernels.loading import kernels
 
 STRENGTHS: FloatArray = 2.0 ** np.arange(-2.0, 11.0)
@@ -165,7 +166,7 @@ class Confusions(NamedTuple):
         if is_member.any():
             weight = weight if len(weight) else np.ones(len(is_member))
             item = block.item_of_fact[block.fact_of_support]
-            voices = np.bincount(item, block.counted(weight) * is_member, block.n_items)
+            voices = np.bincount(item, block.weighted(weight) * is_member, block.n_items)
             weight = np.where(is_member, weight / np.maximum(voices[item], weight), weight)
         return weight, n_named[:0]
 
@@ -250,7 +251,7 @@ class Confusions(NamedTuple):
             ones = np.ones(len(block.source_of_voice))
             once = block._replace(share_of_support=counted(block, found), share_of_voice=ones)
         counts = kernels.count_confusions(once, label * tells, n_sources)
-        is_drawn = block.drawn(ENOUGH_CLAIMS / max(self.n_claims, 1.0), least=0)
+        is_drawn = block.sampled(ENOUGH_CLAIMS / max(self.n_claims, 1.0), least=0)
         hard = np.zeros_like(counts)
         if is_drawn.any():
             some, own = (
@@ -361,7 +362,7 @@ class Confusions(NamedTuple):
         """
         if self.learns_nothing:
             return 0.0, 0.0
-        is_drawn = block.drawn(ENOUGH_CLAIMS / max(self.n_claims, 1.0), least=0) & ~block.is_known
+        is_drawn = block.sampled(ENOUGH_CLAIMS / max(self.n_claims, 1.0), least=0) & ~block.is_known
         if not is_drawn.any():
             return 0.0, 0.0
         block = block.select(is_drawn)
@@ -443,7 +444,7 @@ class Confusions(NamedTuple):
     def _compared(self, block: Block) -> tuple[Block, Derived]:
         """Return the items on which simpler answers are compared, where confusions are weak."""
         share = LOOKED_AT / max(self.n_claims, 1.0)
-        is_drawn = block.drawn(share, least=0) & ~block.is_known
+        is_drawn = block.sampled(share, least=0) & ~block.is_known
         if self.strength < ALIKE or self.learns_nothing:
             is_drawn[:] = False
         some = block.select(is_drawn)

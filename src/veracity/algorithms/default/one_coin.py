@@ -36,7 +36,8 @@ from veracity.algorithms.default.shrinkage import (
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
-from veracity.claims.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray, Names
+from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.names import Names
 from veracity.kernels.loading import kernels
 
 ATTRIBUTE_STRENGTHS: FloatArray = 2.0 ** np.arange(14.0)

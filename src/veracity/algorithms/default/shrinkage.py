@@ -12,7 +12,7 @@ from veracity.algorithms.distributions import log_likely_counts
 from veracity.algorithms.prior import STRENGTHS, PriorRates, known_weight
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, share_of_item, sigmoid
-from veracity.claims.block import Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
 SUREST = 1e-3

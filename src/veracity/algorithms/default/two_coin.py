@@ -22,7 +22,8 @@ from veracity.algorithms.default.shrinkage import (
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import Weights, logit, plausibilities
-from veracity.claims.block import Block, FloatArray, Names
+from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.names import Names
 from veracity.kernels.loading import kernels
 
 OF_TPR, OF_FPR = range(2)

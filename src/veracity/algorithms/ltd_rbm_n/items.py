@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import BySource
 from veracity.algorithms.numbers import LARGEST, Numbers, difference, numbers_of
-from veracity.claims.block import Block, FloatArray, IntArray
+from veracity.encoding.block import Block, FloatArray, IntArray
 
 FARTHEST = 1e100
 """How far a number counts as being from the median of its item's, at most."""

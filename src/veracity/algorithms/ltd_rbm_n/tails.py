@@ -8,7 +8,7 @@ import numpy as np
 
 from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.ltd_rbm_n.items import USUAL_FREEDOM, Inferred, Machine, Measured
-from veracity.claims.block import FloatArray
+from veracity.encoding.block import FloatArray
 
 STRIDE = float(np.log(1.5))
 """By how much, in logs, degrees of freedom move in a round at most."""

@@ -25,7 +25,7 @@ from veracity.algorithms.ltd_rbm_n.tails import (
 )
 from veracity.algorithms.numbers import LARGEST
 from veracity.algorithms.prior import PriorSpreads
-from veracity.claims.block import BoolArray, FloatArray
+from veracity.encoding.block import BoolArray, FloatArray
 
 STRENGTHS = np.exp(np.linspace(0.0, np.log(100.0), 24))
 """How many claims the precision of all sources may be worth against a source's own."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -36,7 +36,7 @@ from veracity.claims.normalise.value_types import (
 )
 from veracity.claims.schema import Kind
 from veracity.errors import ParameterError
-from veracity.io.memory import require_room
+from veracity.io.memory import require_memory
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
@@ -159,32 +159,12 @@ class Normalisation:
             Such rows, normalised before: text that means the same is spelt as it is there. Truths
             are to be spelt like the facts they are compared with.
         """
-        return self._apply(rows, _Read.of(self._seen(rows)) if self.readings else None, like)
-
-    def _apply(
-        self,
-        rows: pl.DataFrame,
-        read: _Read | None,
-        like: pl.DataFrame | None,
-        *,
-        keep_before: bool = False,
-    ) -> Normalised:
-        if read is None:
+        if not self.readings:
             return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
-        values = read.values.join(self._table(), on="attribute", how="left")
-        unheard_of = "number" if self.numeric else "unchanged"
-        values = values.with_columns(pl.col("kind").fill_null(unheard_of))
-        values = write(values, numeric=self.numeric)
-        values = spell(values, None if like is None else self._seen(like), numeric=self.numeric)
-        after = read.spread(values)
-        value = after.cast(pl.Float64) if self.numeric else after
-        name = "after" if keep_before else "value"
-        new = rows.with_columns(value.alias(name)).filter(after.is_not_null())
-        changes = values.filter(pl.col("change").is_not_null())
-        changes = changes.sort("of", "claims", "text", descending=[False, True, False])
-        return Normalised(
-            new, changes.select(list(CHANGE_SCHEMA)), _notes(values, numeric=self.numeric)
-        )
+        seen = Seen()
+        seen.add(rows)
+        mapping = Rewriting(self, seen.table, like)
+        return Normalised(mapping.of(rows), mapping.changes, mapping.notes)
 
     def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Attribute and value of each row; attributes mean nothing if the claims had none."""
@@ -216,7 +196,20 @@ def detect(
     claims_kind
         The kind of the claims.
     """
-    return _detect(rows, kinds or {}, claims_kind)[0]
+    if claims_kind == "binary" or rows["value"].dtype != pl.String:
+        _check_kinds(kinds or {}, [])
+        return Normalisation({})
+    kinds, values = kinds or {}, _read(_named(rows))
+    attributes = values["attribute"].unique().sort().to_list()
+    _check_kinds(kinds, attributes)
+    is_numeric = claims_kind == "numeric"
+    if is_numeric and any(kind != "number" for kind in kinds.values()):
+        raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
+    kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
+    readings = _detected(values, attributes, kinds)
+    if is_numeric:
+        readings = in_unit_of_bare(readings, values)
+    return Normalisation(readings, numeric=is_numeric)
 
 
 def normalise(
@@ -225,9 +218,9 @@ def normalise(
     *,
     claims_kind: Kind = "categorical",
 ) -> tuple[Normalisation, Normalised]:
-    """Detect how to read the values of claims, and apply it: quicker than one after the other."""
-    found, read = _detect(rows, kinds or {}, claims_kind)
-    return found, found._apply(rows, read, None)
+    """Detect how to read the values of claims, and apply it."""
+    found = detect(rows, kinds, claims_kind=claims_kind)
+    return found, found.apply(rows)
 
 
 class Seen:
@@ -243,7 +236,8 @@ class Seen:
     def add(self, rows: pl.DataFrame) -> None:
         """Count the values of a batch."""
         keys = ["attribute", "value"] if "attribute" in rows.columns else ["value"]
-        self._waiting.append(rows.group_by(keys).agg(claims=pl.len().cast(pl.UInt64)))
+        n_claims = pl.col("claims").sum() if "claims" in rows.columns else pl.len()
+        self._waiting.append(rows.group_by(keys).agg(claims=n_claims.cast(pl.UInt64)))
         n_known = 0 if self._table is None else len(self._table)
         if sum(map(len, self._waiting)) > n_known + MOST_WAITING:
             self._bring_together()
@@ -262,18 +256,37 @@ class Seen:
         keys = [name for name in together.columns if name != "claims"]
         self._table = together.group_by(keys).agg(pl.col("claims").sum()).sort(keys)
         n_bytes = BYTES_PER_VALUE * len(self._table)
-        require_room(n_bytes, f"to normalise, {len(self._table):,} different values", ADVICE)
+        require_memory(n_bytes, f"to normalise, {len(self._table):,} different values", ADVICE)
 
 
 class Rewriting:
-    """What normalising makes of each value that was seen, for rows that come batch by batch."""
+    """What becomes of each value that was seen, for rows that come batch by batch."""
 
     def __init__(self, found: Normalisation, seen: pl.DataFrame, like: pl.DataFrame | None) -> None:
-        read = _Read.of(found._seen(seen)) if found.readings else None
-        told = found._apply(seen, read, like, keep_before=True)
-        self.changes, self.notes = told.changes, told.notes
         self._keys = [name for name in ("attribute", "value") if name in seen.columns]
-        self._table = told.rows.select(*self._keys, "after") if read is not None else None
+        self._table: pl.DataFrame | None = None
+        self.changes, self.notes = pl.DataFrame(schema=CHANGE_SCHEMA), tuple[str, ...]()
+        if not found.readings:
+            return
+        named = found._seen(seen)
+        values = _read(named).join(found._table(), on="attribute", how="left")
+        unheard_of = "number" if found.numeric else "unchanged"
+        values = values.with_columns(pl.col("kind").fill_null(unheard_of))
+        values = write(values, numeric=found.numeric)
+        known = None if like is None else found._seen(like)
+        values = spell(values, known, numeric=found.numeric)
+        keys = ["attribute", "value"]
+        after = named.select(keys).join(
+            values.select("attribute", "after", value="before"),
+            on=keys, how="left", maintain_order="left",
+        )["after"]  # fmt: skip
+        after = after.cast(pl.Float64) if found.numeric else after
+        table = seen.select(self._keys).with_columns(after=after)
+        self._table = table.filter(pl.col("after").is_not_null())
+        changes = values.filter(pl.col("change").is_not_null())
+        changes = changes.sort("attribute", "claims", "before", descending=[False, True, False])
+        self.changes = changes.select(list(CHANGE_SCHEMA))
+        self.notes = _notes(values, numeric=found.numeric)
 
     @property
     def like(self) -> pl.DataFrame | None:
@@ -290,25 +303,6 @@ class Rewriting:
             return rows
         found = rows.join(self._table, on=self._keys, how="inner", maintain_order="left")
         return found.with_columns(value=pl.col("after")).drop("after")
-
-
-def _detect(
-    rows: pl.DataFrame, kinds: Mapping[str, ValueKind], claims_kind: Kind
-) -> tuple[Normalisation, _Read | None]:
-    if claims_kind == "binary" or rows["value"].dtype != pl.String:
-        _check_kinds(kinds, [])
-        return Normalisation({}), None
-    read = _Read.of(_named(rows))
-    attributes = read.values["attribute"].unique().sort().to_list()
-    _check_kinds(kinds, attributes)
-    is_numeric = claims_kind == "numeric"
-    if is_numeric and any(kind != "number" for kind in kinds.values()):
-        raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
-    kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
-    readings = _detected(read.values, attributes, kinds)
-    if is_numeric:
-        readings = in_unit_of_bare(readings, read.values)
-    return Normalisation(readings, numeric=is_numeric), read
 
 
 def _detected(
@@ -370,33 +364,13 @@ def _named(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.select(*counts, value=as_text(rows["value"]), attribute=attribute)
 
 
-class _Read(NamedTuple):
-    """The different values of each attribute, as they are read, and which one each row has.
-
-    Values are numbered, so that millions of rows are matched by numbers and not by text.
-    """
-
-    values: pl.DataFrame
-    value_of_row: pl.DataFrame
-
-    @classmethod
-    def of(cls, named: pl.DataFrame) -> _Read:
-        """Read the values of rows of attribute and value."""
-        texts = named["value"].unique().sort().to_frame("value").with_row_index("text")
-        attributes = named["attribute"].unique().sort().to_frame().with_row_index("of")
-        numbered = named.join(texts, on="value", how="left", maintain_order="left")
-        numbered = numbered.join(attributes, on="attribute", how="left", maintain_order="left")
-        n_claims = pl.col("claims").sum() if "claims" in named.columns else pl.len()
-        values = numbered.group_by("of", "text").agg(claims=n_claims.cast(pl.UInt32))
-        numbered = numbered.select("of", "text")
-        read = read_values(texts["value"]).with_columns(texts["text"])
-        return cls(values.join(attributes, on="of").join(read, on="text"), numbered)
-
-    def spread(self, values: pl.DataFrame) -> pl.Series:
-        """`after` of the values, for every row."""
-        after = values.select("of", "text", "after")
-        keys = ["of", "text"]
-        return self.value_of_row.join(after, on=keys, how="left", maintain_order="left")["after"]
+def _read(named: pl.DataFrame) -> pl.DataFrame:
+    """Return the different values of each attribute, as they are read, and how many claims."""
+    n_claims = pl.col("claims").sum() if "claims" in named.columns else pl.len()
+    values = named.group_by("attribute", "value").agg(claims=n_claims.cast(pl.UInt32))
+    texts = values["value"].unique().sort()
+    read = read_values(texts).with_columns(value=texts)
+    return values.join(read, on="value").drop("value")
 
 
 def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
@@ -414,7 +388,7 @@ def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
         "bare number": is_bare & numeric,
         "filled": filled & pl.col("after").is_not_null() & ~pl.col("is_text"),
     }
-    usual_first = values.sort("claims", "text", descending=[True, False])
+    usual_first = values.sort("claims", "before", descending=[True, False])
     told = usual_first.group_by("attribute", *READING_SCHEMA).agg(
         changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
         before=pl.len(),

@@ -139,8 +139,8 @@ def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> 
 
 def _why_no_text(texts: pl.DataFrame, *, numeric: bool) -> pl.Expr:
     """Whether a text names no value, or no number where nothing else is of use."""
-    is_elsewhere = says_where_to_look(texts["folded"]) & (texts["kind"] != "text")
-    unsaid = pl.when(says_nothing(texts["folded"]) | is_elsewhere).then(pl.lit("no value"))
+    is_remote = says_where_to_look(texts["folded"]) & (texts["kind"] != "text")
+    unsaid = pl.when(says_nothing(texts["folded"]) | is_remote).then(pl.lit("no value"))
     return unsaid.when(numeric).then(pl.lit("no number"))
 
 

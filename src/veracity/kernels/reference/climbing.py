@@ -11,7 +11,7 @@ from veracity.kernels.reference.layout import in_groups
 from veracity.kernels.reference.sums import sigmoid
 
 if TYPE_CHECKING:
-    from veracity.claims.block import Block, FloatArray, IntArray
+    from veracity.encoding.block import Block, FloatArray, IntArray
 
 
 def reorder(block: Block, order: IntArray) -> InOrder:

@@ -11,7 +11,7 @@ from veracity.kernels import Numbers
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from veracity.claims.block import IntArray
+    from veracity.encoding.block import IntArray
 
 LOW = np.uint64(0xFFFFFFFF)
 

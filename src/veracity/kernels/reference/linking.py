@@ -10,7 +10,7 @@ from veracity.kernels.reference.layout import pairs_of
 from veracity.kernels.reference.sums import counted, sigmoid, sum_by
 
 if TYPE_CHECKING:
-    from veracity.claims.block import Block, FloatArray, IntArray
+    from veracity.encoding.block import Block, FloatArray, IntArray
 
 
 def count_pairs(

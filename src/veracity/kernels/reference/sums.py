@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from veracity.claims.block import Block, FloatArray, IntArray
+    from veracity.encoding.block import Block, FloatArray, IntArray
 
 
 def sum_votes(block: Block, base_of_source: FloatArray, weight_of_source: FloatArray) -> FloatArray:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.result.texts import in_text
 from veracity.show.plot.agreement import agreement_table, plot_agreement
@@ -67,7 +66,6 @@ class Plots:
     `theme` is "light" or "dark". `save_figure` writes any of them to a file.
     """
 
-    @checked
     def __init__(self, result: Result) -> None:
         self._result = in_text(result)
 
@@ -114,7 +112,6 @@ class Plots:
         """Why the value of one item was settled on: `Result.why` as a waterfall."""
         return plot_decision(self._result, entity, attribute, theme)
 
-    @checked
     def draw(self, what: str, **arguments: Any) -> TopLevelMixin:
         """The figure of this name, one of `FIGURES`."""
         if what not in FIGURES:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.result.crowds import confusions_of
 from veracity.show.plot.figure import Look, altair, chart_of, drawable, finish, look_of
@@ -23,7 +22,6 @@ MOST_LABELS = 30
 """So many labels can be told apart in a matrix."""
 
 
-@checked
 def confusions_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
     """The confusions of the sources with most claims, these first."""
     table = confusions_of(result)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from veracity.arguments import checked
-from veracity.claims.block import SAME
 from veracity.claims.schema import keys_of
+from veracity.encoding.block import SAME
 from veracity.errors import ParameterError
 from veracity.explain import THE_VOTE, said_by_source
 from veracity.explain.contributions import Item, items_at
@@ -32,7 +31,6 @@ NOBODY = "what nobody claims"
 WIDTH = 420
 
 
-@checked
 def waterfall_table(
     result: Result, entity: object, attribute: object = None, *, most: int = MOST_STEPS
 ) -> pl.DataFrame:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.extras import how_to_get
-from veracity.io.folders import check_file, finished_file
+from veracity.io.atomic import atomic_file, check_file
 from veracity.naming import as_text
 from veracity.printing import in_short, printable
 
@@ -192,7 +191,6 @@ def _labels(names: pl.Series) -> pl.Series:
     return names.replace(label_of_name)
 
 
-@checked
 def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write a figure as SVG, PNG, PDF or a page that needs no network; all of it, or nothing.
 
@@ -200,7 +198,7 @@ def save_figure(chart: TopLevelMixin, path: str | os.PathLike[str], *, force: bo
     """
     target = check_figure(path, force=force)
     suffix = target.suffix.lower()
-    with finished_file(target) as unfinished:
+    with atomic_file(target) as unfinished:
         if suffix == ".html":
             unfinished.write_text(_page(chart), encoding="utf-8")
         else:

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.checks import require_at_least
-from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import calibration_bins, evaluate, score_truths
 from veracity.naming import as_text
@@ -60,7 +59,6 @@ def _with_interval(rows: pl.DataFrame, share: str, n: str) -> pl.DataFrame:
 # --- calibration ----------------------------------------------------------------------------------
 
 
-@checked
 def calibration_table(result: Result, truth: object) -> pl.DataFrame:
     """One row per tenth of plausibility: its mean, the share that is right, how many judged."""
     _need_plausibility(result, "calibration")
@@ -126,7 +124,6 @@ def _bin_tooltip(alt: Any) -> list[Any]:
 # --- plausibility ---------------------------------------------------------------------------------
 
 
-@checked
 def plausibility_table(result: Result, n: int = N_BINS) -> pl.DataFrame:
     """How many items (facts, for "multiple" and "binary") have a plausibility in each n-th part.
 
@@ -193,7 +190,6 @@ def plot_plausibility(result: Result, theme: str = "light") -> TopLevelMixin:
 # --- the rounds -----------------------------------------------------------------------------------
 
 
-@checked
 def trace_table(result: Result, most: int = MOST_ROUNDS) -> pl.DataFrame:
     """How far each round moved the sources' rates; of many rounds some, and always the last.
 
@@ -255,7 +251,6 @@ def _decades(alt: Any, rows: pl.DataFrame, tolerance: float | None) -> dict[str,
 # --- shares that are right ------------------------------------------------------------------------
 
 
-@checked
 def accuracy_table(result: Result, truth: object, most: int = MOST_ATTRIBUTES) -> pl.DataFrame:
     """Accuracy of each attribute and of all items, with Wilson's 90 % interval; the worst first.
 
@@ -324,7 +319,6 @@ def _shares(rows: pl.DataFrame, name: str, share: str, title: str, look: Look) -
 # --- algorithms -----------------------------------------------------------------------------------
 
 
-@checked
 def comparison_table(comparison: Comparison) -> pl.DataFrame:
     """The algorithms that did not fail, the best first; accuracy with Wilson's 90 % interval."""
     rows = comparison.rows
@@ -338,7 +332,6 @@ def comparison_table(comparison: Comparison) -> pl.DataFrame:
     return _with_interval(ranked, "accuracy", "judged")
 
 
-@checked
 def plot_comparison(comparison: Comparison, theme: str = "light") -> TopLevelMixin:
     """How algorithms fare (where truths are known), or how far they agree (where none is)."""
     look = look_of(theme)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from veracity.arguments import checked
 from veracity.errors import ParameterError
 from veracity.naming import as_text
 from veracity.printing import counted
@@ -41,7 +40,6 @@ class Window(NamedTuple):
     tpr: tuple[float, float]
 
 
-@checked
 def source_points(result: Result, most: int = MOST_POINTS) -> pl.DataFrame:
     """The most active sources: names, rates, intervals if there are any, accuracy and claims.
 
@@ -65,7 +63,6 @@ def source_cells(sources: pl.DataFrame, window: Window, n: int = N_CELLS) -> pl.
     return cells.group_by(list(columns)).agg(sources=pl.len()).sort("fpr", "tpr")
 
 
-@checked
 def deviation_points(result: Result, most: int = MOST_POINTS) -> pl.DataFrame:
     """The most active sources of numbers, the nearest to the estimates first."""
     if result.kind != "numeric":

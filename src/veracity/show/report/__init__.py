@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from veracity.arguments import checked
 from veracity.errors import OutputError
-from veracity.io.folders import check_file, finished_file
+from veracity.io.atomic import atomic_file, check_file
 from veracity.progress import Progress, shows_progress
 from veracity.result import Result
 from veracity.show.report.contents import sections_of
@@ -22,7 +21,6 @@ from veracity.show.report.page import put_together
 ENDINGS = ("", ".html", ".htm")
 
 
-@checked
 @shows_progress
 def write_report(
     result: Result,
@@ -56,7 +54,7 @@ def write_report(
     target = check_page(path, force=force)
     findings = gather(result, truth, progress)
     page = put_together(findings, sections_of(findings))
-    with finished_file(target) as unfinished:
+    with atomic_file(target) as unfinished:
         unfinished.write_bytes(page.encode("utf-8", "backslashreplace"))
     return target
 

@@ -1,4 +1,4 @@
-"""Which items to look up first, and why they have their values."""
+"""Which items to look up next, and why they have their values."""
 
 from __future__ import annotations
 
@@ -8,34 +8,31 @@ import polars as pl
 
 from veracity.claims.schema import keys_of
 from veracity.explain import Why
+from veracity.inspect.questions import questions_of
 from veracity.progress import Progress
-from veracity.questions import questions_of
 from veracity.result import Result
 
-MOST_ASKED = 200
-"""So many items are listed."""
-
-MOST_EXPLAINED = 20
-"""So many of them are explained."""
+MOST_ASKED = 20
+"""So many items are listed, and explained."""
 
 
 class Asked(NamedTuple):
-    """The questions, with what each item is settled on; explanations of the first of them."""
+    """The questions, with what each item is settled on; explanations of all of them."""
 
     questions: pl.DataFrame
     explained: tuple[Why, ...]
 
 
 def asked_of(result: Result, tell: Progress) -> Asked:
-    """What `Result.questions` asks for, with reasons for the first answers."""
+    """What `Result.questions` asks for, with reasons for the answers."""
     questions = questions_of(result, MOST_ASKED)
     keys = keys_of(questions)
     shown = questions.join(
         _settled(result, keys), on=keys, how="left", maintain_order="left", nulls_equal=True
     )
     explained = []
-    for number, row in enumerate(questions.head(MOST_EXPLAINED).iter_rows(named=True)):
-        tell("explaining", number, MOST_EXPLAINED)
+    for number, row in enumerate(questions.iter_rows(named=True)):
+        tell("explaining", number, MOST_ASKED)
         explained.append(result.why(*(row[key] for key in keys)))
     return Asked(shown, tuple(explained))
 

@@ -16,12 +16,12 @@ from veracity.show.report.summary import summary
 
 
 def sections_of(found: Findings) -> list[Section]:
-    """All that the page tells; how right it is where truth is known, labels where there are any."""
+    """All that the page tells; how right it is and labels, where there is something to tell."""
     sections = [Section("summary", "Summary", summary(found))]
-    if found.evaluation is not None:
+    if found.evaluation is not None or found.estimate is not None:
         sections.append(Section("evaluation", "How right it is", rightness(found)))
     sections += [
-        Section("items", "What to check first", items_to_check(found)),
+        Section("items", "What to check next", items_to_check(found)),
         Section("lookup", "Look up any item", lookup(found)),
         Section("sources", "The sources", sources(found)),
     ]

@@ -10,9 +10,10 @@ import polars as pl
 from veracity.claims.schema import KEYS, keys_of
 from veracity.doubts.conflicts import vote
 from veracity.inspect.checking import Health, check
+from veracity.inspect.estimating import Estimate
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
-from veracity.progress import Progress, say_nothing
+from veracity.progress import Progress, no_progress
 from veracity.result import Result
 from veracity.result.texts import in_text
 from veracity.show.plot import agreement_table
@@ -33,6 +34,7 @@ class Findings:
     evaluation: Evaluation | None = None
     vote: Evaluation | None = None
     scored: pl.DataFrame | None = None
+    estimate: Estimate | None = None
 
     @property
     def called(self) -> dict[str, str]:
@@ -43,8 +45,8 @@ class Findings:
 
 def gather(result: Result, truth: object | None, progress: Progress | None = None) -> Findings:
     """Work out what the report of a result tells."""
-    tell = progress or say_nothing
-    result, notes = result.within_reach()
+    tell = progress or no_progress
+    result, notes = result.local_sample()
     plain = in_text(result)
     plain.run = replace(plain.run, notes=[*plain.run.notes, *notes])
     evaluation = vote = scored = None
@@ -64,6 +66,7 @@ def gather(result: Result, truth: object | None, progress: Progress | None = Non
         evaluation=evaluation,
         vote=vote,
         scored=scored,
+        estimate=plain.estimate() if plain.run.asked and plain.kind != "numeric" else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Items to look up, the first of them with the reasons for their values."""
+"""Items to look up next, with the reasons for their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from veracity.explain import THE_VOTE, Why, without_keys
 from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, details, measure, name, paragraph, table
-from veracity.show.report.summary import count_contested, thing
+from veracity.show.report.summary import thing
 
 MOST_VALUES = 2
 """Claims are listed for so many values of an item, the most plausible ones."""
@@ -26,7 +26,7 @@ def items_to_check(found: Findings) -> str:
     items, explained = found.asked
     things = thing(found.result, 2)
     if items.is_empty():
-        return paragraph(f"No {things} are contested: there is nothing to check against another.")
+        return paragraph(f"All {things} are known: there is nothing to look up.")
     shown = items
     if found.result.kind == "numeric":
         short = [[f"{float(number):.6g}" for number in values] for values in items["values"]]
@@ -36,8 +36,8 @@ def items_to_check(found: Findings) -> str:
     shown = shown.with_columns(pl.col("values").list.join(" | "))
     shown = shown.select(column for column in SHOWN if column in shown.columns)
     look = Look(
-        caption=f"{things.capitalize()} to look up, the most helpful first",
-        of=max(count_contested(found.result) - found.result.run.input.known, len(shown)),
+        caption=f"{things.capitalize()} to look up next",
+        of=len(shown),
         sortable=True,
         searchable=True,
         headings=found.called | {"values": "values to choose from"},
@@ -50,8 +50,11 @@ def items_to_check(found: Findings) -> str:
         )
     )
     if reasons:
-        reasons = f"<h3>Why the first {len(explained)} have their values</h3>{reasons}"
-    told = "Those come first whose true value would help most: give it as a known truth."
+        reasons = f"<h3>Why they have their values</h3>{reasons}"
+    told = (
+        "Items are drawn: more often where the answer is in doubt, but some that nobody disputes, "
+        "which show how right the others are. Give their true values as known truths."
+    )
     return f"{paragraph(told)}{table(shown, look)}{reasons}"
 
 

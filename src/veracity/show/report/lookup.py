@@ -17,8 +17,8 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.block import SAME
 from veracity.claims.schema import keys_of
+from veracity.encoding.block import SAME
 from veracity.naming import name_text
 from veracity.printing import counted, in_short
 from veracity.result import Result

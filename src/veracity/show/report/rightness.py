@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from veracity.claims.block import SAME
+from veracity.encoding.block import SAME
 from veracity.printing import counted
 from veracity.show.report.gather import Findings
 from veracity.show.report.markup import Look, beside, bullets, paragraph, table
@@ -29,12 +29,18 @@ MEANINGS = {
 
 
 def rightness(found: Findings) -> str:
-    """Measures, figures and what is wrong."""
-    assert found.evaluation is not None  # `sections_of` has looked
+    """An estimate from answered questions; measures, figures and what is wrong."""
+    parts = []
+    if found.estimate is not None:
+        estimate = str(found.estimate)
+        parts.append(paragraph(f"{estimate[0].upper()}{estimate[1:]}."))
     evaluation = found.evaluation
-    parts = [_against_vote(found), _measures(found)]
-    if evaluation.notes:
-        parts.append(bullets(f"{note[0].upper()}{note[1:]}." for note in evaluation.notes))
+    if evaluation is None:
+        return "".join(parts)
+    parts += [_against_vote(found), _measures(found)]
+    notes = [note for note in evaluation.notes if not note.startswith("estimated")]
+    if notes:
+        parts.append(bullets(f"{note[0].upper()}{note[1:]}." for note in notes))
     by_attribute = evaluation.by_attribute
     if by_attribute is not None and len(by_attribute) > 1:
         look = Look(caption="Attributes", of=len(by_attribute), sortable=True)

@@ -1,0 +1,1 @@
+"""Claims become blocks of arrays: names, numbering, partitions, known truths, survey."""

@@ -1,0 +1,393 @@
+"""Claims that are encoded: partitions of whole items with their names, wherever they are held.
+
+After this there are only arrays: algorithms see the blocks, and no names.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from veracity.claims.schema import Kind, numbers_in
+from veracity.encoding.block import Block, BoolArray, IntArray
+from veracity.encoding.names import Names, Places
+from veracity.io.lazy import LazyTable
+from veracity.io.memory import claims_that_fit
+from veracity.kernels.reference.layout import in_groups
+
+CLAIMS_PER_BLOCK = 1 << 19
+"""Usual size of a block: large enough to keep a thread busy, small enough that a million claims
+keep two; the same for any number of threads."""
+
+CLAIMS_PER_SOURCE = 2
+"""Fewest claims of a block for each source of all: its tallies have a row for each source."""
+
+FEWEST_BLOCKS = 8
+"""Blocks are not made larger for that if fewer would be left for threads to share."""
+
+Count = TypeVar("Count")
+
+
+def usual_size(n_claims: int, n_sources: int) -> int:
+    """Return about how many claims a block in memory has, unless the user decides.
+
+    >>> usual_size(10_000_000, n_sources=1_000), usual_size(10**8, n_sources=10**6)
+    (524288, 2000000)
+    """
+    for_tallies = min(CLAIMS_PER_SOURCE * n_sources, n_claims // FEWEST_BLOCKS)
+    return max(CLAIMS_PER_BLOCK, for_tallies)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A block with the names that belong to it alone: those of its items and of their values.
+
+    `values` is None for binary facts, which are true or false. A value is spelt as most claims of
+    its item spell it.
+    """
+
+    block: Block
+    items: pl.DataFrame
+    values: pl.Series | None
+
+    @property
+    def facts(self) -> pl.DataFrame:
+        """Return one row per fact: its item, and its value if it has one."""
+        facts = self.items[self.block.item_of_fact]
+        return facts if self.values is None else facts.with_columns(value=self.values)
+
+    @staticmethod
+    def joined(parts: Sequence[Partition]) -> Partition:
+        """Join the items of all partitions, one partition after the other."""
+        values = [part.values for part in parts if part.values is not None]
+        return Partition(
+            Block.joined([part.block for part in parts]),
+            _joined([part.items for part in parts]),
+            pl.concat(values) if values else None,
+        )
+
+    def select(self, is_meant: BoolArray) -> Partition:
+        """Return the items that are meant, numbered from zero."""
+        return self.select_with(None, is_meant)[0]
+
+    def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Partition, Any]:
+        """Return the items that are meant, and their answer: of facts, or numbers of items."""
+        item = np.flatnonzero(is_meant)  # mostly a few: no mask of all facts is made
+        fact, _ = in_groups(self.block.first_fact_of_item, item)
+        values = None if self.values is None else self.values.gather(fact)
+        some = Partition(self.block.select(is_meant), self.items[item], values)
+        if isinstance(answer, tuple):
+            return some, tuple(of_item[item] for of_item in answer)
+        return some, None if answer is None else answer[fact]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Marks items drawn at random, always the same: a share of all, and of the known ones."""
+
+    share: float
+    share_known: float = 0.0
+
+    def __call__(self, part: Partition) -> BoolArray:
+        """Mark the items of a partition that are drawn."""
+        block = part.block
+        is_drawn = block.sampled(self.share, least=0)
+        if self.share_known > self.share:
+            is_drawn |= block.is_known & block.sampled(self.share_known, least=0)
+        return is_drawn
+
+
+Make = Callable[[Partition, Any, str], pl.DataFrame]
+"""Makes the table of a name from a partition and what was found in it."""
+
+
+class Partitions(Protocol):
+    """Partitions wherever they are. Iterating takes them one at a time."""
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """Return all claims, without names of items."""
+        ...
+
+    def with_blocks(self, blocks: Iterable[Block]) -> Partitions:
+        """Replace the blocks by those to which what is known was added."""
+        ...
+
+    def renumbered(self, places: Places) -> Partitions:
+        """Give other numbers to what is numbered across blocks."""
+        ...
+
+    def tables(self, make: Make, answers: Sequence[Any], names: Mapping[str, int]) -> list[Any]:
+        """Return tables that are made of all partitions; `names` has their numbers of rows."""
+        ...
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Partition]: ...
+    def __getitem__(self, number: int) -> Partition: ...
+
+
+class PartitionsInMemory(tuple[Partition, ...]):
+    """Partitions in memory."""
+
+    __slots__ = ()
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Return all claims, without names of items."""
+        return [part.block for part in self]
+
+    def with_blocks(self, blocks: Iterable[Block]) -> PartitionsInMemory:
+        """Replace the blocks by those to which what is known was added."""
+        pairs = zip(self, blocks, strict=True)
+        return PartitionsInMemory(replace(part, block=block) for part, block in pairs)
+
+    def renumbered(self, places: Places) -> PartitionsInMemory:
+        """Give other numbers to what is numbered across blocks."""
+        return self.with_blocks(block.renumbered(*places) for block in self.blocks)
+
+    def tables(self, make: Make, answers: Sequence[Any], names: Mapping[str, int]) -> list[Any]:
+        """Return tables that are made when they are asked for; of one partition, at once."""
+        if len(self) == 1:
+            return [make(self[0], answers[0], name) for name in names]
+        return [TableInMemory(name, make, self, answers, n) for name, n in names.items()]
+
+
+class TableInMemory(LazyTable):
+    """A table of partitions in memory: written chunk by chunk, and kept once it was collected."""
+
+    is_kept = True
+
+    def __init__(
+        self, name: str, make: Make, parts: PartitionsInMemory, answers: Sequence[Any], n_rows: int
+    ) -> None:
+        super().__init__(name, self._chunk, len(parts), n_rows)
+        self._table, self._parts, self._answers = make, parts, answers
+
+    def _chunk(self, number: int) -> pl.DataFrame:
+        return self._table(self._parts[number], self._answers[number], self.name)
+
+    def each(self, work: Callable[[pl.DataFrame], Any]) -> Iterator[Any]:
+        """Yield what some work makes of each chunk, in order: made side by side."""
+        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+            yield from pool.map(lambda number: work(self._chunk(number)), range(self.n_chunks))
+
+    def collect(self) -> pl.DataFrame:
+        """Return all rows, the chunks made side by side."""
+        chunks: list[pl.DataFrame] = list(self.each(lambda chunk: chunk))
+        return pl.concat(chunks)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Claims as complete blocks, with their names.
+
+    The partitions are in memory, or wherever else an engine has put them.
+    """
+
+    kind: Kind
+    names: Names
+    parts: Partitions
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """Return all claims, without names of items; blocks are taken one at a time."""
+        return self.parts.blocks
+
+    @property
+    def has_shares(self) -> bool:
+        """Return True if claims count by their shares: they are samples, or have weights."""
+        return self.example.block.has_shares
+
+    @property
+    def n_items(self) -> int:
+        """Count the items."""
+        return sum(block.n_items for block in self.blocks)
+
+    @property
+    def n_facts(self) -> int:
+        """Count the facts."""
+        return sum(block.n_facts for block in self.blocks)
+
+    @property
+    def n_known(self) -> int:
+        """Count the items whose truth is known."""
+        return sum(int(np.count_nonzero(block.is_known)) for block in self.blocks)
+
+    @property
+    def n_facts_of_block(self) -> list[int]:
+        """Count the facts of each block."""
+        return [block.n_facts for block in self.blocks]
+
+    @functools.cached_property
+    def items_of_source(self) -> IntArray:
+        """Count the items that each source makes claims about."""
+        n = self.names.n_sources
+        counts = [np.bincount(block.source_of_voice, minlength=n) for block in self.blocks]
+        return np.asarray(np.sum(counts, axis=0))
+
+    def by_block(self, number_of_fact: NDArray[Any]) -> list[NDArray[Any]]:
+        """Split numbers of all facts into those of each block."""
+        bounds = np.cumsum(self.n_facts_of_block)[:-1]
+        return np.split(number_of_fact, bounds)
+
+    @property
+    def n_claims_of_block(self) -> list[int]:
+        """Count the claims of each block, as a user would count them."""
+        if self.kind == "binary":
+            return [len(block.source_of_voice) for block in self.blocks]
+        return [len(block.source_of_support) for block in self.blocks]
+
+    @property
+    def n_claims(self) -> int:
+        """Count the claims, as a user would count them."""
+        return sum(self.n_claims_of_block)
+
+    @property
+    def items(self) -> pl.DataFrame:
+        """Return one row per item: its entity and attribute, or its fact."""
+        return _joined([part.items for part in self.parts])
+
+    @property
+    def facts(self) -> pl.DataFrame:
+        """Return one row per fact, in the order of the blocks."""
+        return _joined([part.facts for part in self.parts])
+
+    @property
+    def is_remote(self) -> bool:
+        """Return True if the partitions are where this machine cannot reach them one by one."""
+        return False
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Return True if all partitions are in the memory of this process."""
+        return isinstance(self.parts, PartitionsInMemory)
+
+    def fetch(
+        self,
+        choose: Callable[[Partition], BoolArray] | None = None,
+        answers: Any = None,
+    ) -> tuple[Encoded, Any]:
+        """Bring all items, or those that are chosen, to this machine, with the answers."""
+        return self, answers
+
+    def summed(self, look: Callable[[Block, Any], Any], answers: Iterable[Any]) -> Any:
+        """Add up what a look finds in all blocks and the answers to them."""
+        found = (look(*pair) for pair in zip(self.blocks, answers, strict=True))
+        return functools.reduce(operator.add, found)
+
+    def sampled(self, most_claims: int) -> Encoded:
+        """Draw items with about so many claims at most, and as many again with known truths."""
+        claims_known = self.n_known * self.n_claims / max(self.n_items, 1)
+        share_known = most_claims / max(claims_known, 1.0)
+        return self._chosen(Sampling(self._share_with(most_claims), share_known), None)[0]
+
+    def sampled_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:
+        """Draw items with about so many claims at most, with the answers to their facts."""
+        return self._chosen(Sampling(self._share_with(most_claims)), answers)
+
+    def local_sample(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:
+        """Bring the claims to this machine, with their answers and notes.
+
+        If memory does not hold all that is on disk or on executors, items are drawn at random,
+        always the same ones.
+        """
+        most = claims_that_fit()
+        if self.is_in_memory or self.n_claims <= most:
+            return *self.fetch(None, answers), ()
+        if answers is None:
+            some, found = self.sampled(most // 2), None
+        else:
+            some, found = self.sampled_with(answers, most)
+        note = (
+            f"looked at {some.n_items:,} of {self.n_items:,} items, drawn at random: there is room "
+            f"for about {most:,} of {self.n_claims:,} claims on this machine"
+        )
+        return some, found, (note,)
+
+    def _share_with(self, most_claims: int) -> float:
+        """Return the share of the items that has so many claims; at least that of one item."""
+        share = most_claims / max(self.n_claims, 1)
+        return share if share >= 1.0 else max(share, (self.lowest_mark + 1) / 2**32)
+
+    @property
+    def lowest_mark(self) -> int:
+        """Return the mark of the item that is drawn before all others."""
+        return min(int(block.mark_of_item.min()) for block in self.blocks)
+
+    def _chosen(self, draw: Sampling, answers: Any) -> tuple[Encoded, Any]:
+        """Return the items that are drawn, on this machine, with the answers to their facts."""
+        if draw.share >= 1.0:
+            return self, answers
+        found = [
+            part.select_with(answer, is_drawn)
+            for part, answer in zip(self.parts, answers or [None] * len(self.parts), strict=True)
+            if (is_drawn := draw(part)).any()
+        ]
+        parts, found_answers = zip(*found, strict=True)
+        if sum(len(part.block.source_of_voice) for part in parts) <= CLAIMS_PER_BLOCK:
+            parts, found_answers = (Partition.joined(parts),), (_joined_answers(found_answers),)
+        return replace(self, parts=PartitionsInMemory(parts)), list(found_answers)
+
+    @property
+    def example(self) -> Partition:
+        """Return a partition, to know types and columns by."""
+        return self.parts[0]
+
+    @property
+    def are_numbers(self) -> bool:
+        """Return True if all values are plain numbers, which are compared as such."""
+        if self.kind == "binary":
+            return False
+        if len(self.names.labels):
+            return numbers_in(self.names.labels) is not None
+        return all(numbers_in(part.facts["value"]) is not None for part in self.parts)
+
+    def with_known_truths(
+        self, look: Callable[[Partition], tuple[Block, Count]]
+    ) -> tuple[Encoded, list[Count]]:
+        """Let a look mark what is known in each block; also return what it counted."""
+        counts: list[Count] = []
+
+        def blocks() -> Iterator[Block]:
+            for part in self.parts:
+                block, count = look(part)
+                counts.append(count)
+                yield block
+
+        return self.with_known(blocks()), counts
+
+    def with_known(self, known: Iterable[Block]) -> Encoded:
+        """Replace the blocks by those to which what is known was added."""
+        return replace(self, parts=self.parts.with_blocks(known))
+
+    def with_known_facts(self, known_of_fact: IntArray) -> Encoded:
+        """Set what is known of each of all facts."""
+        pairs = zip(self.blocks, self.by_block(known_of_fact), strict=True)
+        return self.with_known(block._replace(known_of_fact=own) for block, own in pairs)
+
+    def numbered_as(self, names: Names) -> Encoded:
+        """Use the numbers of names elsewhere; names that are new there come behind."""
+        grown, places = names.grown(self.names)
+        return replace(self, names=grown, parts=self.parts.renumbered(places))
+
+
+def _joined_answers(answers: Sequence[Any]) -> Any:
+    """Join the answers to several partitions as those to one."""
+    if answers[0] is None:
+        return None
+    if isinstance(answers[0], tuple):
+        return tuple(np.concatenate(own) for own in zip(*answers, strict=True))
+    return np.concatenate(answers)
+
+
+def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    return frames[0] if len(frames) == 1 else pl.concat(frames)

@@ -1,0 +1,172 @@
+"""Temporary folders, which are gone afterwards.
+
+A folder belongs to a process, and is removed by it when its work is done, also after an error or
+Ctrl-C. A process that is killed cannot do so, but its lock on the folder goes with it: so the next
+one that works in the same place knows what was left behind, and removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from veracity.errors import OutputError, TooLarge
+from veracity.io.array_file import read_arrays, write_arrays
+
+try:
+    import fcntl
+except ImportError:  # Windows: there nobody knows who lives, and leftovers stay
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "veracity-spill-"
+
+MARKER = "lock"
+"""An empty file in each folder of ours, which is written once the folder is locked."""
+
+MOUNTS = Path("/proc/mounts")
+
+
+class OwnedFolder:
+    """A new folder in a place, which is locked until it is removed, at the latest at exit."""
+
+    def __init__(self, place: Path, prefix: str) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        lock = lock_folder(self.path)
+        self.remove = weakref.finalize(self, _remove_owned, self.path, lock, os.getpid())
+        (self.path / MARKER).touch()
+
+
+def lock_folder(folder: Path, *, wait: bool = False) -> int | None:
+    """Lock a folder; return None if another process has locked it, or the disk knows no locks."""
+    with contextlib.suppress(OSError):
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (OSError, AttributeError):
+            os.close(lock)
+        else:
+            return lock
+    return None
+
+
+def _remove_owned(folder: Path, lock: int | None, owner: int) -> None:
+    try:
+        if os.getpid() == owner:  # a child that was forked leaves it to its parent
+            _remove(folder)
+    finally:
+        if os.getpid() == owner:
+            _remove(folder)  # if Ctrl-C came in the middle of it
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, its marker last: if this is stopped midway, it is known as a leftover."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != MARKER:
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(
+    place: Path, prefix: str, rescue: Callable[[Path], bool] = lambda folder: True
+) -> None:
+    """Remove folders of processes that were killed; those of living ones are locked.
+
+    `rescue` takes out what must not be lost, and returns True if the rest may be removed.
+    """
+    for folder in place.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            is_ours = (folder / MARKER).exists() and not folder.is_symlink()
+            lock = lock_folder(folder) if is_ours else None
+            if lock is not None:
+                try:
+                    if rescue(folder):
+                        _remove(folder)
+                finally:
+                    os.close(lock)
+
+
+class TempFolder:
+    """A folder of temporary files for one run, in a given place or where temporary files are."""
+
+    def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
+        self._place = Path(place) if place is not None else _usual_place()
+        with self.errors():
+            self._place.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(self._place, PREFIX)
+            self._folder = OwnedFolder(self._place, PREFIX)
+        self.path = self._folder.path
+
+    def write(self, name: str, content: object) -> None:
+        """Write arrays, or tuples of them, to a file."""
+        with self.errors():
+            write_arrays(self.path / name, content)
+
+    def read(self, name: str) -> Any:
+        """Return the content of a file; its arrays are mapped, and read when they are touched."""
+        return read_arrays(self.path / name)
+
+    def discard(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        (self.path / name).unlink(missing_ok=True)
+
+    def require_space(self, n_bytes: int, what: str) -> None:
+        """Refuse what the disk surely cannot hold."""
+        free = shutil.disk_usage(self.path).free
+        if n_bytes > free:
+            self.remove()
+            raise TooLarge(
+                f"{what} need about {n_bytes / 1e9:,.1f} GB on disk, and {free / 1e9:,.1f} GB are "
+                f"free in {self._place}; name a folder on a larger disk, e.g. --spill FOLDER"
+            )
+
+    def remove(self) -> None:
+        """Remove the folder now."""
+        self._folder.remove()
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn errors while temporary files are written into one sentence."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno == errno.ENOSPC or f"(os error {errno.ENOSPC})" in str(error):  # Polars
+                reason, advice = "the disk is full", "make room, or name a folder on a larger disk"
+            else:
+                reason, advice = error.strerror or str(error), "name another folder"
+            raise OutputError(
+                f"cannot write temporary files to {self._place}: {reason}; {advice}, e.g. "
+                "--spill FOLDER; what was written is removed"
+            ) from error
+
+
+def _usual_place() -> Path:
+    """Return the place of temporary files, unless it is in memory itself and another is not."""
+    places = [Path(tempfile.gettempdir()), Path("/var/tmp")]
+    in_memory = _mounted_in_memory()
+    on_disk = [p for p in places if p.is_dir() and _mount_of(p, in_memory) not in in_memory]
+    return (on_disk or places)[0]
+
+
+def _mounted_in_memory() -> set[str]:
+    with contextlib.suppress(OSError, ValueError):
+        lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+        return {line.split()[1] for line in lines if line.split()[2] in ("tmpfs", "ramfs")}
+    return set()
+
+
+def _mount_of(place: Path, mounts: set[str]) -> str:
+    """Return the nearest of the mounts above a place, or nothing if another is nearer."""
+    above = [place.resolve(), *place.resolve().parents]
+    return next((str(p) for p in above if str(p) in mounts or p.is_mount()), "")
