@@ -117,9 +117,10 @@ class ReadPlan:
     def apply(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Turn a batch of the table into rows of claims. A batch without rows gives their types."""
         rows = open_nested(rows.rename(dict(self.aliases), strict=False), self.nested)
-        asked = [asked_as_one(self.asked, rows.schema)] if self.asked else []
+        found = rows.schema  # each look at it takes as long as there are columns
+        asked = [asked_as_one(self.asked, found)] if self.asked else []
         claims = rows.select(
-            *(as_role(rows.schema, names).alias(role) for role, names in self.columns.items()),
+            *(as_role(found, names).alias(role) for role, names in self.columns.items()),
             *asked,
         )
         if self.value_columns:
@@ -128,9 +129,8 @@ class ReadPlan:
             claims = claims.explode(self.cells)
         if self.source is not None:
             claims = claims.with_columns(source=pl.lit(self.source))
-        return claims.select(
-            self._typed(name, claims.schema) for name in self.order or claims.columns
-        )
+        schema = claims.schema
+        return claims.select(self._typed(name, schema) for name in self.order or schema)
 
     def _typed(self, name: str, schema: pl.Schema) -> pl.Expr:
         """Return a column in its type for all tables; empty attributes have no name."""

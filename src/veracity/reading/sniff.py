@@ -156,7 +156,8 @@ class Candidate:
         """The first rows, with lists as text, and nothing of what holds more than that."""
         rows = self.reader.head(SAMPLE).rename(dict(self.aliases), strict=False)
         rows = open_nested(rows, self.nested)
-        return rows.select(self._shown(name, rows.schema).alias(name) for name in self.found)
+        schema = rows.schema  # each look at it takes as long as there are columns
+        return rows.select(self._shown(name, schema).alias(name) for name in self.found)
 
     def _shown(self, name: str, schema: pl.Schema) -> pl.Expr:
         if name in self.pieces:
@@ -590,15 +591,16 @@ def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
     """
     if len(rows) < FEWEST_ROWS or len(names) < 3:
         return set()
+    schema = rows.schema
     texts = {
-        name: rows.select(rendered(pl.col(name), rows.schema[name]).str.to_lowercase()).to_series()
+        name: rows.select(rendered(pl.col(name), schema[name]).str.to_lowercase()).to_series()
         for name in names
     }
     words = {name: set(own.drop_nulls()) - {""} for name, own in texts.items()}
 
     def is_description(name: str) -> bool:
         own, others = texts[name], [other for other in names if other != name]
-        if rows.schema[name] != pl.String or any((own == texts[other]).any() for other in others):
+        if schema[name] != pl.String or any((own == texts[other]).any() for other in others):
             return False
         is_wording = own.drop_nulls().n_unique() == len(rows)
         is_one = own.null_count() == 0 and own.n_unique() == 1
@@ -619,7 +621,8 @@ def _are_sources(rows: pl.DataFrame, layout: Layout) -> bool:
     It has to be two others: attributes come in pairs that agree, such as planned and actual times.
     """
     names = layout.value_columns[:MOST_COMPARED]
-    return _agree(rows.select(rendered(pl.col(name), rows.schema[name]) for name in names))
+    schema = rows.schema
+    return _agree(rows.select(rendered(pl.col(name), schema[name]) for name in names))
 
 
 def _agree(texts: pl.DataFrame) -> bool:
