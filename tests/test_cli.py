@@ -467,7 +467,7 @@ import itertools, resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
 from veracity import answers
-from veracity.reading import read
+from veracity.reading import claims
 from veracity.encoding import encode
 from veracity.cli import main
 
