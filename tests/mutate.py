@@ -144,7 +144,7 @@ def judges_of(module: str) -> Judges:
     folder, _, name = module.removesuffix(".py").partition("/")
     if folder == "kernels":
         return Judges(OF_KERNELS)
-    if folder == "claims":
+    if folder == "encoding":
         return Judges(OF_ENCODING)
     if name in SHARED:
         return Judges(OF_ALL_ALGORITHMS)
