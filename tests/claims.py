@@ -11,13 +11,13 @@ import polars as pl
 from hypothesis import strategies as st
 
 from veracity.algorithms.base import Algorithm, Turn
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block
 from veracity.encoding.encode import encode
 from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Encoded
 from veracity.encoding.survey import Survey, counted
 from veracity.engines import Local
 from veracity.reading.claims import Claims
+from veracity.reading.schema import Kind
 
 names = st.sampled_from("abcdefgh")
 VALUE_SCHEMA = {"source": pl.String, "entity": pl.String, "value": pl.String}

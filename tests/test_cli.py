@@ -20,9 +20,9 @@ from click.testing import CliRunner
 import veracity
 from veracity.algorithms import CATALOGUE, algorithms
 from veracity.algorithms.catalogue import Entry
-from veracity.claims.schema import KINDS
 from veracity.cli import main
 from veracity.cli.options import KIND_NAMES, use_threads
+from veracity.reading.schema import KINDS
 from veracity.show.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
@@ -467,7 +467,7 @@ import itertools, resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
 from veracity import answers
-from veracity.claims import read
+from veracity.reading import claims
 from veracity.encoding import encode
 from veracity.cli import main
 

@@ -12,8 +12,6 @@ from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.answers import answer, as_result, require_sound, with_kinds_of_items
-from veracity.claims.normalise import Normalise
-from veracity.claims.schema import Kind
 from veracity.engines import Engine
 from veracity.errors import ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
@@ -23,7 +21,9 @@ from veracity.opening import AnyClaims, engine_for, is_spark, opened
 from veracity.preparing import Clock, Prepared, prepare
 from veracity.printing import counted
 from veracity.progress import Progress, no_progress, shows_progress
+from veracity.reading.normalise import Normalise
 from veracity.reading.options import ReadOptions, SourceFrom, Wide
+from veracity.reading.schema import Kind
 from veracity.result import Result
 
 USUAL_ALGORITHM: dict[Kind, str] = {

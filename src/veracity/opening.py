@@ -9,7 +9,6 @@ from dataclasses import replace
 from reprlib import repr as short
 from typing import TYPE_CHECKING, TypeGuard
 
-from veracity.claims.spark_rows import SparkClaims, open_on_spark
 from veracity.engines import Engine, Local
 from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
@@ -19,6 +18,7 @@ from veracity.io.json_file import JSON_SUFFIXES
 from veracity.io.paths import OTHER_SUFFIXES, STANDARD_INPUT
 from veracity.reading.claims import Claims, open_claims, open_claims_like
 from veracity.reading.options import ReadOptions
+from veracity.reading.spark import SparkClaims, open_on_spark
 
 if TYPE_CHECKING:
     from veracity.engines.spark import Spark

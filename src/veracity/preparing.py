@@ -9,10 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from veracity.algorithms import Algorithm
-from veracity.claims.asked import asked_before
-from veracity.claims.schema import Kind, carries_more
-from veracity.claims.spark_rows import SparkClaims
-from veracity.claims.truths import read_truths_beside
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine
@@ -20,7 +16,11 @@ from veracity.errors import EngineError, ParameterError
 from veracity.opening import AnyClaims, engine_for, opened
 from veracity.printing import counted
 from veracity.progress import Progress, no_progress
+from veracity.reading.asked import asked_before
 from veracity.reading.options import ReadOptions
+from veracity.reading.schema import Kind, carries_more
+from veracity.reading.spark import SparkClaims
+from veracity.reading.truths import read_truths_beside
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.repeated import Settled, settled_batches
-from veracity.claims.schema import Kind
 from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray, voices_of
 from veracity.encoding.names import Names, PartitionNames
 from veracity.encoding.numbering import ClaimNumbers, Numbered, Preset, SortedNames, marks_of
@@ -31,6 +29,8 @@ from veracity.kernels.loading import FEW, kernels
 from veracity.kernels.reference.layout import begins_of, joined_begins
 from veracity.printing import counted
 from veracity.reading.claims import Claims
+from veracity.reading.repeated import Settled, settled_batches
+from veracity.reading.schema import Kind
 from veracity.workers import ordered_map
 
 CLAIMS_PARTED = 1 << 19

@@ -21,8 +21,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.repeated import has_to_be_settled
-from veracity.claims.schema import Kind, carries_more, keys_of, numbers_in
 from veracity.encoding.block import Block
 from veracity.encoding.encode import EncodingCounts, encode_partition
 from veracity.encoding.names import (
@@ -41,6 +39,8 @@ from veracity.io.lazy import LazySequence, LazyTable
 from veracity.io.memory import COPIES_OF_TEXT, bytes_per_claim
 from veracity.io.temp_files import TempFolder
 from veracity.reading.claims import Claims
+from veracity.reading.repeated import has_to_be_settled
+from veracity.reading.schema import Kind, carries_more, keys_of, numbers_in
 from veracity.workers import ordered_map
 
 Tell = Callable[[str, int, int], None]

@@ -17,10 +17,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.checking import checked_rows, lacking_notes, nothing_in
-from veracity.claims.normalise import Rewriting
-from veracity.claims.schema import Kind, numbers_in
-from veracity.claims.spark_rows import SparkClaims
 from veracity.encoding.block import Block, IntArray
 from veracity.encoding.encode import EncodingCounts, encode_partition
 from veracity.encoding.names import Names, NameUnion, PartitionNames, places_among
@@ -32,6 +28,10 @@ from veracity.io.frames import spark_table
 from veracity.io.memory import require_memory
 from veracity.progress import Progress
 from veracity.reading.claims import Claims
+from veracity.reading.clean import checked_rows, lacking_notes, nothing_in
+from veracity.reading.normalise import Rewriting
+from veracity.reading.schema import Kind, numbers_in
+from veracity.reading.spark import SparkClaims
 
 BYTES_PER_PART, CLAIMS_PER_PART = 1 << 23, 1 << 20
 """Bytes of a frame, as Spark guesses them, from which a part is made, and about how many claims."""

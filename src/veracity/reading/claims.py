@@ -13,26 +13,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.checking import (
-    as_claims,
-    check_calendar,
-    complete,
-    lacking_notes,
-    nothing_in,
-    with_numbers,
-)
-from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
-from veracity.claims.repeated import settled
-from veracity.claims.schema import Kind
-from veracity.claims.weights import weighed
 from veracity.errors import NoClaims
 from veracity.io.databases import selection_of
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
 from veracity.io.memory import bytes_per_claim, fits_in_memory
 from veracity.io.reader import Reader
 from veracity.printing import counted
+from veracity.reading.clean import (
+    as_claims,
+    check_calendar,
+    complete,
+    lacking_notes,
+    nothing_in,
+    weighed,
+    with_numbers,
+)
+from veracity.reading.normalise import Normalisation, Normalise, Rewriting, Seen, detect
 from veracity.reading.options import ReadOptions, SourceFrom, Wide
 from veracity.reading.plan import ReadPlan
+from veracity.reading.repeated import settled
+from veracity.reading.schema import Kind
 from veracity.reading.tables import plan_tables, stamp_of
 from veracity.workers import Prefetched
 

@@ -23,7 +23,6 @@ import polars as pl
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
-from veracity.claims.schema import Kind
 from veracity.encoding.names import Names
 from veracity.encoding.on_disk import Budget, store_partitions
 from veracity.encoding.partitions import Encoded, Partition, PartitionsInMemory
@@ -35,6 +34,7 @@ from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM, fits_in_memory, require_memory
 from veracity.io.temp_files import TempFolder
+from veracity.reading.schema import Kind
 from veracity.result.layout import part_from
 from veracity.result.run import Run
 from veracity.result.soundness import (

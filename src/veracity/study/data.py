@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.claims.schema import keys_of
-from veracity.claims.truths import read_truths_beside
 from veracity.encoding.block import UNKNOWN, BoolArray
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.preparing import Prepared, prepare
 from veracity.reading.claims import read_claims
+from veracity.reading.schema import keys_of
+from veracity.reading.truths import read_truths_beside
 
 NORMALISED = "+normalised"
 """What marks a dataset whose values are normalised, after the path of its folder."""

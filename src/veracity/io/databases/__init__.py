@@ -6,7 +6,12 @@ say into one sentence; `base.py` tells what all ways to talk to a database have 
 when a database is opened.
 """
 
-from veracity.io.databases.address import database_file, is_address, is_database
+from veracity.io.databases.address import (
+    database_file,
+    is_address,
+    is_database,
+    is_database_head,
+)
 from veracity.io.databases.rows import (
     DatabaseReader,
     Selection,
@@ -22,6 +27,7 @@ __all__ = [
     "database_file",
     "is_address",
     "is_database",
+    "is_database_head",
     "selection_of",
     "tables_of",
 ]

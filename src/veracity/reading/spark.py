@@ -10,7 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.normalise import (
+from veracity.errors import ParameterError, UnreadableFile
+from veracity.io.frames import FrameKind, is_spark_frame, name_of, spark_table
+from veracity.io.memory import require_memory
+from veracity.io.paths import TEXT_SUFFIXES
+from veracity.reading.normalise import (
     ADVICE,
     BYTES_PER_VALUE,
     Normalisation,
@@ -18,13 +22,9 @@ from veracity.claims.normalise import (
     Rewriting,
     detect,
 )
-from veracity.claims.schema import Kind
-from veracity.errors import ParameterError, UnreadableFile
-from veracity.io.frames import FrameKind, is_spark_frame, name_of, spark_table
-from veracity.io.memory import require_memory
-from veracity.io.paths import TEXT_SUFFIXES
 from veracity.reading.options import ReadOptions
 from veracity.reading.plan import ReadPlan, joined
+from veracity.reading.schema import Kind
 from veracity.reading.sniff import describe_layouts, sniff
 
 Frame = Any
@@ -60,14 +60,14 @@ class SparkClaims:
         return None if self.rewriting is None else self.rewriting.like
 
     def normalised(self, normalise: Normalise) -> SparkClaims:
-        """The same, with values that mean the same brought to one spelling."""
+        """Return the same with values that mean the same brought to one spelling."""
         kinds = {} if normalise is True or normalise is False else normalise
         seen = self._seen()
         found = detect(seen, kinds=kinds, claims_kind=self.kind)
         return self._rewritten(found, Rewriting(found, seen, None))
 
     def normalised_as(self, told: Mapping[str, Any], like: pl.DataFrame | None) -> SparkClaims:
-        """The same, with values normalised as others were, and spelt `like` them."""
+        """Return the same with values normalised as others were, and spelt `like` them."""
         found = Normalisation.from_json(told)
         return self._rewritten(found, Rewriting(found, self._seen(), like))
 
@@ -81,7 +81,7 @@ class SparkClaims:
         )
 
     def _seen(self) -> pl.DataFrame:
-        """The different values of each attribute, and how many claims name them, come here."""
+        """Return the different values of each attribute, and how many claims name them."""
         frame = self.frame.na.drop(subset=["source", "entity", "value"])
         for name, kind in self.frame.dtypes:
             if kind == "string" and name != "attribute":
@@ -219,7 +219,7 @@ def _quoted(name: str) -> str:
 
 
 def _read(session: Any, path: str, encoding: str) -> Frame:
-    """The rows at a path, as Spark reads them: Parquet, or text with a header."""
+    """Read the rows at a path by Spark: Parquet, or text with a header."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
     try:

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.normalise import Normalisation
-from veracity.claims.spark_rows import SparkClaims
 from veracity.printing import counted
 from veracity.reading.claims import Claims
+from veracity.reading.normalise import Normalisation
 from veracity.reading.options import ReadOptions
+from veracity.reading.spark import SparkClaims
 
 
 def read_truth(

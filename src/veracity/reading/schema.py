@@ -27,7 +27,7 @@ KEYS = ("entity", "attribute", "fact")
 
 
 def numbers_in(values: pl.Series) -> pl.Series | None:
-    """Texts as the numbers they are, or None where one of them is no plain number.
+    """Return texts as numbers, or None where one of them is no plain number.
 
     Codes such as ``007`` and numbers too long for a float are no plain numbers.
 
@@ -46,7 +46,7 @@ def numbers_in(values: pl.Series) -> pl.Series | None:
 def comparable(
     claimed: pl.Series, true: pl.Series, *, are_numbers: bool | None = None
 ) -> tuple[pl.Series, pl.Series]:
-    """Two columns of values, brought to the type of the claims, so that equal means the same.
+    """Cast claimed and true values to one type, so that they can be compared.
 
     Whether all that is claimed are numbers is found out, unless it is known of more claims.
 
@@ -67,7 +67,7 @@ def comparable(
 
 
 def _as_spelt(true: pl.Series, claimed: pl.Series) -> pl.Series:
-    """True and false as the claims spell them, such as True or FALSE, if they do so in one way."""
+    """Write true and false as the claims spell them, such as True or FALSE, if all do so alike."""
     text = as_text(true)
     spelt: dict[str, str] = {}
     for truth in ("true", "false"):
@@ -78,13 +78,13 @@ def _as_spelt(true: pl.Series, claimed: pl.Series) -> pl.Series:
 
 
 def _as_numbers(values: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Values as numbers, by how they are written if they are none; null where that is no number."""
+    """Return values as numbers; null where one is none."""
     are_numbers = values.dtype.is_numeric() or values.dtype == pl.Boolean
     return (values if are_numbers else as_text(values)).cast(dtype, strict=False)
 
 
 def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
-    """Others as those of the names that they are, in their type; null where they are none of them.
+    """Return for others the names that are written alike, in their type; null where none is.
 
     >>> in_type_of(pl.Series([7, 8]), pl.Series(["8", "x"])).to_list()
     [8, None]
@@ -98,12 +98,12 @@ def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
 
 
 def carries_more(table: Any) -> bool:
-    """Whether claims have times or weights, or are samples."""
+    """Return True if claims have times or weights, or are samples."""
     return not table.columns.keys().isdisjoint(CARRYING) or "samples" in table.shape
 
 
 def keys_of(table: pl.DataFrame) -> list[str]:
-    """The columns of a table that name its items.
+    """Return the columns of a table that name its items.
 
     >>> keys_of(pl.DataFrame({"entity": ["x"], "value": ["1"]}))
     ['entity']

@@ -23,9 +23,13 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.normalise.rewriting import spell, write
-from veracity.claims.normalise.spelling import fold, says_nothing, says_where_to_look
-from veracity.claims.normalise.value_types import (
+from veracity.errors import ParameterError
+from veracity.io.memory import require_memory
+from veracity.naming import as_text
+from veracity.printing import counted, in_short
+from veracity.reading.normalise.rewriting import spell, write
+from veracity.reading.normalise.spelling import fold, says_nothing, says_where_to_look
+from veracity.reading.normalise.value_types import (
     READING_SCHEMA,
     VALUE_KINDS,
     Reading,
@@ -34,11 +38,7 @@ from veracity.claims.normalise.value_types import (
     in_unit_of_bare,
     read_values,
 )
-from veracity.claims.schema import Kind
-from veracity.errors import ParameterError
-from veracity.io.memory import require_memory
-from veracity.naming import as_text
-from veracity.printing import counted, in_short
+from veracity.reading.schema import Kind
 
 __all__ = [
     "ADVICE",
@@ -138,13 +138,13 @@ class Normalisation:
         return {name: reading.kind for name, reading in self.readings.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it; what is as usual is not mentioned."""
+        """Return all of it for JSON, without what is as usual."""
         told = {name: _as_json(reading) for name, reading in self.readings.items()}
         return {"attributes": told, "numeric": self.numeric}
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Normalisation:
-        """What `to_json` told."""
+        """Make it again from what `to_json` returned."""
         readings = {name: _from_json(of) for name, of in told["attributes"].items()}
         return cls(readings, numeric=bool(told["numeric"]))
 
@@ -167,11 +167,11 @@ class Normalisation:
         return Normalised(mapping.of(rows), mapping.changes, mapping.notes)
 
     def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Attribute and value of each row; attributes mean nothing if the claims had none."""
+        """Return attribute and value of each row; without attribute if the claims had none."""
         return _named(rows.drop("attribute", strict=False) if set(self.readings) == {""} else rows)
 
     def _table(self) -> pl.DataFrame:
-        """The readings, one row per attribute."""
+        """Return the readings, one row per attribute."""
         rows = [{"attribute": name, **vars(reading)} for name, reading in self.readings.items()]
         return pl.DataFrame(rows, schema={"attribute": pl.String, **READING_SCHEMA})
 
@@ -182,7 +182,7 @@ def detect(
     *,
     claims_kind: Kind = "categorical",
 ) -> Normalisation:
-    """How to read the values of claims.
+    """Detect how to read the values of claims.
 
     Values that are no text, and binary claims, need no normalising. Numeric claims are numbers.
 
@@ -298,7 +298,7 @@ class Rewriting:
         )
 
     def of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with their values rewritten; those that name none are left out."""
+        """Rewrite the values of rows; leave out rows that name none."""
         if self._table is None:
             return rows
         found = rows.join(self._table, on=self._keys, how="inner", maintain_order="left")
@@ -308,7 +308,7 @@ class Rewriting:
 def _detected(
     values: pl.DataFrame, attributes: list[str], kinds: Mapping[str, ValueKind]
 ) -> dict[str, Reading]:
-    """How to read each attribute; one that never names a value is text."""
+    """Detect how to read each attribute; one that never names a value is text."""
     is_read = pl.any_horizontal(pl.col("point", "clock").is_not_null())
     named = pl.concat([values.filter(is_read), _naming(values.filter(~is_read))])
     found = detect_readings(named, kinds)
@@ -317,7 +317,7 @@ def _detected(
 
 
 def _naming(values: pl.DataFrame) -> pl.DataFrame:
-    """The values that name one; a day with "not available" beside it does not."""
+    """Return the values that name one; a day with "not available" beside it does not."""
     is_beside_day = pl.col("day").is_not_null() & pl.col("words").str.contains(r"\p{L}")
     said = values.select(pl.when(is_beside_day).then("words").otherwise("plain")).to_series()
     folded = fold(said.str.strip_chars(" -()"))
@@ -357,7 +357,7 @@ def _from_json(told: Mapping[str, Any]) -> Reading:
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
-    """Attribute and value of each row, as text; without attributes, its name is empty."""
+    """Return attribute and value of each row, as text; without attributes, its name is empty."""
     has_one = "attribute" not in rows.columns
     attribute = pl.lit("") if has_one else as_text(rows["attribute"]).fill_null("")
     counts = [name for name in ("claims",) if name in rows.columns]
@@ -374,7 +374,7 @@ def _read(named: pl.DataFrame) -> pl.DataFrame:
 
 
 def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
-    """A sentence for each attribute, those with most changes first."""
+    """Return a sentence for each attribute, those with most changes first."""
     is_read_otherwise = pl.col("is_text") & (pl.col("kind") != "text")
     is_bare = pl.col("mixes_units") & pl.col("own_unit").is_null() & ~pl.col("is_text")
     filled = pl.col("month").is_not_null() & pl.col("year").is_null() & pl.col("has_year")
@@ -411,14 +411,14 @@ def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
 
 
 def _sentence(alike: list[dict[str, Any]]) -> str:
-    """How the values of attributes that are alike are read."""
+    """Return a sentence on attributes whose values are read alike."""
     names = [f'"{in_short(of["attribute"])}"' if of["attribute"] else "values" for of in alike]
     is_one = len(names) == 1 and alike[0]["attribute"]
     return f"{', '.join(names)} {'is' if is_one else 'are'} {_how(alike[0])}"
 
 
 def _how(of: dict[str, Any]) -> str:
-    """How the values of an attribute are read, and what becomes of them."""
+    """Return words on how the values of an attribute are read, and what becomes of them."""
     if of["kind"] == "unchanged":
         return "left unchanged"
     became = f"{counted(of['before'], 'spelling becomes', 'spellings become')} {of['after']:,}"
@@ -434,14 +434,14 @@ def _how(of: dict[str, Any]) -> str:
 
 
 def _filled_in(of: dict[str, Any]) -> str:
-    """How dates without a year got one; times need none."""
+    """Return words on how dates without a year got one; times need none."""
     if not of["filled"] or of["near"] is None or of["kind"] == "time":
         return ""
     return f", those without a year in the year that brings them closest to {of['near']}"
 
 
 def _manner(of: dict[str, Any]) -> str:
-    """What a reader would not expect of how values are read."""
+    """Return words on how values are read where a user would not expect it."""
     return "".join(
         [
             f" in {of['unit']}" if of["unit"] else "",
