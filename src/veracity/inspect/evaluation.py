@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
+from veracity.algorithms.parameters import require_at_least, require_share
 from veracity.claims.how import HowToRead
 from veracity.claims.schema import keys_of
 from veracity.claims.truths import read_truth
