@@ -6,8 +6,6 @@ import contextlib
 import gzip
 import json
 import math
-import subprocess
-import sys
 import zipfile
 
 import polars as pl
@@ -23,7 +21,6 @@ from veracity.cli import main
 from veracity.errors import (
     InputError,
     NoClaims,
-    TooLarge,
     UnreadableFile,
     WrongEncoding,
 )
@@ -292,38 +289,13 @@ def test_a_table_read_by_hand_is_the_same(tmp_path):
     assert_frame_equal(veracity.read_claims(written(tmp_path, "claims.json")).rows, CLAIMS)
 
 
-def test_a_cell_far_away_from_all_others_is_refused_before_room_is_made_for_all_between(tmp_path):
-    path = tmp_path / "claims.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        sheet = book.add_worksheet("far")
-        sheet.write_row(0, 0, ["source", "entity", "value"])
-        sheet.write(1_048_575, 16_383, "x")
-    with pytest.raises(TooLarge, match="a cell at XFD1048576"):
-        veracity.discover(path)
-
-
 @pytest.mark.parametrize("name", ["claims.json", "claims.jsonl"])
 def test_what_is_nested_very_deeply_is_refused(name, tmp_path):
-    path = tmp_path / name
-    for n_levels, reason in (
-        (900, "more than 100 levels within each other"),
-        (5_000, "levels|JSON"),
-    ):
-        deep = '{"a":' * n_levels + "1" + "}" * n_levels
-        row = '{"source":"a","entity":"x","value":' + deep + "}"
-        path.write_text(row if name.endswith("l") else f"[{row}]")
-        with pytest.raises(UnreadableFile, match=reason):
-            veracity.discover(path)
-
-
-def test_a_workbook_that_only_its_reader_can_open_is_refused(tmp_path):
-    """How far its cells go cannot be known then, and the reader makes room for all of them."""
-    path = tmp_path / "claims.xlsx"
-    CLAIMS.write_excel(path)
-    content = path.read_bytes()
-    path.write_bytes(content[:-100] + b"abcd" + content[-100:])
-    with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
-        veracity.discover(path)
+    deep = '{"a":' * 50_000 + "1" + "}" * 50_000
+    row = '{"source":"a","entity":"x","value":' + deep + "}"
+    (tmp_path / name).write_text(row if name.endswith("l") else f"[{row}]")
+    with pytest.raises(UnreadableFile, match="no JSON that can be read"):
+        veracity.discover(tmp_path / name)
 
 
 def test_a_cell_of_a_style_that_is_not_there_has_no_unit(tmp_path):
@@ -338,45 +310,6 @@ def test_a_cell_of_a_style_that_is_not_there_has_no_unit(tmp_path):
         for name in sound.namelist():
             forged.writestr(name, sound.read(name).replace(b' s="1"', b' s="99"'))
     assert veracity.discover(other, "majority-vote").truths["value"].to_list() == [1.5]
-
-
-def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
-    path = tmp_path / "claims.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        book.add_worksheet().write_column(0, 0, ["source", "a"])
-    monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 1_000)
-    with pytest.raises(TooLarge, match="unpacked"):
-        veracity.discover(path)
-
-
-@pytest.mark.parametrize("damage", [{6: 255}, {9: 8, 46: 255}], ids=["version", "name"])
-def test_a_workbook_whose_list_of_files_is_damaged_is_called_so(tmp_path, damage):
-    path = tmp_path / "claims.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        book.add_worksheet().write_column(0, 0, ["source", "a"])
-    content = bytearray(path.read_bytes())
-    first = content.index(b"PK\x01\x02")
-    for place, byte in damage.items():
-        content[first + place] = byte
-    path.write_bytes(content)
-    with pytest.raises(UnreadableFile, match="this workbook cannot be read"):
-        veracity.discover(path)
-
-
-@pytest.mark.parametrize("name", ["ZZZZZZZ1", "zzzzzzz1", "A12345678901234567890", "XFE1"])
-@pytest.mark.parametrize("equals", ["=", " = "])
-def test_a_cell_in_a_place_that_no_sheet_has_is_refused(tmp_path, name, equals):
-    """The reader of workbooks makes room for all cells before it, and ends the process."""
-    path, other = tmp_path / "claims.xlsx", tmp_path / "forged.xlsx"
-    CLAIMS.write_excel(path)
-    forged_cell = f'r{equals}"{name}"'.encode()
-    with zipfile.ZipFile(path) as sound, zipfile.ZipFile(other, "w") as forged:
-        for member in sound.namelist():
-            forged.writestr(member, sound.read(member).replace(b'r="A1"', forged_cell))
-    command = [sys.executable, "-m", "veracity", "check", other]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "no sheet has such a cell" in done.stderr
 
 
 def test_a_file_of_which_no_batch_can_be_read_is_called_damaged(tmp_path, monkeypatch):

@@ -296,24 +296,39 @@ def test_the_estimate_is_worked_out_by_hand():
 
 def test_answers_that_were_drawn_seldom_stand_for_more_items():
     wrong, weight = np.array([1.0, 0.0, 0.0, 1.0]), np.array([3.0, 1.0, 1.0, 1.0])
-    share, low, high = interval_of(0.0, wrong, weight)
+    share, low, high = interval_of(wrong, weight)
     assert share == pytest.approx(4 / 6)
     # The variance is (9 (1/3)² + 2 (2/3)² + (1/3)²) / 36 = 2 / 36; (4/6)(2/6) / (2/36) = 4 answers.
     expected = beta(4 * share + 0.5, 4 * (1 - share) + 0.5).ppf([0.05, 0.95])
     assert (low, high) == pytest.approx(tuple(expected), abs=1e-6)
 
 
-def test_what_is_expected_of_the_others_is_corrected_by_what_was_wrong_beyond_expectation():
-    excess = np.array([0.9, -0.1, -0.1, -0.1, -0.1])  # one of five wrong, where .5 were expected
-    share, low, high = interval_of(0.04, excess, np.ones(5))
-    assert share == pytest.approx(0.04 + 0.1)
-    n = 0.14 * 0.86 / (0.16 / 5)  # the variance of the excess is .16
-    expected = beta(0.14 * n + 0.5, 0.86 * n + 0.5).ppf([0.05, 0.95])
-    assert (low, high) == pytest.approx(tuple(expected), abs=1e-6)
+def test_drawn_items_in_more_doubt_than_any_that_is_left_do_not_count():
+    """The ten close calls of a vote are known, and ten more like them that were drawn."""
+    rows = [
+        (s, f"e{i:02}", "v" if s < ("c" if i < 20 else "e") else "w")
+        for i in range(100)
+        for s in "abcde"
+    ]
+    known = pl.DataFrame({
+        "entity": [f"e{i:02}" for i in range(50)],
+        "value": ["v"] * 50,
+        "answer": ["w"] * 20 + ["v"] * 30,
+        "plausibility": 0.6,
+        "inclusion": 0.4,
+        "drawn": [False] * 10 + [True] * 40,
+        "asked_of": 100,
+    })  # fmt: skip
+    all_drawn = known.with_columns(drawn=True)
+    found, plain = (
+        veracity.discover(table(rows), "majority-vote", known=own) for own in (known, all_drawn)
+    )
+    assert plain.estimate().right == pytest.approx(30 / 50)
+    assert found.estimate().right == 1.0  # all fifty that are left are four against one
 
 
 def test_the_interval_of_answers_that_were_all_right_is_jeffreys():
-    share, low, high = interval_of(0.0, np.zeros(20), np.ones(20))
+    share, low, high = interval_of(np.zeros(20), np.ones(20))
     assert (share, low) == (0.0, 0.0)
     assert high == pytest.approx(beta(0.5, 20.5).ppf(0.95), abs=1e-6)
 

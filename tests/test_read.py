@@ -17,10 +17,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import veracity
-from veracity.claims.columns import read_table
-from veracity.claims.how import HowToRead
-from veracity.claims.read import open_claims, read_claims
-from veracity.claims.truths import read_truth
 from veracity.errors import (
     BadValue,
     InputError,
@@ -30,6 +26,10 @@ from veracity.errors import (
     UnreadableFile,
     VeracityError,
 )
+from veracity.reading.claims import open_claims, read_claims
+from veracity.reading.options import ReadOptions
+from veracity.reading.tables import read_table
+from veracity.reading.truths import read_truth
 
 SOURCES, ENTITIES = ["a", "b", "c"], ["x", "x", "x"]
 
@@ -605,19 +605,19 @@ def test_what_is_no_table_of_claims_is_refused_in_one_sentence(nonsense):
 
 
 def test_truths_that_lack_something_are_left_out():
-    truths, notes = read_truth(frame(value=["1", "", None]), HowToRead())
+    truths, notes = read_truth(frame(value=["1", "", None]), ReadOptions())
     assert truths.rows() == [("x", "1")]
     assert notes == ["2 rows without a value are left out"]
 
 
 def test_truths_without_a_value_column_are_refused_with_those_found():
     with pytest.raises(MissingColumn, match="no column 'value' among 'entity', 'price'"):
-        read_truth(pl.DataFrame({"entity": ["x"], "price": [1]}), HowToRead())
+        read_truth(pl.DataFrame({"entity": ["x"], "price": [1]}), ReadOptions())
 
 
 def test_no_truths_are_an_error():
     with pytest.raises(NoClaims, match="no truths in it"):
-        read_truth(frame(value=[None, None, None]), HowToRead())
+        read_truth(frame(value=[None, None, None]), ReadOptions())
 
 
 def test_any_table_can_be_read_with_all_its_columns(tmp_path):
@@ -774,7 +774,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_told(tmp_path, name):
     rows = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]})
     write = rows.write_csv if name.endswith("csv") else rows.write_parquet
     write(file)
-    quiet, changed = (open_claims(file, HowToRead()) for _ in range(2))
+    quiet, changed = (open_claims(file, ReadOptions()) for _ in range(2))
     quiet.collect()
     assert not any("was changed" in note for note in quiet.notes)
     batches = changed.batches()

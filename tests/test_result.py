@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 import veracity
 from claims import value_rows
-from veracity.claims.how import HowToRead
-from veracity.claims.read import open_claims
 from veracity.io.lazy import LazyTable
+from veracity.reading.claims import open_claims
+from veracity.reading.options import ReadOptions
 from veracity.result.tables import closest_first
 
 
@@ -152,7 +152,7 @@ def test_a_saved_run_says_how_it_was_made(tmp_path, flights):
 
 def test_what_was_read_before_takes_no_time_from_the_rest(tmp_path, flights):
     flights.claims.write_csv(tmp_path / "claims.csv")
-    stream = open_claims(tmp_path / "claims.csv", HowToRead())
+    stream = open_claims(tmp_path / "claims.csv", ReadOptions())
     stream.seconds = 100.0  # opened long before, and slowly
     assert veracity.discover(stream).run.seconds["encode"] >= 0.0
 

@@ -7,18 +7,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from veracity.claims.how import HowToRead
-from veracity.claims.schema import CLAIM_COLUMNS, KINDS, comparable, numbers_in
-from veracity.claims.shapes import Seen
-from veracity.claims.wide import shape_of
 from veracity.errors import MissingColumn, ParameterError
+from veracity.io.reader import LazyReader
+from veracity.reading.options import ReadOptions
+from veracity.reading.schema import CLAIM_COLUMNS, KINDS, comparable, numbers_in
+from veracity.reading.sniff import sniff
 
 VALUES = CLAIM_COLUMNS["categorical"]
 
 
 def columns_of(found, given=None, wanted=VALUES):
-    table = Seen("claims.csv", found, wanted, lambda: pl.DataFrame(schema=dict.fromkeys(found)))
-    return shape_of(table, HowToRead(columns=given or {}), []).keys
+    rows = pl.LazyFrame(schema=dict.fromkeys(found, pl.String))
+    options = ReadOptions(columns=given or {})
+    return sniff(LazyReader(rows, "claims.csv"), wanted, options, [], {}).layout.keys
 
 
 def test_every_kind_of_claims_has_its_columns():

@@ -246,7 +246,7 @@ def test_a_source_may_write_in_capitals_and_a_remark_may_be_always_the_same():
     assert told(result, "not taken as sources: 'Notes'")
 
 
-def test_answers_to_a_form_are_recognised():
+def test_answers_to_a_form_are_read_without_their_times():
     rows = {
         "Timestamp": [f"11/0{n + 1}/2026 10:00:00" for n in range(6)],
         "Email Address": [f"p{n}@example.org" for n in range(6)],
@@ -258,7 +258,7 @@ def test_answers_to_a_form_are_recognised():
             for q in range(8)
         },
     }
-    result = veracity.discover(pl.DataFrame(rows))
+    result = veracity.discover(pl.DataFrame(rows), wide="entities")
     assert result.truths["entity"][0] == "Q0. What is in picture 0?"
     assert (result.run.input.sources, result.run.input.items) == (6, 8)
 
@@ -415,10 +415,11 @@ def survey():
     )
 
 
-def test_a_column_per_entity_is_recognised_and_told(tmp_path):
-    result = vote(write(survey(), tmp_path / "survey.csv"))
-    (note,) = told(result, "a wide table")
-    assert "one row per 'worker' and one column per entity: 'p0', 'p1'" in note
+def test_a_column_per_entity_is_to_be_said(tmp_path):
+    path = write(survey(), tmp_path / "survey.csv")
+    with pytest.raises(MissingColumn, match="if each is an entity, --wide entities"):
+        vote(path)
+    result = vote(path, wide="entities")
     assert result.truths["entity"].to_list() == [f"p{n}" for n in range(8)]
     assert "".join(result.truths["value"]) == "cdcdccdc"
     assert result.run.input.shape == {"wide": "entities"}
@@ -540,7 +541,7 @@ def test_a_column_of_sources_is_not_passed_over_in_silence_where_files_name_them
 
 
 def test_large_wide_files_are_read_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr("veracity.claims.unpivoting.ROWS_PER_BATCH", 4)
+    monkeypatch.setattr("veracity.reading.plan.ROWS_PER_BATCH", 4)
     same_answer(vote(write(by_attributes(), tmp_path / "export.parquet")))
 
 

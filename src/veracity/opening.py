@@ -9,16 +9,16 @@ from dataclasses import replace
 from reprlib import repr as short
 from typing import TYPE_CHECKING, TypeGuard
 
-from veracity.claims.how import HowToRead
-from veracity.claims.read import ClaimsStream, open_claims, open_claims_like
-from veracity.claims.schema import ClaimsTable
-from veracity.claims.spark_rows import SparkClaims, open_on_spark
 from veracity.engines import Engine, Local
 from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
 from veracity.io.databases import is_database
-from veracity.io.formats import JSON_SUFFIXES, OTHER_SUFFIXES, STANDARD_INPUT
 from veracity.io.frames import is_spark_frame
+from veracity.io.json_file import JSON_SUFFIXES
+from veracity.io.paths import OTHER_SUFFIXES, STANDARD_INPUT
+from veracity.reading.claims import Claims, open_claims, open_claims_like
+from veracity.reading.options import ReadOptions
+from veracity.reading.spark import SparkClaims, open_on_spark
 
 if TYPE_CHECKING:
     from veracity.engines.spark import Spark
@@ -26,38 +26,42 @@ if TYPE_CHECKING:
 SPARK = "veracity.engines.spark"
 """What nobody needs to load who does not use it."""
 
-Claims = ClaimsTable | ClaimsStream | SparkClaims
+AnyClaims = Claims | SparkClaims
 """Claims that were found, to be read when they are encoded."""
 
 
-def opened(claims: object, how: HowToRead, engine: Engine, like: Fitted | None = None) -> Claims:
+def opened(
+    claims: object, options: ReadOptions, engine: Engine, like: Fitted | None = None
+) -> AnyClaims:
     """The claims in what `veracity.discover` takes, for an engine to read.
 
     Those that a kept fit is to judge are read as it read others: of its kind, by the names of
     columns it knows if they are there, with values normalised and spelt like its own.
     """
-    if isinstance(claims, Claims):
+    if isinstance(claims, AnyClaims):
         return claims
     if like is not None:
-        how = replace(how, kind=like.kind, likely=like.columns, normalise=False)
+        options = replace(options, kind=like.kind, likely=like.columns, normalise=False)
     if _is_for_spark(claims, engine):
-        return _on_spark(claims, how, engine, like)
+        return _on_spark(claims, options, engine, like)
     memory = getattr(engine, "allowed", None)
     if like is None:
-        return open_claims(claims, how, memory=memory)
+        return open_claims(claims, options, memory=memory)
     return open_claims_like(
-        claims, how, normalisation=like.normalisation, like=like.values, memory=memory
+        claims, options, normalisation=like.normalisation, like=like.values, memory=memory
     )
 
 
-def _on_spark(claims: object, how: HowToRead, engine: Engine, like: Fitted | None) -> SparkClaims:
+def _on_spark(
+    claims: object, options: ReadOptions, engine: Engine, like: Fitted | None
+) -> SparkClaims:
     """Claims that Spark is to read; to normalise, their different values come here."""
     assert is_spark(engine)
     session = None if is_spark_frame(claims) else engine.started()
-    found = open_on_spark(claims, session, how)
+    found = open_on_spark(claims, session, options)
     if like is not None and like.normalisation is not None:
         return found.normalised_as(like.normalisation, like.values)
-    return found if how.normalise is False else found.normalised(how.normalise)
+    return found if options.normalise is False else found.normalised(options.normalise)
 
 
 def _is_for_spark(claims: object, engine: Engine) -> bool:

@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from veracity.claims.how import HowToRead
-from veracity.claims.read import ClaimsStream
 from veracity.io.frames import hand_back
+from veracity.reading.claims import Claims
+from veracity.reading.options import ReadOptions
 
 __all__ = ["by_attribute", "by_entity", "by_file", "by_source"]
 
@@ -39,7 +39,7 @@ def by_attribute(table: object, *, source: str | None = None, entity: str | None
     [('orbitz', 'AA-1', 'gate', 'C5'), ('tower', 'AA-1', 'gate', 'D30'), ('orbitz', 'AA-1', 'departs', '7:05')]
     """  # noqa: E501 - what is shown
     return _claims(
-        table, HowToRead(columns=_named(source=source, entity=entity), wide="attributes")
+        table, ReadOptions(columns=_named(source=source, entity=entity), wide="attributes")
     )
 
 
@@ -62,7 +62,7 @@ def by_source(table: object, *, entity: str | None = None, attribute: str | None
     [('orbitz', 'AA-1', 'C5'), ('tower', 'AA-1', 'D30')]
     """  # noqa: E501 - what is shown
     return _claims(
-        table, HowToRead(columns=_named(entity=entity, attribute=attribute), wide="sources")
+        table, ReadOptions(columns=_named(entity=entity, attribute=attribute), wide="sources")
     )
 
 
@@ -83,7 +83,7 @@ def by_entity(table: object, *, source: str | None = None) -> Any:
     >>> by_entity(wide).rows()
     [('ann', 'task 1', 'cat'), ('bob', 'task 1', 'cat'), ('ann', 'task 2', 'dog')]
     """  # noqa: E501 - what is shown
-    return _claims(table, HowToRead(columns=_named(source=source), wide="entities"))
+    return _claims(table, ReadOptions(columns=_named(source=source), wide="entities"))
 
 
 def by_file(paths: Paths, *, columns: Mapping[str, str | list[str]] | None = None) -> Any:
@@ -97,13 +97,13 @@ def by_file(paths: Paths, *, columns: Mapping[str, str | list[str]] | None = Non
     columns
         Which column plays which part, where names do not tell.
     """
-    return _claims(paths, HowToRead(columns=columns or {}, source_from="filename"))
+    return _claims(paths, ReadOptions(columns=columns or {}, source_from="filename"))
 
 
 def _named(**columns: str | None) -> dict[str, str]:
     return {part: name for part, name in columns.items() if name is not None}
 
 
-def _claims(table: object, how: HowToRead) -> Any:
-    stream = ClaimsStream(table, how)
-    return hand_back(stream.collect(), stream.frame_kind)
+def _claims(table: object, options: ReadOptions) -> Any:
+    claims = Claims(table, options)
+    return hand_back(claims.collect(), claims.frame_kind)

@@ -16,7 +16,6 @@ from claims import as_encoded, started, states, survey_of, value_rows
 from veracity.algorithms.accu import Accu, AccuSim
 from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy, log_dependence
 from veracity.algorithms.rules import scores
-from veracity.claims.read import read_claims
 from veracity.dependence.pairs import (
     PairRule,
     able_sources,
@@ -28,6 +27,7 @@ from veracity.dependence.pairs import (
 )
 from veracity.encoding.encode import encode
 from veracity.errors import ParameterError
+from veracity.reading.claims import read_claims
 
 MIRRORS = [
     {"flightview", "allegiantair", "foxbusiness", "panynj"},

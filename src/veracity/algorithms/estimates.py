@@ -38,11 +38,11 @@ LEAST = 2.0**-10
 """An error or a difficulty below this is none, and not divided by: one over it is at most 1,024."""
 
 SHARE_GRID, QUOTIENT_GRID = 2.0**-30, 2.0**-22
-"""What shares, and what quotients by them, are multiples of: two million add up exactly."""
+"""Units of shares, and of quotients by them: two million of these add up exactly."""
 
 
 class Errors(NamedTuple):
-    """How often each source errs; the range of the truths that follow; how many rounds were."""
+    """Error of each source; the range of the truths that follow; the number of rounds so far."""
 
     error: BySource
     lowest: float
@@ -155,7 +155,7 @@ def stretch(values: FloatArray, weight: float, lowest: float, highest: float) ->
 
 
 class Difficulties(NamedTuple):
-    """How often each source errs, and how far truths and difficulties reach in this round.
+    """Error of each source, and the range of truths and difficulties in this round.
 
     The difficulty of each fact is kept beside its block.
     """
@@ -315,7 +315,7 @@ def _sum_over_voices(block: Block, number_of_source: FloatArray) -> FloatArray:
 
 
 class Directions(NamedTuple):
-    """The trust in each source: one if all it says is true, minus one if all is false."""
+    """Trust in each source: one if all its claims are true, minus one if all are false."""
 
     trust: BySource
     single_truth: bool

@@ -8,13 +8,15 @@ from typing import TypeVar
 
 import polars as pl
 
-from veracity.claims.checking import check_calendar
-from veracity.claims.columns import read_table, require_plain
-from veracity.claims.schema import lacking_parts, listed, recognised
 from veracity.errors import BadValue, MissingColumn
 from veracity.io.databases import is_address
+from veracity.io.notes import quoted_list
 from veracity.naming import as_text
 from veracity.printing import in_short
+from veracity.reading.clean import check_calendar
+from veracity.reading.roles import lacking_parts, recognised
+from veracity.reading.sniff import require_plain
+from veracity.reading.tables import read_table
 
 Column = TypeVar("Column")
 """Types of columns of features."""
@@ -72,7 +74,7 @@ def _key_columns(
     if lacking:
         called = likely.get(lacking[0], lacking[0])
         raise MissingColumn(
-            f"{origin}: no column names the {lacking[0]} among {listed(columns)}; call it "
+            f"{origin}: no column names the {lacking[0]} among {quoted_list(columns)}; call it "
             f"'{called}'"
         )
     return found
@@ -84,11 +86,13 @@ def _feature_columns(
     """Return the columns that are no keys."""
     others = [name for name in columns if name not in found.values()]
     if not others:
-        raise MissingColumn(f"{origin}: no column beside {listed([*found.values()])}; add features")
+        raise MissingColumn(
+            f"{origin}: no column beside {quoted_list([*found.values()])}; add features"
+        )
     if len(others) > MOST_FEATURES:
         raise BadValue(
-            f"{origin}: {len(others):,} columns beside {listed([*found.values()])} are more than "
-            f"the {MOST_FEATURES:,} features that can be learned from; leave some out"
+            f"{origin}: {len(others):,} columns beside {quoted_list([*found.values()])} are more "
+            f"than the {MOST_FEATURES:,} features that can be learned from; leave some out"
         )
     clash = [name for name in others if name in keys]
     if clash:
@@ -107,10 +111,10 @@ def columns_telling(
     columns = tuple(column for column in found.values() if column is not None)
     if not columns:
         raise BadValue(
-            f"{what} features: {listed(same)} tell no {what}s apart, or no two of them together; "
-            "leave them out, or group values"
+            f"{what} features: {quoted_list(same)} tell no {what}s apart, or no two of them "
+            "together; leave them out, or group values"
         )
-    left_out = f"left out, as all {what}s share a value, or none do: {listed(same)}"
+    left_out = f"left out, as all {what}s share a value, or none do: {quoted_list(same)}"
     return columns, [left_out] if same else []
 
 
@@ -123,8 +127,8 @@ def with_rows(
     if lacking:
         what = _what(keys[0])
         raise MissingColumn(
-            f"{what} features: no column {listed(lacking)} among {listed(new.columns)}; {what}s "
-            "have to be described as those were that were learned from"
+            f"{what} features: no column {quoted_list(lacking)} among {quoted_list(new.columns)}; "
+            f"{what}s have to be described as those were that were learned from"
         )
     own = [key for key in keys if key in table.columns]
     return pl.concat([table, new.select(table.columns).join(table, on=own, how="anti")])
@@ -157,7 +161,7 @@ def _check_keys(names: pl.DataFrame, found: Mapping[str, str], origin: str) -> N
         called = " ".join(map(in_short, first))
         raise BadValue(
             f"{origin}: rows {one + 1} and {other + 1} both describe '{called}', by "
-            f"{listed([*found.values()])}; keep one of them"
+            f"{quoted_list([*found.values()])}; keep one of them"
         )
 
 

@@ -31,25 +31,25 @@ from veracity.algorithms.ltd_rbm_n_items import (
     errors_of,
     fit_of_items,
     fit_of_tails,
-    in_input_units,
     infer,
     interval_factor,
     measured,
     pulls_of,
     scales_from,
     studentised,
+    truths_in_input_units,
     widths_of,
 )
 from veracity.algorithms.numbers import LARGEST
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates, PriorSpreads
 from veracity.algorithms.rules import Weights
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, BoolArray, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.naming import as_text
+from veracity.reading.schema import Kind
 
 MOST_CELLS = 20_000_000
 """Number of pairs of source and attribute beyond which sources have no biases."""
@@ -266,7 +266,7 @@ class NumericLTDRBM(Algorithm[NumericRBM]):
         """Return the truth of each item, and its error: 1.64 of it on either side hold 90 %."""
         claims = measured(block, state.machine)
         found = infer(claims, state.machine)
-        return in_input_units(claims, found, errors_of(claims, found, state.machine))
+        return truths_in_input_units(claims, found, errors_of(claims, found, state.machine))
 
     def weigh(self, block: Block, state: NumericRBM, memory: Memory = None) -> Weights:
         """Weigh the precision of each claim, and of the mean of truths; biases are subtracted."""

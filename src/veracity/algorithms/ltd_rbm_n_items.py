@@ -152,10 +152,11 @@ def measured(block: Block, machine: Machine) -> Measured:
         of_attribute = np.ldexp(scale[attribute], -numbers.units.exponent)
     unit = np.where(has_scale, of_attribute, np.where(own > 0.0, own, 1.0))
     unit = np.clip(unit, 1e-150, 1e150)
-    told = np.ldexp(np.clip(median + numbers.units.zero, -1.0, 1.0), numbers.units.exponent - 1)
+    relative = np.clip(median + numbers.units.zero, -1.0, 1.0)
+    half_median = np.ldexp(relative, numbers.units.exponent - 1)
     length = np.where(has_scale, scale[attribute], 1.0)
     with np.errstate(over="ignore"):
-        away = difference(told, centre[attribute] / 2.0) / length * 2.0
+        away = difference(half_median, centre[attribute] / 2.0) / length * 2.0
         offset = np.where(has_scale, away, 0.0)
     return Measured(
         numbers=numbers,
@@ -273,7 +274,7 @@ def _median(
     return np.where(weighted <= plain, medians[1], medians[0])
 
 
-# --- what is told of items ------------------------------------------------------------------------
+# --- estimates and their errors -------------------------------------------------------------------
 
 
 def errors_of(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:
@@ -289,7 +290,7 @@ def errors_of(claims: Measured, found: Inferred, machine: Machine) -> FloatArray
     return error * interval_factor(machine.evenness + claims.n_claims - 1.0)
 
 
-def in_input_units(
+def truths_in_input_units(
     claims: Measured, found: Inferred, error: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return truths and errors in the unit of the input; known truths replace them.
@@ -301,8 +302,8 @@ def in_input_units(
     error = np.where(is_agreed, np.where(numbers.is_single, np.nan, 0.0), error * claims.unit)
     with np.errstate(over="ignore"):
         value = np.ldexp(claims.median + found.truth * claims.unit + units.zero, units.exponent)
-    is_known = ~np.isnan(numbers.told)
-    value = np.where(is_known, numbers.told, np.clip(value, -LARGEST, LARGEST))
+    is_known = ~np.isnan(numbers.known_input)
+    value = np.where(is_known, numbers.known_input, np.clip(value, -LARGEST, LARGEST))
     return value, np.where(is_known, 0.0, units.length(error))
 
 
@@ -435,8 +436,8 @@ def fit_of_items(claims: Measured, found: Inferred, machine: Machine) -> FloatAr
 def _log_likelihood(freedom: float, square: FloatArray, n: FloatArray) -> FloatArray:
     """Return that of sums of n squares over a precision of so many degrees of freedom."""
     half = np.asarray(freedom / 2.0)
-    told = log_gamma(half + n / 2.0) - log_gamma(half) - 0.5 * n * np.log(freedom)
-    return np.asarray(told - (half + n / 2.0) * np.log1p(square / freedom))
+    fit = log_gamma(half + n / 2.0) - log_gamma(half) - 0.5 * n * np.log(freedom)
+    return np.asarray(fit - (half + n / 2.0) * np.log1p(square / freedom))
 
 
 def best_of_three(freedom: float, fits: FloatArray) -> float:

@@ -35,11 +35,11 @@ from veracity.algorithms.rules import (
     share_of_item,
     with_paired,
 )
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
+from veracity.reading.schema import Kind
 from veracity.similarity import MOST_VALUES, as_numbers, pairs_within
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -101,7 +101,7 @@ class Numbers(NamedTuple):
     known: FloatArray
     """The known truth of each item, NaN where it is not known."""
     units: Units
-    told: FloatArray
+    known_input: FloatArray
     """The known truth of each item, in the unit of the input."""
 
     @property
@@ -131,9 +131,9 @@ def numbers_of(block: Block) -> Numbers:
     centre = _mean_by(number, item, n_items)
     scale = np.sqrt(_mean_by((number - centre[item]) ** 2, item, n_items))
     scale = np.where(scale > SAME_SPREAD, scale, 0.0)
-    told = block.known_number_of_item
-    known = units.away(told)
-    return Numbers(number, item, block.source_of_support, centre, scale, known, units, told)
+    known_input = block.known_number_of_item
+    known = units.away(known_input)
+    return Numbers(number, item, block.source_of_support, centre, scale, known, units, known_input)
 
 
 def difference(one: FloatArray, other: FloatArray) -> FloatArray:
@@ -220,13 +220,13 @@ def weighted_estimate(
     return estimate, np.sqrt(variance)
 
 
-def as_told(
+def in_input_units(
     numbers: Numbers, estimate: FloatArray, error: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return estimates and errors in the unit of the input; known truths replace estimates."""
-    is_known = ~np.isnan(numbers.told)
+    is_known = ~np.isnan(numbers.known_input)
     estimate, error = numbers.units.back(estimate), numbers.units.length(error)
-    return np.where(is_known, numbers.told, estimate), np.where(is_known, 0.0, error)
+    return np.where(is_known, numbers.known_input, estimate), np.where(is_known, 0.0, error)
 
 
 def _relative(weight: FloatArray, item: IntArray, n_items: int) -> FloatArray:
@@ -391,7 +391,7 @@ class CRH(Algorithm[Losses]):
     def estimate(self, block: Block, state: Losses) -> tuple[FloatArray, FloatArray]:
         """Return the weighted mean, and its standard error."""
         numbers = numbers_of(block)
-        return as_told(numbers, *weighted_estimate(numbers, state.weight))
+        return in_input_units(numbers, *weighted_estimate(numbers, state.weight))
 
     def weigh(self, block: Block, state: Losses, memory: Memory = None) -> Weights:
         """Weigh by source: values have their share of the weighted vote.
@@ -532,7 +532,7 @@ class GTM(Algorithm[Variances]):
         numbers = numbers_of(block)
         truth, variance = self._truths(numbers, state.variance)
         error = np.where(numbers.is_single, np.nan, numbers.scale * np.sqrt(variance))
-        return as_told(numbers, numbers.centre + numbers.scale * truth, error)
+        return in_input_units(numbers, numbers.centre + numbers.scale * truth, error)
 
     def weigh(self, block: Block, state: Variances, memory: Memory = None) -> Weights:
         """Weigh the precision of the source; that of the prior goes to the mean of the claims."""

@@ -11,12 +11,12 @@ import numpy as np
 
 from veracity.algorithms.distributions import log_likely_counts
 from veracity.algorithms.parameters import bounded, check_parameters
-from veracity.claims.checking import TRUE_WORDS
-from veracity.claims.columns import read_table
-from veracity.claims.schema import Kind
 from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue, ParameterError, VeracityError
 from veracity.naming import name_text
+from veracity.reading.clean import TRUE_WORDS
+from veracity.reading.schema import Kind
+from veracity.reading.tables import read_table
 
 BySource = Annotated[FloatArray, "source"]
 """An array of a state with one row per source. A source never met gets the mean of all others'."""

@@ -17,9 +17,9 @@ from veracity.algorithms.feature_table import (
     read_features,
     with_rows,
 )
-from veracity.claims.schema import listed
 from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue
+from veracity.io.notes import quoted_list
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
@@ -157,7 +157,7 @@ class SourceFeatures:
         if lacking.is_empty():
             return []
         who = counted(len(lacking), "source that makes claims has", "sources that make claims have")
-        names = listed(lacking["source"].head(3).to_list())
+        names = quoted_list(lacking["source"].head(3).to_list())
         return [f"{who} no row, and counts as average: {names}"]
 
     def with_more(self, data: object, likely: Mapping[str, str] | None = None) -> SourceFeatures:

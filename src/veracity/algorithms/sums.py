@@ -47,7 +47,7 @@ class Sides(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The trust of each source, the largest being one, and how many claims it makes.
+    """Trust T of each source, the largest being one, and |C|, the number of its claims.
 
     `largest` is the largest belief that these trusts give to any claim; at first, beliefs do not
     follow from trusts.

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.state import from_arrays, to_arrays
-from veracity.claims.how import HowToRead, Wide
-from veracity.claims.schema import Kind
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Counted, Largest, Survey
 from veracity.engines.merging import padded
 from veracity.fit.loop import Kept, Totals, prior_rates
 from veracity.printing import counted
 from veracity.progress import Progress
+from veracity.reading.options import ReadOptions, Wide
+from veracity.reading.schema import Kind
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -79,7 +79,7 @@ class Fitted:
         source_features, item_features
             Features of further sources and items, in the columns of those that were learned from.
         """
-        how = HowToRead(columns=columns or {}, wide=wide)
+        how = ReadOptions(columns=columns or {}, wide=wide)
         discovery = importlib.import_module("veracity.discovery")
         fitted = discovery.knowing_more(
             self, source_features=source_features, item_features=item_features
@@ -110,7 +110,7 @@ class Fitted:
         claims, columns, wide, min_plausibility, source_features, item_features, engine, progress
             As for `judge`.
         """
-        how = HowToRead(columns=columns or {}, wide=wide)
+        how = ReadOptions(columns=columns or {}, wide=wide)
         discovery = importlib.import_module("veracity.discovery")
         fitted = discovery.knowing_more(
             self, source_features=source_features, item_features=item_features

@@ -122,8 +122,8 @@ def estimate_of(result: Result) -> Estimate:
     """Estimate the share of the items not looked up that is right.
 
     The drawn answers are split into five folds. What is learned without a fold answers its items,
-    so that no item is judged by an answer that was known. By how much these answers are wrong more
-    often than their plausibilities say corrects what plausibilities say of the other items.
+    so that no item is judged by an answer that was known. If close calls were asked for, too, drawn
+    items that are in more doubt than any that is left do not count: there are none like them.
     """
     if result.kind == "numeric":
         raise ParameterError(
@@ -141,7 +141,7 @@ def estimate_of(result: Result) -> Estimate:
     if len(drawn) < FEWEST_DRAWN or fitted is None or not found.others:
         return found
     blocks, changed = list(encoded.blocks), list[float]()
-    wrong, expected = np.zeros((2, len(drawn)))
+    wrong, sureness = np.zeros((2, len(drawn)))
     now = result.plausibility_by_block
     if encoded is not result.encoded:
         now = answered_again(encoded, blocks, fitted.algorithm)[1].plausibility
@@ -152,17 +152,20 @@ def estimate_of(result: Result) -> Estimate:
         for n in fold:
             part, item = drawn[n].part, drawn[n].item
             wrong[n] = _wrong(blocks[part], then[part], result.kind, least)[item]
-            expected[n] = _expected(blocks[part], then[part], result.kind, least)[item]
+            sureness[n] = _sureness(blocks[part], then[part], result.kind, least)[item]
         pairs = zip(blocks, now, then, strict=True)
         differs = [_differs(*own, result.kind, least)[~own[0].is_known] for own in pairs]
         changed.append(float(np.concatenate(differs).mean()))
-    others = [
-        _expected(block, own, result.kind, least)[~block.is_known]
-        for block, own in zip(blocks, now, strict=True)
-    ]
-    error, low, high = interval_of(
-        float(np.concatenate(others).mean()), wrong - expected, weights_of(drawn)
-    )
+    counts = np.ones(len(drawn), dtype=np.bool_)
+    if len(drawn) < len(history):
+        left = [
+            _sureness(block, own, result.kind, least)[~block.is_known].min(initial=1.0)
+            for block, own in zip(blocks, now, strict=True)
+        ]
+        counts = sureness >= min(left)
+    if not counts.any():
+        return found
+    error, low, high = interval_of(wrong[counts], weights_of(drawn)[counts])
     return replace(
         found,
         right=1.0 - error,
@@ -184,24 +187,19 @@ def weights_of(drawn: Sequence[Answered]) -> FloatArray:
     return np.asarray(n_of_batch[batch] / (asked_of * inclusion))
 
 
-def interval_of(
-    expected: float, excess: FloatArray, weight: FloatArray
-) -> tuple[float, float, float]:
-    """Return the share that is wrong, and the ends of its 90 % interval.
+def interval_of(wrong: FloatArray, weight: FloatArray) -> tuple[float, float, float]:
+    """Return the weighted share that is wrong, and the ends of its 90 % interval.
 
-    It is what plausibilities expect of the other items, plus the mean by which answers were wrong
-    more often than expected. The interval is Jeffreys' for as many answers as have its variance.
+    It is Jeffreys' interval of as many answers as have the variance of the weighted share.
 
-    >>> [round(end, 3) for end in interval_of(0.0, np.array([1.0, 0.0, 0.0, 0.0]), np.ones(4))]
+    >>> [round(end, 3) for end in interval_of(np.array([1.0, 0.0, 0.0, 0.0]), np.ones(4))]
     [0.25, 0.046, 0.651]
     """
     total = weight.sum()
-    mean = float((weight * excess).sum() / total)
-    share = min(max(expected + mean, 0.0), 1.0)
-    variance = float((weight**2 * (excess - mean) ** 2).sum() / total**2)
-    of_share, n = share * (1.0 - share), float(total**2 / (weight**2).sum())
-    if variance > 0.0 and of_share > 0.0:
-        n = min(float(len(weight)), of_share / variance)
+    share = float((weight * wrong).sum() / total)
+    variance = float((weight**2 * (wrong - share) ** 2).sum() / total**2)
+    n = share * (1.0 - share) / variance if variance > 0.0 else total**2 / (weight**2).sum()
+    n = min(float(n), float(len(weight)))
     a, b = np.array([share * n + 0.5]), np.array([(1.0 - share) * n + 0.5])
     tail = (1.0 - LEVEL) / 2.0
     low, high = (float(beta_quantile(a, b, end)[0]) for end in (tail, 1.0 - tail))
@@ -229,10 +227,8 @@ def _wrong(block: Block, plausibility: FloatArray, kind: str, least: float | Non
     return np.maximum.reduceat(wrong.astype(np.float64), block.first_fact_of_item[:-1])
 
 
-def _expected(block: Block, plausibility: FloatArray, kind: str, least: float | None) -> FloatArray:
-    """Return how probably the answer to each item is wrong, by its plausibility."""
-    taken = taken_facts(block, plausibility, kind, least)
-    return 1.0 - sureness_of(block, plausibility, taken, kind)
+def _sureness(block: Block, plausibility: FloatArray, kind: str, least: float | None) -> FloatArray:
+    return sureness_of(block, plausibility, taken_facts(block, plausibility, kind, least), kind)
 
 
 def _differs(

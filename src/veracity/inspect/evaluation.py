@@ -11,15 +11,15 @@ import polars as pl
 
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
 from veracity.algorithms.parameters import require_at_least, require_share
-from veracity.claims.how import HowToRead
-from veracity.claims.schema import keys_of
-from veracity.claims.truths import read_truth
 from veracity.encoding.block import SAME, BoolArray, FloatArray
 from veracity.encoding.known import Matched, in_names_of_claims, match_truths, note_count
 from veracity.encoding.partitions import Partition
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.printing import counted, html_by
+from veracity.reading.options import ReadOptions
+from veracity.reading.schema import keys_of
+from veracity.reading.truths import read_truth
 from veracity.result import Result
 
 LEAST = 1e-6
@@ -164,7 +164,7 @@ def score_truths(
     normalisation = result.run.normalisation
     truths, notes = read_truth(
         truth,
-        HowToRead(
+        ReadOptions(
             columns=columns or {},
             likely=result.run.input.columns,
             kind=result.kind,

@@ -14,10 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.how import HowToRead
-from veracity.claims.normalise import Normalise
-from veracity.claims.schema import Kind
-from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.doubts.pairing import as_named_values, named_pairs
 from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray
 from veracity.encoding.known import with_known
@@ -28,6 +24,10 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import prepare
 from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, no_progress
+from veracity.reading.normalise import Normalise
+from veracity.reading.options import ReadOptions
+from veracity.reading.schema import Kind
+from veracity.reading.truths import read_truth, read_truths_beside
 from veracity.result import Result
 from veracity.result.tables import copies_table
 
@@ -230,7 +230,7 @@ def _given(
         encoded, frame_kind = claims.encoded, claims.frame_kind
         if truth is not None:
             facts, normalisation = claims.tables.facts, claims.run.normalisation
-            as_claims = HowToRead(likely=claims.run.input.columns, kind=claims.kind)
+            as_claims = ReadOptions(likely=claims.run.input.columns, kind=claims.kind)
             truths, notes = read_truth(truth, as_claims, normalisation=normalisation, like=facts)
     else:
         prepared = prepare(claims, tell=tell, **how)

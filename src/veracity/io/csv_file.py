@@ -1,7 +1,7 @@
-"""A CSV file becomes a frame of text columns, or a clear error.
+"""CSV files as text columns, or a clear error.
 
-Polars reads it. Python's own reader, which is slower, steps in to say which line is wrong, and to
-read what Polars does not: lines that end in a lone carriage return, quotes inside plain fields.
+Polars reads them. Python's own reader, which is slower, names the line that is wrong, and reads
+what Polars does not: lines that end in a lone carriage return, quotes inside plain fields.
 """
 
 from __future__ import annotations
@@ -10,205 +10,267 @@ import codecs
 import contextlib
 import csv
 import itertools
-from collections.abc import Generator, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
-from veracity.errors import RaggedRows, UnreadableFile, WrongEncoding, damaged
-from veracity.io.batched import BatchedRows, Incomplete, whole_batches
-from veracity.io.header import distinct, find_header
-from veracity.io.noting import FileNote, Notes
-from veracity.io.text_file import codec_of, is_packed, may_have, opened_text, western
-from veracity.io.totals import LONGEST_TOTAL, MOST_TOTALS, n_totals, totals_note
+from veracity.errors import RaggedRows, TooLarge, UnreadableFile, WrongEncoding, damaged
+from veracity.io.encodings import TextFile
+from veracity.io.memory import free_memory
+from veracity.io.notes import FileNote, Notes
+from veracity.io.reader import STANDARD_INPUT_FILE, Incomplete, LazyReader, Reader, whole_batches
 from veracity.printing import in_short
+
+DELIMITERS = (",", "\t", ";", "|")
 
 LONGEST_FIELD = 1 << 30
 
-LINES_LOOKED_AT = 40
-"""So many lines are looked at to find the header."""
+LINES_SAMPLED = 40
+"""Number of lines that show where the header is."""
+
+LONG_TEXT = 50_000_000
+"""Bytes from which on text without quotes is read while it is encoded."""
+
+LARGE_TEXT = 2_000_000_000
+"""Bytes from which on other text is read in batches, too, where that is possible."""
+
+COPIES_OF_TEXT = 4
+"""How often the text of a file may be in memory while it is read at once: unpacked, in a buffer
+that grows to twice its size, and as a table."""
 
 
 @dataclass(frozen=True)
-class CsvFile:
-    """A CSV file, with what has to be known to read it."""
+class Dialect:
+    """What has to be known of a CSV file to read it."""
 
-    path: Path
+    file: TextFile
     codec: str
     delimiter: str
     line_end: str
     preamble: tuple[str, ...] = ()
     """The lines before the header."""
 
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self.file.path
 
-def read_csv(path: Path, encoding: str = "utf-8", notes: Notes | None = None) -> pl.DataFrame:
-    """All columns of a CSV file, as the text they are written in; rows with no text are left out.
+    def scan(self) -> pl.LazyFrame:
+        """Return all columns as text, under the names that Polars gives them."""
+        return pl.scan_csv(
+            self.path, separator=self.delimiter, infer_schema=False, glob=False,
+            skip_lines=len(self.preamble), schema=self._columns(),
+        )  # fmt: skip
 
-    Of columns with the same name, each gets its number: ``value (1)`` and ``value (2)``. What had
-    to be found out is noted: another encoding than UTF-8, lines before the header.
-    """
-    notes = [] if notes is None else notes
-    codec = codec_of(path, encoding)
+    def read(self) -> pl.DataFrame | None:
+        """Return all columns as text; None where Polars stumbles."""
+        source: Path | bytes = self.file.content or self.path
+        if not self.codec.startswith("utf-8"):
+            with self.file.text(self.codec) as text:
+                source = text.read().encode()
+        try:
+            return pl.read_csv(
+                source, separator=self.delimiter, infer_schema=False, glob=False,
+                skip_lines=len(self.preamble), schema=self._columns(),
+            )  # fmt: skip
+        except pl.exceptions.PolarsError:
+            return None
+        except OSError as error:
+            raise damaged(self.path, error) from error
+
+    def _columns(self) -> dict[str, type[pl.String]]:
+        with self.file.text(self.codec) as text:
+            lines = "".join(itertools.islice(text, len(self.preamble) + LINES_SAMPLED))
+        found = pl.read_csv(
+            lines.encode(), separator=self.delimiter, infer_schema=False, n_rows=0,
+            skip_lines=len(self.preamble),
+        )  # fmt: skip
+        return dict.fromkeys(found.columns, pl.String)
+
+    def header(self) -> list[str]:
+        """Return the names of the columns; those of one name are numbered."""
+        with contextlib.closing(self.rows()) as rows:
+            return distinct([name.strip() for name in next(rows)])
+
+    def check(self) -> None:
+        """Raise where a row is too long or too short, or cannot be read at all."""
+        for _ in self.rows():
+            pass
+
+    def rows(self) -> Generator[list[str]]:
+        """Yield the rows that are not blank, the header first, as Python reads them."""
+        csv.field_size_limit(LONGEST_FIELD)  # the limit is there for untrusted input
+        n_before = len(self.preamble)
+        with self.file.text(self.codec) as text:
+            for _ in range(n_before):
+                next(text)
+            reader = csv.reader(text, delimiter=self.delimiter, strict=True)
+            n_fields, line = 0, n_before + 1
+            try:
+                for row in reader:
+                    n_fields = n_fields or len(row)
+                    if row and len(row) != n_fields:
+                        raise RaggedRows(
+                            f"{self.path}: line {line} has {len(row)} fields, the header has "
+                            f"{n_fields}; mend the line, or quote values that contain "
+                            f"{self.delimiter!r}"
+                        )
+                    if row:
+                        yield row
+                    line = n_before + reader.line_num + 1
+            except csv.Error as error:
+                raise UnreadableFile(
+                    f"{self.path}: the row that begins on line {line} cannot be read ({error}); "
+                    "a quote may be missing or too many"
+                ) from error
+
+
+def open_csv(path: Path, encoding: str, notes: Notes, label: str = "") -> Reader:
+    """Return a reader of a CSV file; what had to be guessed is noted."""
+    file, size, free = TextFile.of(path), path.stat().st_size, free_memory()
+    if size > LONG_TEXT and path.name != STANDARD_INPUT_FILE:
+        is_plain = _is_plain(path)
+        if is_plain or size > min(LARGE_TEXT, (free or LARGE_TEXT) // 4):
+            dialect = recognise(file, file.codec(encoding))
+            names = dialect.header()
+            is_utf8 = dialect.codec.startswith("utf-8") and dialect.line_end == "\n"
+            can_scan = is_utf8 and not file.is_packed
+            if can_scan and len(dialect.scan().collect_schema()) == len(names):
+                _note_preamble(dialect, notes)
+                return CsvReader(dialect, tuple(names), is_plain, label)
+    if free is not None and size > free // COPIES_OF_TEXT:
+        raise TooLarge(
+            f"{path}: its rows need more than the {free / 1e9:,.1f} GB of memory that are free; "
+            "write it as Parquet or plain UTF-8 text first"
+        )
+    rows = _read_at_once(file, encoding, notes)
+    return LazyReader(rows.lazy(), str(path), label, "filename", path)
+
+
+def _read_at_once(file: TextFile, encoding: str, notes: Notes) -> pl.DataFrame:
+    """Return all columns of a CSV file as text; rows without any text are left out."""
+    codec = file.codec(encoding)
     try:
-        return _read(_recognise(path, codec), notes)
+        return _read(recognise(file, codec), notes)
     except WrongEncoding:
-        other = western(path) if codec.startswith("utf-8") else None
+        other = file.western() if codec.startswith("utf-8") else None
         if other is None:
             raise
-        frame = _read(_recognise(path, other), notes)
+        rows = _read(recognise(file, other), notes)
     what = (
         "not UTF-8 text, read as Windows-1252 (Latin-1); if letters are wrong, say which encoding "
         "it is, e.g. encoding='cp1250' or --encoding cp1250"
     )
-    notes.append(FileNote(path.name, what))
-    return frame
+    notes.append(FileNote(file.path.name, what))
+    return rows
 
 
-def _read(file: CsvFile, notes: Notes) -> pl.DataFrame:
-    path = file.path
-    if file.preamble:
-        notes.append(_preamble_note(file))
-    names = _header(file)
-    frame = None if file.line_end == "\r" else _read_fast(file)
-    if frame is None or frame.width != len(names) or _has_lone_return(frame, path):
-        frame = _read_slowly(file)
-    elif _is_doubtful(frame, path):
-        _check_rows(file)
-    frame.columns = distinct(names)
-    frame = _with_text(frame)
-    last = frame.tail(MOST_TOTALS).with_columns(pl.col(pl.String).str.head(LONGEST_TOTAL)).rows()
-    if n_left_out := n_totals(last):
-        notes.append(totals_note(path.name, last))
-        frame = frame.head(-n_left_out)
-    return frame
+def _read(dialect: Dialect, notes: Notes) -> pl.DataFrame:
+    file = dialect.file
+    _note_preamble(dialect, notes)
+    names = dialect.header()
+    rows = None if dialect.line_end == "\r" else dialect.read()
+    if (
+        rows is None
+        or rows.width != len(names)
+        or (file.may_have(b"\r") and _is_in_a_field(rows, "\r"))  # which may have ended a line
+    ):
+        _, *cells = dialect.rows()
+        schema = [(f"{number}", pl.String) for number in range(len(names))]
+        texts = [[cell or None for cell in row] for row in cells]
+        rows = pl.DataFrame(texts, schema=schema, orient="row")
+    elif _is_doubtful(rows, rows.columns[-1], has_quotes=file.may_have(b'"')):
+        dialect.check()
+    rows.columns = names
+    return _with_text(rows)
 
 
-def _with_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are not empty."""
-    if all(column.null_count() for column in frame):  # else no row is without text
-        return frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    return frame
+def _is_doubtful(rows: pl.DataFrame, last: str, *, has_quotes: bool) -> bool:
+    """Return True if rows may be cut short, or swallowed by a quote that is never closed."""
+    return rows[last].null_count() > 0 or (has_quotes and _is_in_a_field(rows, "\n"))
 
 
-def _preamble_note(file: CsvFile) -> FileNote:
-    n_lines, first = len(file.preamble), next(line for line in file.preamble if line.strip())
-    lines = "1 line" if n_lines == 1 else f"{n_lines} lines"
-    shown = f": '{in_short(first.strip())}'"
-    return FileNote(file.path.name, f"{lines} above the header skipped", shown)
+def _is_in_a_field(rows: pl.DataFrame, text: str) -> bool:
+    is_there = pl.any_horizontal(pl.all().str.contains(text, literal=True).any())
+    return bool(rows.select(is_there).item())
 
 
-def scan_csv(
-    path: Path, encoding: str = "utf-8", notes: Notes | None = None
-) -> pl.LazyFrame | None:
-    """The same as `read_csv`, to be read in portions; None if this file has to be read at once.
-
-    Rows that are cut short are not told apart from those that lack values.
-    """
-    file = _recognise(path, codec_of(path, encoding))
-    if is_packed(path) or file.line_end == "\r" or not file.codec.startswith("utf-8"):
-        return None
-    names = distinct(_header(file))
-    if file.preamble and notes is not None:
-        notes.append(_preamble_note(file))
-    frame = _scanned(file)
-    found = frame.collect_schema().names()
-    if len(found) != len(names):
-        return None
-    frame = frame.select(pl.col(old).alias(new) for old, new in zip(found, names, strict=True))
-    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
-
-
-def _header(file: CsvFile) -> list[str]:
-    """The names of the columns, as they are written."""
-    with contextlib.closing(_rows(file)) as rows:
-        return [name.strip() for name in next(rows)]
-
-
-def _scanned(file: CsvFile) -> pl.LazyFrame:
-    return pl.scan_csv(
-        file.path, separator=file.delimiter, infer_schema=False, glob=False,
-        skip_lines=len(file.preamble), schema=_columns(file),
-    )  # fmt: skip
-
-
-def _columns(file: CsvFile) -> dict[str, type[pl.String]]:
-    """The columns that Polars finds in the header.
-
-    It would map the file to look for them. If another program cuts it short meanwhile, the system
-    ends the process without a word.
-    """
-    with opened_text(file.path, file.codec) as text:
-        lines = "".join(itertools.islice(text, len(file.preamble) + LINES_LOOKED_AT))
-    found = pl.read_csv(
-        lines.encode(), separator=file.delimiter, infer_schema=False, n_rows=0,
-        skip_lines=len(file.preamble),
-    )  # fmt: skip
-    return dict.fromkeys(found.columns, pl.String)
+def _with_text(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that are not empty."""
+    if all(column.null_count() for column in rows):  # else no row is without text
+        return rows.filter(~pl.all_horizontal(pl.all().is_null()))
+    return rows
 
 
 @dataclass(frozen=True)
-class PlainText(BatchedRows):
-    """A file in which nothing is quoted, read in portions: each line is a row.
+class CsvReader:
+    """A long CSV file, read in batches; what is wrong with a row is told when it is met."""
 
-    What is wrong with a row is told when it is met, as by `read_csv`.
-    """
-
-    file: CsvFile
+    dialect: Dialect
     names: tuple[str, ...]
+    is_plain: bool
+    """True if nothing is quoted: then columns that nobody needs are not read."""
 
-    def as_they_come(self) -> Iterator[pl.DataFrame]:
-        """The rows that have any text."""
-        is_checked, n_batches = False, 0
-        try:
-            for batch in whole_batches(_scanned(self.file)):
-                if not is_checked and batch[:, -1].null_count():  # rows may have been cut short
-                    _check_rows(self.file)
-                    is_checked = True
-                n_batches += 1
-                yield self._named(batch)
-        except (pl.exceptions.PolarsError, OSError, Incomplete) as error:
-            _check_rows(self.file)
-            raise damaged(self.file.path, error) from error
-        if not n_batches:
-            yield self.nothing()
+    label: str = ""
+    place: Literal["filename"] = "filename"
+    levels: tuple[str, ...] = ()
 
-    def _named(self, batch: pl.DataFrame) -> pl.DataFrame:
-        batch.columns = list(self.names)
-        return _with_text(batch)
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.dialect.path
 
-    def nothing(self) -> pl.DataFrame:
-        """No row."""
-        return pl.DataFrame(schema=dict.fromkeys(self.names, pl.String))
+    @property
+    def origin(self) -> str:
+        """Its path."""
+        return str(self.path)
+
+    def types(self, columns: Sequence[str]) -> pl.Schema:
+        """Return the types of columns: all are text."""
+        return pl.Schema(dict.fromkeys(columns, pl.String()))
+
+    def head(self, n_rows: int) -> pl.DataFrame:
+        """Return the first rows with all columns."""
+        with self._explained():
+            return _with_text(self._scan().head(n_rows).collect())
 
     def count(self) -> int:
-        """How many lines there are."""
-        return int(_scanned(self.file).select(pl.len()).collect().item())
+        """Return the number of lines."""
+        with self._explained():
+            return int(self.dialect.scan().select(pl.len()).collect().item())
 
-    def first_rows(self, n_rows: int) -> pl.DataFrame:
-        """The first rows, without reading further."""
-        return self._shaped(self._named(_scanned(self.file).head(n_rows).collect()))
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the given columns; also read the last, in which rows that are cut short show."""
+        needed = dict.fromkeys([*columns, self.names[-1]]) if self.is_plain else self.names
+        is_checked = False
+        with self._explained():
+            for batch in whole_batches(self._scan().select([*needed])):
+                has_quotes = not self.is_plain
+                if not is_checked and _is_doubtful(batch, self.names[-1], has_quotes=has_quotes):
+                    self.dialect.check()
+                    is_checked = True
+                yield _with_text(batch).select(columns)
 
+    def _scan(self) -> pl.LazyFrame:
+        rows = self.dialect.scan()
+        found = rows.collect_schema().names()
+        return rows.select(pl.col(old).alias(n) for old, n in zip(found, self.names, strict=True))
 
-def plain_text(path: Path, encoding: str, notes: Notes | None = None) -> PlainText | None:
-    """The same as `read_csv`, read in portions; None if the file has to be read at once.
-
-    That is so if anything is quoted, if lines end otherwise than in UNIX, or if it is not UTF-8.
-    """
-    codec = codec_of(path, encoding)
-    if not codec.startswith("utf-8") or not _is_plain(path):
-        return None
-    file = _recognise(path, codec)
-    names = distinct(_header(file))
-    if len(_scanned(file).collect_schema()) != len(names):
-        return None
-    if file.preamble and notes is not None:
-        notes.append(_preamble_note(file))
-    return PlainText(file, tuple(names))
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (pl.exceptions.PolarsError, OSError, Incomplete) as error:
+            self.dialect.check()
+            raise damaged(self.path, error) from error
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether a file is UTF-8 with neither quotes nor carriage returns."""
+    """Return True if a file is UTF-8 with neither quotes nor carriage returns."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     is_whole = True  # no letter is cut in two
     with path.open("rb", buffering=0) as file:
@@ -225,11 +287,15 @@ def _is_plain(path: Path) -> bool:
     return is_whole
 
 
-def _recognise(path: Path, codec: str) -> CsvFile:
-    """Find the delimiter and the line end of a file in its header."""
-    with opened_text(path, codec) as file:
-        lines = list(itertools.islice(file, LINES_LOOKED_AT))
-        header = next((line for line in itertools.chain(lines, file) if line.strip()), "")
+# --- the header -----------------------------------------------------------------------------------
+
+
+def recognise(file: TextFile, codec: str) -> Dialect:
+    """Find the delimiter, the line end and the header of a file."""
+    path = file.path
+    with file.text(codec) as text:
+        lines = list(itertools.islice(text, LINES_SAMPLED))
+        header = next((line for line in itertools.chain(lines, text) if line.strip()), "")
     if not header:
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if "\0" in header:
@@ -239,79 +305,91 @@ def _recognise(path: Path, codec: str) -> CsvFile:
         )
     delimiter, n_before = find_header(lines, header)
     line_end = "\r" if header.endswith("\r") else "\n"
-    return CsvFile(path, codec, delimiter, line_end, tuple(lines[:n_before]))
+    return Dialect(file, codec, delimiter, line_end, tuple(lines[:n_before]))
 
 
-def _read_fast(file: CsvFile) -> pl.DataFrame | None:
-    """What Polars reads, or None where it stumbles."""
-    source: Path | bytes = file.path
-    if not file.codec.startswith("utf-8"):
-        with opened_text(file.path, file.codec) as text:
-            source = text.read().encode()
+def _note_preamble(dialect: Dialect, notes: Notes) -> None:
+    if not dialect.preamble:
+        return
+    n_lines = len(dialect.preamble)
+    first = next(line for line in dialect.preamble if line.strip())
+    lines = "1 line" if n_lines == 1 else f"{n_lines} lines"
+    shown = f": '{in_short(first.strip())}'"
+    notes.append(FileNote(dialect.path.name, f"{lines} above the header skipped", shown))
+
+
+def find_header(lines: Sequence[str], first: str) -> tuple[str, int]:
+    """Return the delimiter, and the number of lines before the header."""
+    outside_quotes = "".join(first.split('"')[::2])
+    usual = max(DELIMITERS, key=outside_quotes.count)
+    found = {}
+    for delimiter in (usual, *DELIMITERS):
+        rows = _first_rows(lines, delimiter)
+        place = header_at([row for row, _ in rows])
+        if place:
+            found[delimiter] = len(rows[place][0]), rows[place][1]
+        elif delimiter == usual and rows and len(rows[0][0]) == _usual_width(rows) > 1:
+            return usual, 0
+    best = max(found, key=lambda delimiter: found[delimiter][0], default=usual)
+    return best, found[best][1] if best in found else 0
+
+
+def _first_rows(lines: Sequence[str], delimiter: str) -> list[tuple[list[str], int]]:
+    """Return the first rows that are not blank, and the number of lines before each."""
+    reader, rows, before = csv.reader(lines, delimiter=delimiter), [], 0
+    with contextlib.suppress(csv.Error):
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append((row, before))
+            before = reader.line_num
+    return rows
+
+
+def _usual_width(rows: Sequence[tuple[list[str], int]]) -> int:
+    return Counter(len(row) for row, _ in rows).most_common(1)[0][0]
+
+
+def header_at(rows: Sequence[Sequence[str]]) -> int:
+    """Return which row is the header: the first, unless titles and remarks stand above a table.
+
+    Rows above it have few cells that are filled; the header has all of them filled, no two alike
+    and none a number.
+
+    >>> header_at([["Report of May", ""], ["source", "value"], ["a", "1"], ["b", "2"]])
+    1
+    >>> header_at([["source", "value"], ["a", "1"], ["b", "2"]])
+    0
+    """
+    if len(rows) < 3:
+        return 0
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    for place, row in enumerate(rows):
+        cells = [cell.strip() for cell in row if cell.strip()]
+        if len(cells) == len(row) == width and len(set(cells)) == width:
+            is_header = width > 1 and not any(map(_is_number, cells))
+            return place if is_header and len(rows) > place + 1 else 0
+        if len(cells) > max(1, (width - 1) // 2):
+            return 0
+    return 0
+
+
+def _is_number(cell: str) -> bool:
     try:
-        return pl.read_csv(
-            source, separator=file.delimiter, infer_schema=False, glob=False,
-            skip_lines=len(file.preamble), schema=_columns(file),
-        )  # fmt: skip
-    except pl.exceptions.PolarsError:
-        return None
-    except OSError as error:
-        raise damaged(file.path, error) from error
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
-def _is_doubtful(frame: pl.DataFrame, path: Path) -> bool:
-    """Whether rows may have been cut short, or swallowed by a quote that is never closed."""
-    if frame[:, -1].null_count() > 0:
-        return True
-    return may_have(path, b'"') and _is_in_a_field(frame, "\n")
+def distinct(names: Sequence[str]) -> list[str]:
+    """Number the names that occur more than once.
 
-
-def _has_lone_return(frame: pl.DataFrame, path: Path) -> bool:
-    """Whether Polars took a carriage return for a part of a value that may have ended a line."""
-    return may_have(path, b"\r") and _is_in_a_field(frame, "\r")
-
-
-def _is_in_a_field(frame: pl.DataFrame, text: str) -> bool:
-    is_there = pl.any_horizontal(pl.all().str.contains(text, literal=True).any())
-    return bool(frame.select(is_there).item())
-
-
-def _read_slowly(file: CsvFile) -> pl.DataFrame:
-    names, *rows = _rows(file)
-    cells = [[cell or None for cell in row] for row in rows]
-    schema = [(f"{number}", pl.String) for number in range(len(names))]
-    return pl.DataFrame(cells, schema=schema, orient="row")
-
-
-def _check_rows(file: CsvFile) -> None:
-    """Raise where a row is too long or too short, or cannot be read at all."""
-    for _ in _rows(file):
-        pass
-
-
-def _rows(file: CsvFile) -> Generator[list[str]]:
-    """The rows that are not blank, the header first; one that is too long or short is an error."""
-    csv.field_size_limit(LONGEST_FIELD)  # the limit is there for untrusted input, not for claims
-    n_before = len(file.preamble)
-    with opened_text(file.path, file.codec) as text:
-        for _ in range(n_before):
-            next(text)
-        reader = csv.reader(text, delimiter=file.delimiter, strict=True)
-        n_fields, line = 0, n_before + 1
-        try:
-            for row in reader:
-                n_fields = n_fields or len(row)
-                if row and len(row) != n_fields:
-                    raise RaggedRows(
-                        f"{file.path}: line {line} has {len(row)} fields, the header has "
-                        f"{n_fields}; mend the line, or quote values that contain "
-                        f"{file.delimiter!r}"
-                    )
-                if row:
-                    yield row
-                line = n_before + reader.line_num + 1
-        except csv.Error as error:
-            raise UnreadableFile(
-                f"{file.path}: the row that begins on line {line} cannot be read ({error}); "
-                "a quote may be missing or too many"
-            ) from error
+    >>> distinct(["value", "note", "value"])
+    ['value (1)', 'note', 'value (2)']
+    """
+    times, seen = Counter(names), Counter[str]()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name} ({seen[name]})" if times[name] > 1 else name)
+    return found

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, overload
 
 import polars as pl
 
-from veracity.io.batched import lazy_rows
 from veracity.io.memory import require_memory
+from veracity.io.reader import lazy_rows
 
 Member = TypeVar("Member")
 

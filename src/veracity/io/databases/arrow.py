@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from veracity.io.cells import MOST_DIGITS
 from veracity.io.databases.address import Address
 from veracity.io.databases.base import (
     ROWS_PER_FETCH,
@@ -19,6 +18,7 @@ from veracity.io.databases.base import (
     quoted,
     require_file,
 )
+from veracity.io.frames import MOST_DIGITS
 
 NO_EXTENSIONS = {
     "autoinstall_known_extensions": False,

@@ -13,9 +13,9 @@ import polars as pl
 
 from veracity.errors import BadValue, UnreadableDatabase, VeracityError
 from veracity.extras import how_to_get
-from veracity.io.cells import MOST_DIGITS
 from veracity.io.databases.address import Address
 from veracity.io.databases.sentences import advice_on, reason_of
+from veracity.io.frames import MOST_DIGITS
 from veracity.printing import in_short
 
 ROWS_PER_FETCH = 1 << 16

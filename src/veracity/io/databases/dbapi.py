@@ -12,7 +12,6 @@ from urllib.parse import quote
 import polars as pl
 
 from veracity.errors import BadValue, UnreadableDatabase, first_line
-from veracity.io.cells import even_cells, finite_cells, texts_of, too_many_digits
 from veracity.io.databases.address import Address
 from veracity.io.databases.base import (
     ROWS_PER_FETCH,
@@ -21,6 +20,7 @@ from veracity.io.databases.base import (
     quoted,
     require_file,
 )
+from veracity.io.frames import column_of, texts_of
 
 
 class DbApi(Database):
@@ -83,14 +83,9 @@ class DbApi(Database):
                 )
 
     def _column(self, name: str, cells: Sequence[Any]) -> pl.Series:
-        """Python's own values as a column; what polars has no type for becomes text."""
-        cells = finite_cells(cells)
-        if too_many_digits(cells):
-            self.refuse_digits(name)
-        column = pl.Series(name, even_cells(cells), strict=False)
-        if column.dtype != pl.Object:
-            return column
-        return pl.Series(name, texts_of(cells), dtype=pl.String)
+        """Return cells as a column; what polars has no type for becomes text."""
+        column = column_of(cells, name)
+        return column if column.dtype != pl.Object else pl.Series(name, texts_of(cells))
 
     def _typed(self, column: pl.Series, dtype: pl.DataType) -> pl.Series:
         """A column in the type of the rows before, if nothing is lost by it."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from veracity.errors import ParameterError, UnreadableDatabase
-from veracity.io.batched import BatchedRows
 from veracity.io.databases.address import Address, address_of, database_file, is_address
 from veracity.io.databases.arrow import Adbc, DuckDb, Postgres
 from veracity.io.databases.base import Database, TableName
@@ -146,46 +146,65 @@ def _near(wanted: str, tables: list[TableName]) -> str:
     return did_you_mean(wanted, [table.shown for table in tables]) or f"there {_told(tables)}"
 
 
-@dataclass(frozen=True)
-class StreamedRows(BatchedRows):
-    """Rows of a database: read in batches, and only what is wanted.
+@dataclass
+class DatabaseReader:
+    """Rows of a database, read in batches.
 
     A connection is made for each question and ends with it, so nothing is left open.
     """
 
     selection: Selection
-    schema: pl.Schema
-    """The columns that are read."""
+    label: str = ""
+    place: Literal["table"] = "table"
+    path: None = None
+    levels: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, selection: Selection, names: Iterable[str] | None = None) -> StreamedRows:
-        """All columns of a selection, or those of these names; others are not read."""
-        with selection.opened() as database:
-            sql = selection.sql(database)
-            chosen = database.names(sql) if names is None else list(names)
-            return cls(selection, database.schema(sql, chosen))
+    @property
+    def origin(self) -> str:
+        """What messages call the rows."""
+        return self.selection.name
 
-    def nothing(self) -> pl.DataFrame:
-        """No row."""
-        return self.schema.to_frame()
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return column_names(self.selection)
+
+    def types(self, columns: Sequence[str]) -> pl.Schema:
+        """Return the types of columns; some databases look at all their cells for that."""
+        if self._types is None or self._types[0] != tuple(columns):
+            with self.selection.opened() as database:
+                sql = self.selection.sql(database)
+                self._types = (tuple(columns), database.schema(sql, list(columns)))
+        return self._types[1]
+
+    _types: tuple[tuple[str, ...], pl.Schema] | None = None
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         with self.selection.opened() as database:
             return database.count(self.selection.sql(database))
 
-    def as_they_come(self) -> Iterator[pl.DataFrame]:
-        """The rows, at least one batch of them."""
-        n_batches = 0
+    def head(self, n_rows: int) -> pl.DataFrame:
+        """Return the first rows with all columns."""
+        found: list[pl.DataFrame] = []
+        for batch in self.batches(self.names):
+            found.append(batch)
+            if sum(map(len, found)) >= n_rows:
+                break
+        return pl.concat(found).head(n_rows)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the given columns: at least one batch."""
+        types, n_batches = self.types(columns), 0
         with self.selection.opened() as database:
-            for batch in database.batches(self.selection.sql(database), self.schema):
+            for batch in database.batches(self.selection.sql(database), types):
                 n_batches += 1
                 yield batch
         if not n_batches:
-            yield self.nothing()
+            yield types.to_frame()
 
 
 def column_names(selection: Selection) -> list[str]:
-    """The names of all columns of a selection."""
+    """Return the names of all columns of a selection."""
     with selection.opened() as database:
         return database.names(selection.sql(database))

@@ -13,9 +13,9 @@ import polars as pl
 from veracity._version import __version__
 from veracity.algorithms import algorithm_named, algorithms
 from veracity.algorithms.parameters import settable
-from veracity.claims.schema import CARRYING
 from veracity.discovery import USUAL_ALGORITHM
 from veracity.printing import counted
+from veracity.reading.roles import CARRYING
 from veracity.result import Result
 from veracity.result.run import Run, describe_parameters
 from veracity.show.report.gather import Findings

@@ -1,0 +1,1 @@
+"""Reading: which columns are what, and how a table becomes rows of claims."""

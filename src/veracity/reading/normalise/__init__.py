@@ -1,0 +1,453 @@
+"""One spelling for one meaning: what sources write differently but mean alike becomes one value.
+
+First it is *detected*, for each attribute, what its values are: times, dates, numbers, text. That
+is a `Normalisation`: small, and kept with the run. Then it is *applied* to claims, and later to
+truths. Both work on different values, not on claims.
+
+Times, dates and numbers are written one way (``2011-12-28 14:30``, ``1234.5``), which follows from
+the value and the `Normalisation` alone. Text is compared in a folded form nobody wants to read, so
+of the spellings that fold alike the most usual is shown. No table of these is kept: a truth gets
+the spelling of the fact it folds like, if there is one (`Normalisation.apply` with `like`).
+
+A value that names nothing ("N/A") is left out, and so is one that says too little to be compared,
+such as a date among dates with times. One that cannot be read stays, as text. `Normalised.changes`
+has a row for every value that was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import date
+from typing import Any
+
+import polars as pl
+
+from veracity.errors import ParameterError
+from veracity.io.memory import require_memory
+from veracity.naming import as_text
+from veracity.printing import counted, in_short
+from veracity.reading.normalise.rewriting import spell, write
+from veracity.reading.normalise.spelling import fold, says_nothing, says_where_to_look
+from veracity.reading.normalise.value_types import (
+    READING_SCHEMA,
+    VALUE_KINDS,
+    Reading,
+    ValueKind,
+    detect_readings,
+    in_unit_of_bare,
+    read_values,
+)
+from veracity.reading.schema import Kind
+
+__all__ = [
+    "ADVICE",
+    "BYTES_PER_VALUE",
+    "VALUE_KINDS",
+    "Normalisation",
+    "Normalise",
+    "Normalised",
+    "Reading",
+    "Rewriting",
+    "Seen",
+    "ValueKind",
+    "detect",
+    "normalise",
+]
+
+IN_WORDS: dict[ValueKind, str] = {
+    "time": "times of day",
+    "date": "dates",
+    "datetime": "dates with times",
+    "number": "numbers",
+    "text": "text",
+}
+
+CHANGE_SCHEMA: dict[str, Any] = {
+    "attribute": pl.String,
+    "kind": pl.String,
+    "before": pl.String,
+    "after": pl.String,
+    "change": pl.String,
+    "claims": pl.UInt32,
+}
+
+DONE = {
+    "no value": "left out, naming no value",
+    "incomplete": "left out, saying too little",
+    "no number": "left out, being no number",
+    "other unit": "left out, in a unit that cannot be converted",
+    "unread": "kept as text",
+    "bare": "kept apart, naming no unit",
+    "bare number": "taken to be in it, naming no unit",
+}
+"""What was done with values that are not of their attribute's kind."""
+
+MOST_NOTES = 12
+
+MOST_WAITING = 1 << 20
+"""So many counts of values wait to be added to the others, or as many as there are others."""
+
+BYTES_PER_VALUE = 400
+"""What reading a value, in all ways there are, takes."""
+
+ADVICE = "normalise them in portions, or say which attributes stay as they are"
+
+Normalise = bool | Mapping[str, ValueKind]
+"""Whether to normalise; or yes, and what the values of some attributes are."""
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """Rows with normalised values, what was changed, and sentences that tell it.
+
+    `changes` has a row for each value of an attribute that was changed: ``before``, ``after`` (null
+    if left out), which ``change`` it is ("rewritten", "no value", "incomplete", "no number",
+    "other unit") and how many ``claims`` it concerns.
+    """
+
+    rows: pl.DataFrame
+    changes: pl.DataFrame
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def n_left_out(self) -> int:
+        """How many rows were left out."""
+        return int(self.changes.filter(pl.col("after").is_null())["claims"].sum())
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """How the values of each attribute are read; the same for claims and for truths.
+
+    >>> rows = pl.DataFrame({"entity": ["a", "b"], "value": ["1,234.50 USD", "n/a"]})
+    >>> normalisation = detect(rows)
+    >>> normalisation.kinds
+    {'': 'number'}
+    >>> normalisation.apply(rows).rows.rows()
+    [('a', '1234.5')]
+    """
+
+    readings: Mapping[str, Reading]
+    numeric: bool = False
+    """Whether the claims are numeric: what is no number is left out."""
+
+    @property
+    def kinds(self) -> dict[str, ValueKind]:
+        """What the values of each attribute are."""
+        return {name: reading.kind for name, reading in self.readings.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it for JSON, without what is as usual."""
+        told = {name: _as_json(reading) for name, reading in self.readings.items()}
+        return {"attributes": told, "numeric": self.numeric}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Normalisation:
+        """Make it again from what `to_json` returned."""
+        readings = {name: _from_json(of) for name, of in told["attributes"].items()}
+        return cls(readings, numeric=bool(told["numeric"]))
+
+    def apply(self, rows: pl.DataFrame, *, like: pl.DataFrame | None = None) -> Normalised:
+        """Normalise the values of claims or truths.
+
+        Parameters
+        ----------
+        rows
+            Rows with a value, and an attribute if there are several.
+        like
+            Such rows, normalised before: text that means the same is spelt as it is there. Truths
+            are to be spelt like the facts they are compared with.
+        """
+        if not self.readings:
+            return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
+        seen = Seen()
+        seen.add(rows)
+        mapping = Rewriting(self, seen.table, like)
+        return Normalised(mapping.of(rows), mapping.changes, mapping.notes)
+
+    def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return attribute and value of each row; without attribute if the claims had none."""
+        return _named(rows.drop("attribute", strict=False) if set(self.readings) == {""} else rows)
+
+    def _table(self) -> pl.DataFrame:
+        """Return the readings, one row per attribute."""
+        rows = [{"attribute": name, **vars(reading)} for name, reading in self.readings.items()]
+        return pl.DataFrame(rows, schema={"attribute": pl.String, **READING_SCHEMA})
+
+
+def detect(
+    rows: pl.DataFrame,
+    kinds: Mapping[str, ValueKind] | None = None,
+    *,
+    claims_kind: Kind = "categorical",
+) -> Normalisation:
+    """Detect how to read the values of claims.
+
+    Values that are no text, and binary claims, need no normalising. Numeric claims are numbers.
+
+    Parameters
+    ----------
+    rows
+        Claims: rows with a value, and an attribute if there are several.
+    kinds
+        What the values of an attribute are, where that is known better. Where there are no
+        attributes, the name of the only one is ``""``.
+    claims_kind
+        The kind of the claims.
+    """
+    if claims_kind == "binary" or rows["value"].dtype != pl.String:
+        _check_kinds(kinds or {}, [])
+        return Normalisation({})
+    kinds, values = kinds or {}, _read(_named(rows))
+    attributes = values["attribute"].unique().sort().to_list()
+    _check_kinds(kinds, attributes)
+    is_numeric = claims_kind == "numeric"
+    if is_numeric and any(kind != "number" for kind in kinds.values()):
+        raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
+    kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
+    readings = _detected(values, attributes, kinds)
+    if is_numeric:
+        readings = in_unit_of_bare(readings, values)
+    return Normalisation(readings, numeric=is_numeric)
+
+
+def normalise(
+    rows: pl.DataFrame,
+    kinds: Mapping[str, ValueKind] | None = None,
+    *,
+    claims_kind: Kind = "categorical",
+) -> tuple[Normalisation, Normalised]:
+    """Detect how to read the values of claims, and apply it."""
+    found = detect(rows, kinds, claims_kind=claims_kind)
+    return found, found.apply(rows)
+
+
+class Seen:
+    """The different values of each attribute, and in how many claims: what normalising looks at.
+
+    It is added up batch by batch, so claims need not be in memory at once; their values have to.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[pl.DataFrame] = []
+        self._table: pl.DataFrame | None = None
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Count the values of a batch."""
+        keys = ["attribute", "value"] if "attribute" in rows.columns else ["value"]
+        n_claims = pl.col("claims").sum() if "claims" in rows.columns else pl.len()
+        self._waiting.append(rows.group_by(keys).agg(claims=n_claims.cast(pl.UInt64)))
+        n_known = 0 if self._table is None else len(self._table)
+        if sum(map(len, self._waiting)) > n_known + MOST_WAITING:
+            self._bring_together()
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row per value of an attribute, with how many claims name it."""
+        self._bring_together()
+        assert self._table is not None  # there is a batch at least
+        return self._table
+
+    def _bring_together(self) -> None:
+        known = [] if self._table is None else [self._table]
+        together = pl.concat([*known, *self._waiting])
+        self._waiting.clear()
+        keys = [name for name in together.columns if name != "claims"]
+        self._table = together.group_by(keys).agg(pl.col("claims").sum()).sort(keys)
+        n_bytes = BYTES_PER_VALUE * len(self._table)
+        require_memory(n_bytes, f"to normalise, {len(self._table):,} different values", ADVICE)
+
+
+class Rewriting:
+    """What becomes of each value that was seen, for rows that come batch by batch."""
+
+    def __init__(self, found: Normalisation, seen: pl.DataFrame, like: pl.DataFrame | None) -> None:
+        self._keys = [name for name in ("attribute", "value") if name in seen.columns]
+        self._table: pl.DataFrame | None = None
+        self.changes, self.notes = pl.DataFrame(schema=CHANGE_SCHEMA), tuple[str, ...]()
+        if not found.readings:
+            return
+        named = found._seen(seen)
+        values = _read(named).join(found._table(), on="attribute", how="left")
+        unheard_of = "number" if found.numeric else "unchanged"
+        values = values.with_columns(pl.col("kind").fill_null(unheard_of))
+        values = write(values, numeric=found.numeric)
+        known = None if like is None else found._seen(like)
+        values = spell(values, known, numeric=found.numeric)
+        keys = ["attribute", "value"]
+        after = named.select(keys).join(
+            values.select("attribute", "after", value="before"),
+            on=keys, how="left", maintain_order="left",
+        )["after"]  # fmt: skip
+        after = after.cast(pl.Float64) if found.numeric else after
+        table = seen.select(self._keys).with_columns(after=after)
+        self._table = table.filter(pl.col("after").is_not_null())
+        changes = values.filter(pl.col("change").is_not_null())
+        changes = changes.sort("attribute", "claims", "before", descending=[False, True, False])
+        self.changes = changes.select(list(CHANGE_SCHEMA))
+        self.notes = _notes(values, numeric=found.numeric)
+
+    @property
+    def like(self) -> pl.DataFrame | None:
+        """The values as they are written now: truths are to be spelt like them."""
+        if self._table is None:
+            return None
+        return self._table.select(
+            pl.exclude("value", "after"), value=pl.col("after").cast(pl.String)
+        )
+
+    def of(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rewrite the values of rows; leave out rows that name none."""
+        if self._table is None:
+            return rows
+        found = rows.join(self._table, on=self._keys, how="inner", maintain_order="left")
+        return found.with_columns(value=pl.col("after")).drop("after")
+
+
+def _detected(
+    values: pl.DataFrame, attributes: list[str], kinds: Mapping[str, ValueKind]
+) -> dict[str, Reading]:
+    """Detect how to read each attribute; one that never names a value is text."""
+    is_read = pl.any_horizontal(pl.col("point", "clock").is_not_null())
+    named = pl.concat([values.filter(is_read), _naming(values.filter(~is_read))])
+    found = detect_readings(named, kinds)
+    empty = {name: Reading(kind=kinds.get(name, "text")) for name in attributes}
+    return {name: found.get(name, empty[name]) for name in attributes}
+
+
+def _naming(values: pl.DataFrame) -> pl.DataFrame:
+    """Return the values that name one; a day with "not available" beside it does not."""
+    is_beside_day = pl.col("day").is_not_null() & pl.col("words").str.contains(r"\p{L}")
+    said = values.select(pl.when(is_beside_day).then("words").otherwise("plain")).to_series()
+    folded = fold(said.str.strip_chars(" -()"))
+    return values.filter(~says_nothing(folded) & ~says_where_to_look(folded))
+
+
+def _check_kinds(kinds: Mapping[str, ValueKind], attributes: list[str]) -> None:
+    for name, kind in kinds.items():
+        if kind not in VALUE_KINDS:
+            raise ParameterError(
+                f"normalise: the kind of {name!r} must be one of {', '.join(VALUE_KINDS)}, "
+                f"got {kind!r}"
+            )
+        if name not in attributes:
+            known = ", ".join(f"'{in_short(one)}'" for one in attributes[:12])
+            known = known or "none with text for values"
+            raise ParameterError(
+                f"normalise: no attribute {name!r} among the claims; there is {known}"
+                + (f" and {len(attributes) - 12} more" if len(attributes) > 12 else "")
+            )
+
+
+def _as_json(reading: Reading) -> dict[str, Any]:
+    told = {f.name: getattr(reading, f.name) for f in fields(reading)}
+    told = {f.name: told[f.name] for f in fields(reading) if told[f.name] != f.default}
+    return {name: str(of) if isinstance(of, date) else of for name, of in told.items()}
+
+
+def _from_json(told: Mapping[str, Any]) -> Reading:
+    near = told.get("near")
+    for name, value in told.items():
+        if not isinstance(value, bool if READING_SCHEMA[name] == pl.Boolean else str | None):
+            raise ValueError(f"'{name}' of how values are read is {value!r}")
+    if told["kind"] not in VALUE_KINDS or told.get("decimal_sign", ".") not in (".", ","):
+        raise ValueError(f"there are no values of the kind {told['kind']!r}")
+    return Reading(**{**told, "near": None if near is None else date.fromisoformat(near)})
+
+
+def _named(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return attribute and value of each row, as text; without attributes, its name is empty."""
+    has_one = "attribute" not in rows.columns
+    attribute = pl.lit("") if has_one else as_text(rows["attribute"]).fill_null("")
+    counts = [name for name in ("claims",) if name in rows.columns]
+    return rows.select(*counts, value=as_text(rows["value"]), attribute=attribute)
+
+
+def _read(named: pl.DataFrame) -> pl.DataFrame:
+    """Return the different values of each attribute, as they are read, and how many claims."""
+    n_claims = pl.col("claims").sum() if "claims" in named.columns else pl.len()
+    values = named.group_by("attribute", "value").agg(claims=n_claims.cast(pl.UInt32))
+    texts = values["value"].unique().sort()
+    read = read_values(texts).with_columns(value=texts)
+    return values.join(read, on="value").drop("value")
+
+
+def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
+    """Return a sentence for each attribute, those with most changes first."""
+    is_read_otherwise = pl.col("is_text") & (pl.col("kind") != "text")
+    is_bare = pl.col("mixes_units") & pl.col("own_unit").is_null() & ~pl.col("is_text")
+    filled = pl.col("month").is_not_null() & pl.col("year").is_null() & pl.col("has_year")
+    is_so_of = {
+        "no value": pl.col("change") == "no value",
+        "incomplete": pl.col("change") == "incomplete",
+        "no number": pl.col("change") == "no number",
+        "other unit": pl.col("change") == "other unit",
+        "unread": is_read_otherwise & pl.col("after").is_not_null(),
+        "bare": is_bare & (not numeric),
+        "bare number": is_bare & numeric,
+        "filled": filled & pl.col("after").is_not_null() & ~pl.col("is_text"),
+    }
+    usual_first = values.sort("claims", "before", descending=[True, False])
+    told = usual_first.group_by("attribute", *READING_SCHEMA).agg(
+        changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
+        before=pl.len(),
+        after=pl.col("after").drop_nulls().n_unique(),
+        **{name: pl.col("claims").filter(is_so).sum() for name, is_so in is_so_of.items()},
+        **{
+            f"{name} as": pl.col("before").filter(is_so).first() for name, is_so in is_so_of.items()
+        },
+    )
+    told = told.sort("changed", "attribute", descending=[True, False])
+    alike: dict[object, list[dict[str, Any]]] = {}
+    for of in told.head(MOST_NOTES).iter_rows(named=True):
+        own = of["attribute"] if of["changed"] else None  # those that stay as they are: one note
+        alike.setdefault((own, _how(of)), []).append(of)
+    notes = [_sentence(group) for group in alike.values()]
+    if len(told) > MOST_NOTES:
+        more = counted(len(told) - MOST_NOTES, "more attribute is", "more attributes are")
+        notes.append(f"{more} read, each in its own way")
+    return tuple(notes)
+
+
+def _sentence(alike: list[dict[str, Any]]) -> str:
+    """Return a sentence on attributes whose values are read alike."""
+    names = [f'"{in_short(of["attribute"])}"' if of["attribute"] else "values" for of in alike]
+    is_one = len(names) == 1 and alike[0]["attribute"]
+    return f"{', '.join(names)} {'is' if is_one else 'are'} {_how(alike[0])}"
+
+
+def _how(of: dict[str, Any]) -> str:
+    """Return words on how the values of an attribute are read, and what becomes of them."""
+    if of["kind"] == "unchanged":
+        return "left unchanged"
+    became = f"{counted(of['before'], 'spelling becomes', 'spellings become')} {of['after']:,}"
+    if not of["changed"]:
+        became = "none changes"
+    parts = [f"read as {IN_WORDS[of['kind']]}{_manner(of)}: {became}"]
+    for what, done in DONE.items():
+        if of[what]:
+            example = in_short(" ".join(of[f"{what} as"].split()))
+            claims = counted(of[what], "claim,", "claims, such as")
+            parts.append(f'{done}: {claims} "{example}"')
+    return "; ".join(parts)
+
+
+def _filled_in(of: dict[str, Any]) -> str:
+    """Return words on how dates without a year got one; times need none."""
+    if not of["filled"] or of["near"] is None or of["kind"] == "time":
+        return ""
+    return f", those without a year in the year that brings them closest to {of['near']}"
+
+
+def _manner(of: dict[str, Any]) -> str:
+    """Return words on how values are read where a user would not expect it."""
+    return "".join(
+        [
+            f" in {of['unit']}" if of["unit"] else "",
+            ", the comma being the decimal sign" if of["decimal_sign"] == "," else "",
+            ", days before months" if of["day_first"] else "",
+            ", brought to universal time" if of["universal"] else "",
+            _filled_in(of),
+        ]
+    )

@@ -1,0 +1,203 @@
+"""Numbers as people write them: 1,234.50 USD, 1.234,5, 2 1/2, 93%, 5 km.
+
+Nothing is rounded: numbers are kept as exact decimals, so different ones never become the same.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import NamedTuple
+
+import polars as pl
+
+PLAIN = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$"
+"""What is a number without a thought, but for `OPEN`. Not 007: codes are no numbers."""
+
+OPEN = r"^-?[1-9][0-9]{0,2}\.[0-9]{3}$"
+"""A decimal here, a thousand and more where the comma is the decimal sign."""
+
+BEFORE = r"(?:US)?[$€£¥] ?|[A-Z]{3} ?"
+"""A currency before its amount: $5, € 5, US$ 5, CHF 5."""
+
+QUANTITY = re.compile(
+    rf"(?P<sign>[+-]?)(?P<before>{BEFORE})?(?P<minus>-?)"
+    r"(?P<digits>[.,]?[0-9](?:[0-9.,' /]*[0-9])?)"
+    r"(?P<power>[eE][+-]?[0-9]{1,2})?(?P<after> ?[^0-9 ].*)?"
+)
+FRACTION = re.compile(r"(?:([0-9]+) )?([0-9]+)/([1-9][0-9]*)")
+
+AMOUNT = {
+    decimal_sign: re.compile(
+        rf"(?:0|[1-9][0-9]*|[1-9][0-9]{{0,2}}(?:([{group} '])[0-9]{{3}})(?:\1[0-9]{{3}})*)?"
+        rf"(?:{re.escape(decimal_sign)}[0-9]+)?"
+    )
+    for decimal_sign, group in ((".", ","), (",", "."))
+}
+"""By decimal sign: digits, or groups of three with one sign between them, and decimals."""
+
+SCHEMA = {"point": pl.String, "comma": pl.String, "sign": pl.String, "unit": pl.String}
+
+UNITS: dict[str, dict[str, str]] = {
+    "length": {
+        "mm": "0.001", "cm": "0.01", "m": "1", "km": "1000", "in inch inches": "0.0254",
+        "ft foot feet": "0.3048", "yd yard yards": "0.9144", "mi mile miles": "1609.344",
+        "nmi": "1852",
+    },
+    "mass": {
+        "mg": "0.001", "g gram grams": "1", "kg kilogram kilograms": "1000",
+        "oz ounce ounces": "28.349523125", "lb lbs pound pounds": "453.59237",
+    },
+    "volume": {
+        "ml": "0.001", "l liter liters litre litres": "1", "gal gallon gallons": "3.785411784",
+    },
+    "duration": {
+        "ms": "0.001", "s sec secs second seconds": "1", "min mins minute minutes": "60",
+        "h hr hrs hour hours": "3600", "d day days": "86400",
+    },
+    "speed": {"m/s": "1", "km/h kph kmh": "5/18", "mph": "0.44704", "kn kt kts knots": "463/900"},
+    "pressure": {
+        "Pa": "1", "hPa mb mbar millibar millibars": "100", "kPa": "1000", "bar": "100000",
+        "mmHg": "133.322387415", "inHg": "3386.389",
+    },
+    "temperature": {"°C C celsius": "1", "°F F fahrenheit": "5/9"},
+    "%": {"% percent pct": "1"},
+    "number": {"pcs pc piece pieces Stk Stck Stück": "1"},
+    "USD": {"USD $ US$": "1"}, "EUR": {"EUR €": "1"}, "GBP": {"GBP £": "1"}, "JPY": {"JPY ¥": "1"},
+    **{code: {code: "1"} for code in ("AUD", "CAD", "CHF", "CNY", "INR")},
+}  # fmt: skip
+"""What is measured, the units it is measured in, and how large each is: the first name counts."""
+
+ZERO_AT = {"°F": Fraction(-160, 9)}
+"""Where a unit's zero is, in the unit it is compared with."""
+
+
+class Unit(NamedTuple):
+    """A unit: its name, what it measures, and its size."""
+
+    name: str
+    measures: str
+    size: Fraction
+
+
+UNIT_OF_WORD = {
+    word: Unit(words.split()[0], measures, Fraction(size))
+    for measures, sizes in UNITS.items()
+    for words, size in sizes.items()
+    for word in words.split()
+}
+UNIT_OF_LONG_WORD = {word.lower(): unit for word, unit in UNIT_OF_WORD.items() if len(word) > 2}
+
+
+def read_numbers(texts: pl.Series) -> pl.DataFrame:
+    """Read plain texts as numbers: with a decimal point, with a decimal comma, and their unit.
+
+    `sign` is the decimal sign where a text gives it away. What is no number is null.
+
+    >>> texts = pl.Series(["10.00", "1,234", "12,5", "2 1/2", "1,234.50 USD", "007"])
+    >>> read_numbers(texts).rows()[:3]
+    [('10', '10', '.', None), ('1234', '1.234', None, None), ('12.5', '12.5', ',', None)]
+    >>> read_numbers(texts).rows()[3:]
+    [('2.5', '2.5', None, None), ('1234.5', '1234.5', '.', 'USD'), (None, None, None, None)]
+    """
+    shortest = texts.str.replace(r"(\.[0-9]*?)0+$", "$1").str.strip_suffix(".")
+    shortest = shortest.replace("-0", "0")
+    is_plain = texts.str.contains(PLAIN) & ~texts.str.contains(OPEN)
+    rows = pl.DataFrame({"text": texts, "number": shortest, "is_plain": is_plain})
+    told = pl.when(pl.col("text").str.contains(".", literal=True)).then(pl.lit("."))
+    easy = pl.struct(point="number", comma="number", sign=told, unit=pl.lit(None, pl.String))
+    is_likely = texts.str.contains(rf"^[+-]?(?:{BEFORE})?-?[.,]?[0-9][^:]*$")
+    others = texts.filter(is_likely & ~is_plain).unique()
+    hard = pl.DataFrame([_read(text) for text in others], schema=SCHEMA, orient="row")
+    read = rows.join(
+        pl.DataFrame({"text": others, "read": hard.to_struct()}),
+        on="text",
+        how="left",
+        maintain_order="left",
+    )
+    both = read.select(read=pl.when("is_plain").then(easy).otherwise("read"))
+    return both.unnest("read")
+
+
+def _read(text: str) -> tuple[str | None, str | None, str | None, str | None]:
+    """Read one text as `read_numbers` has it."""
+    nothing = (None, None, None, None)
+    match = QUANTITY.fullmatch(text)
+    if match is None or (match["sign"] and match["minus"]):
+        return nothing
+    words = [word for word in (match["before"], match["after"]) if word]
+    units = [_unit_named(word) for word in words]
+    if len(units) > 1 or None in units:
+        return nothing
+    factor = Fraction(f"1{match['power'] or ''}") * (
+        -1 if "-" in match["sign"] + match["minus"] else 1
+    )
+    amounts = _amounts(match["digits"])
+    if not amounts:
+        return nothing
+    point, comma = (amounts.get(sign, next(iter(amounts.values()))) * factor for sign in ".,")
+    told = next(iter(amounts)) if len(amounts) == 1 else None
+    return as_text(point), as_text(comma), told, units[0].name if units and units[0] else None
+
+
+def _amounts(digits: str) -> dict[str, Fraction]:
+    """Return the amount by decimal sign; both where the signs in it do not show which."""
+    fraction = FRACTION.fullmatch(digits)
+    if fraction:
+        whole, over, under = fraction.groups(default="0")
+        return dict.fromkeys(".,", int(whole) + Fraction(int(over), int(under)))
+    return {
+        sign: Fraction(re.sub(rf"[^0-9{sign}]", "", digits).replace(",", "."))
+        for sign, amount in AMOUNT.items()
+        if amount.fullmatch(digits)
+    }
+
+
+def _unit_named(word: str) -> Unit | None:
+    """Return the unit of a word; a single letter must stand apart, for 12c may be a house."""
+    name = word.strip(" .")
+    if len(name) == 1 and name.isalpha() and not word.startswith(" "):
+        return None
+    return UNIT_OF_WORD.get(name) or UNIT_OF_LONG_WORD.get(name.lower())
+
+
+def can_convert(unit: str, other: str) -> bool:
+    """Return True if both units measure the same.
+
+    >>> can_convert("km", "mi"), can_convert("USD", "EUR")
+    (True, False)
+    """
+    return UNIT_OF_WORD[unit].measures == UNIT_OF_WORD[other].measures
+
+
+def convert(number: str, unit: str, other: str) -> str:
+    """Convert a number of one unit to another.
+
+    >>> convert("3", "mi", "km"), convert("50", "°F", "°C")
+    ('4.828032', '10')
+    """
+    if unit == other:
+        return number
+    size, other_size = UNIT_OF_WORD[unit].size, UNIT_OF_WORD[other].size
+    amount = Fraction(number) * size + ZERO_AT.get(unit, 0)
+    return as_text((amount - ZERO_AT.get(other, 0)) / other_size)
+
+
+def as_text(amount: Fraction) -> str:
+    """Write an amount as a decimal: exact where it ends, else with 15 digits.
+
+    >>> as_text(Fraction("10.50")), as_text(Fraction(1, 3))
+    ('10.5', '0.333333333333333')
+    """
+    power = 0
+    under = amount.denominator
+    for prime in (2, 5):
+        times = 0
+        while under % prime == 0:
+            under, times = under // prime, times + 1
+        power = max(power, times)
+    if under > 1:
+        return f"{float(amount):.15g}"
+    digits = str(abs(amount.numerator) * 10**power // amount.denominator).zfill(power + 1)
+    whole, decimals = digits[: len(digits) - power], digits[len(digits) - power :]
+    return ("-" if amount < 0 else "") + whole + (f".{decimals}" if decimals else "")

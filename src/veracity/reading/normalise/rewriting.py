@@ -1,0 +1,158 @@
+"""Values that were read, written one way."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from veracity.reading.normalise.quantities import OPEN, can_convert, convert
+from veracity.reading.normalise.spelling import fold, plain, says_nothing, says_where_to_look, tidy
+
+
+def write(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
+    """Add `after`, as far as values can be read, and `change`; both null where they cannot."""
+    is_number = values["kind"] == "number"
+    is_date = values["kind"].is_in(["time", "date", "datetime"])
+    parts = [
+        _with_numbers(values.filter(is_number), numeric=numeric),
+        _with_dates(values.filter(is_date)),
+        values.filter(~is_number & ~is_date).with_columns(
+            after=pl.when(pl.col("kind") == "unchanged").then("before"),
+            change=pl.lit(None, pl.String),
+        ),
+    ]
+    return pl.concat(parts)
+
+
+def _with_numbers(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
+    has_comma = pl.col("decimal_sign") == ","
+    amount = pl.when(has_comma).then("comma").otherwise("point")
+    rows = values.with_columns(after=amount)
+    rows = rows.with_columns(after=_in_one_unit(rows, numeric=numeric))
+    # 1.234 is a thousand and more to whoever reads it here; 1.2340 is not
+    is_open = has_comma & pl.col("after").str.contains(OPEN)
+    after = pl.when(is_open).then(pl.col("after") + "0").otherwise("after")
+    is_left_out = pl.col("after").is_null() & amount.is_not_null()
+    change = pl.when(is_left_out).then(pl.lit("other unit"))
+    return rows.with_columns(after=after, change=change).select(*values.columns, "after", "change")
+
+
+def _in_one_unit(rows: pl.DataFrame, *, numeric: bool) -> pl.Series:
+    """Return numbers in the unit of their attribute, which is shown where others are named, too."""
+    is_simple = rows["own_unit"].is_null() | (
+        (rows["own_unit"] == rows["unit"]) & ~rows["mixes_units"]
+    )
+    if is_simple.all():
+        return rows["after"]
+    written = []
+    for number, own, unit, mixes in rows.select(
+        "after", "own_unit", "unit", "mixes_units"
+    ).iter_rows():
+        if number is None or own is None:
+            written.append(number)
+        elif unit is not None and can_convert(own, unit):
+            amount = convert(number, own, unit)
+            written.append(f"{amount} {unit}" if mixes and not numeric else amount)
+        else:
+            written.append(None if numeric else f"{number} {own}")
+    return pl.Series(written, dtype=pl.String)
+
+
+def _with_dates(values: pl.DataFrame) -> pl.DataFrame:
+    rows = values.with_columns(on=_day_text())
+    both = pl.col("on") + " " + pl.col("clock")
+    rows = rows.with_columns(
+        after=pl.when(pl.col("kind") == "time")
+        .then("clock")
+        .when(pl.col("kind") == "date")
+        .then("on")
+        .otherwise(pl.when("universal").then(_in_universal_time(both)).otherwise(both))
+    )
+    is_read = pl.col("after").is_not_null()
+    unread = rows.filter(~is_read)
+    rows = pl.concat(
+        [
+            rows.filter(is_read).with_columns(change=pl.lit(None, pl.String)),
+            unread.with_columns(change=_why_no_date(fold(unread["words"].str.strip_chars(" -()")))),
+        ]
+    )
+    return rows.select(*values.columns, "after", "change")
+
+
+def _why_no_date(words: pl.Series) -> pl.Expr:
+    """Return why a value is no date: it names none, or too little of one."""
+    has_clock, has_day = pl.col("clock").is_not_null(), pl.col("month").is_not_null()
+    is_unsaid = ~has_clock & (words != "") & (says_nothing(words) | says_where_to_look(words))
+    is_short = (has_clock & ~pl.col("has_unclear_day")) | (has_day & (words == ""))
+    short = pl.when(is_short).then(pl.lit("incomplete"))
+    return pl.when(is_unsaid).then(pl.lit("no value")).otherwise(short)
+
+
+def _day_text() -> pl.Expr:
+    """Write the day as 2011-12-28, or as 12-28 where no year is ever given."""
+    is_swapped = pl.col("day_first") & (pl.col("order") == "either")
+    month = pl.when(is_swapped).then("day").otherwise("month")
+    day = pl.when(is_swapped).then("month").otherwise("day")
+    near = pl.col("near")
+    later = (month - near.dt.month()) * 30.4 + day - near.dt.day()  # days, about
+    nearest = near.dt.year() + pl.when(later > 183).then(-1).when(later < -183).then(1).otherwise(0)
+    year = pl.coalesce("year", nearest).cast(pl.String).str.zfill(4)
+    short = month.cast(pl.String).str.zfill(2) + "-" + day.cast(pl.String).str.zfill(2)
+    return pl.when("has_year").then(year + "-" + short).otherwise(short)
+
+
+def _in_universal_time(written: pl.Expr) -> pl.Expr:
+    full = pl.when(written.str.len_chars() == 16).then(written + ":00").otherwise(written)
+    local = full.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False)
+    text = (local - pl.duration(minutes=pl.col("ahead").fill_null(0))).dt.to_string(
+        "%Y-%m-%d %H:%M:%S%.f"
+    )
+    return (
+        text.str.replace(r"(\.\d*?)0+$", "$1")
+        .str.strip_suffix(".")
+        .str.replace(r"(:\d\d):00$", "$1")
+    )
+
+
+def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> pl.DataFrame:
+    """Add `after` for text and for what cannot be read: its most usual spelling.
+
+    The spellings of `like`, rows of attribute and value, come before those of the values. Where
+    claims are numeric, what cannot be read is left out.
+    """
+    is_open = pl.col("after").is_null() & pl.col("change").is_null()
+    done, texts = values.filter(~is_open), values.filter(is_open)
+    texts = texts.with_columns(folded=fold(texts["plain"]))
+    usual = _most_usual(texts)
+    if like is not None:
+        usual = pl.concat([_most_usual(_folded(like)), usual])
+        usual = usual.unique(["attribute", "folded"], keep="first", maintain_order=True)
+    texts = texts.with_columns(change=_why_no_text(texts, numeric=numeric))
+    texts = texts.join(usual, on=["attribute", "folded"], how="left").with_columns(
+        after=pl.when(pl.col("change").is_null()).then("usual"), is_text=pl.lit(value=True)
+    )
+    done = done.with_columns(is_text=pl.lit(value=False))
+    values = pl.concat([done, texts.select(done.columns)])
+    is_rewritten = pl.col("after").ne_missing(pl.col("before")) & pl.col("change").is_null()
+    rewritten = pl.when(is_rewritten).then(pl.lit("rewritten")).otherwise("change")
+    return values.with_columns(change=rewritten)
+
+
+def _why_no_text(texts: pl.DataFrame, *, numeric: bool) -> pl.Expr:
+    """Return why a text is left out: it names no value, or no number where one is needed."""
+    is_remote = says_where_to_look(texts["folded"]) & (texts["kind"] != "text")
+    unsaid = pl.when(says_nothing(texts["folded"]) | is_remote).then(pl.lit("no value"))
+    return unsaid.when(numeric).then(pl.lit("no number"))
+
+
+def _folded(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the values of rows, tidy and folded, with their claims."""
+    values = rows.group_by("attribute", "value").agg(claims=pl.len())
+    tidied = tidy(values["value"])
+    return values.with_columns(tidied=tidied, folded=fold(plain(tidied)))
+
+
+def _most_usual(values: pl.DataFrame) -> pl.DataFrame:
+    """Return the most usual spelling by attribute and folded form; of equal ones the first."""
+    spellings = values.group_by("attribute", "folded", "tidied").agg(pl.col("claims").sum())
+    best = spellings.sort("claims", "tidied", descending=[True, False])
+    return best.group_by("attribute", "folded").agg(usual=pl.col("tidied").first())

@@ -1,0 +1,257 @@
+"""What the values of an attribute are, told from the values: times, dates, numbers, or text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from veracity.reading.normalise.dates import read_dates
+from veracity.reading.normalise.quantities import can_convert, convert, read_numbers
+from veracity.reading.normalise.spelling import plain, tidy
+
+ValueKind = Literal["time", "date", "datetime", "number", "text", "unchanged"]
+"""What the values of an attribute are; "unchanged" ones are taken as they come."""
+
+VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
+
+MOST = 0.8
+"""The share of claims that must be numbers, or dates and times, to take all for such."""
+
+CONSIDERABLE = 0.2
+"""The share of these without a date (a time) from which on only times (dates) are compared."""
+
+HALF_A_YEAR = 183
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the values of one attribute are read.
+
+    Attributes
+    ----------
+    kind
+        What they are.
+    day_first
+        Whether 01/02/2011 is in February.
+    near
+        A date without a year is the one nearest to this day; without it, it says too little.
+    has_year
+        Whether any date has a year.
+    universal
+        Whether times are brought to universal time: all say how far they are from it, and differ.
+    decimal_sign
+        Which of 1.234 and 1,234 is more than a thousand: the one without it.
+    unit, mixes_units
+        The unit named most often, and whether others are named as well.
+    """
+
+    kind: ValueKind
+    day_first: bool = False
+    near: date | None = None
+    has_year: bool = True
+    universal: bool = False
+    decimal_sign: str = "."
+    unit: str | None = None
+    mixes_units: bool = False
+
+
+READING_SCHEMA: dict[str, Any] = {
+    "kind": pl.String,
+    "day_first": pl.Boolean,
+    "near": pl.Date,
+    "has_year": pl.Boolean,
+    "universal": pl.Boolean,
+    "decimal_sign": pl.String,
+    "unit": pl.String,
+    "mixes_units": pl.Boolean,
+}
+
+
+def read_values(values: pl.Series) -> pl.DataFrame:
+    """Return values, tidy and plain, and what they are as numbers and as dates."""
+    tidied = tidy(values)
+    texts = plain(tidied)
+    numbers = read_numbers(texts).rename({"unit": "own_unit"})
+    words = pl.DataFrame({"before": values, "tidied": tidied, "plain": texts})
+    return pl.concat([words, numbers, read_dates(texts)], how="horizontal")
+
+
+def detect_readings(values: pl.DataFrame, kinds: Mapping[str, ValueKind]) -> dict[str, Reading]:
+    """Detect how to read each attribute, from its values as numbers and dates.
+
+    >>> values = read_values(pl.Series(["7 pm", "19:30"]))
+    >>> detect_readings(values.with_columns(attribute=pl.lit("when"), claims=1), {})["when"].kind
+    'time'
+    """
+    told = values.group_by("attribute").agg(
+        n=pl.col("claims").sum(),
+        zones=pl.col("ahead").drop_nulls().n_unique(),
+        **{name: _claims(is_so) for name, is_so in _signs().items()},
+    )
+    near = _near(values)
+    units = _units(values)
+    mostly = "," if told["with_comma"].sum() > told["with_point"].sum() else "."
+    told = told.with_columns(decimal_sign=_decimal_sign(mostly))
+    return {
+        of["attribute"]: _reading(of, kinds, near.get(of["attribute"]), units)
+        for of in told.sort("attribute").iter_rows(named=True)
+    }
+
+
+def _decimal_sign(mostly: str) -> pl.Expr:
+    """Return the sign that values of an attribute show; if none, that of most others."""
+    comma, point = pl.col("with_comma"), pl.col("with_point")
+    shown = pl.when(comma > point).then(pl.lit(",")).otherwise(pl.lit("."))
+    return pl.when(comma + point > 0).then(shown).otherwise(pl.lit(mostly))
+
+
+def _claims(is_so: pl.Expr) -> pl.Expr:
+    return pl.col("claims").filter(is_so).sum()
+
+
+def _signs() -> dict[str, pl.Expr]:
+    """Return the signs that are counted, by claims."""
+    is_number = pl.col("point").is_not_null()
+    has_clock, has_day = pl.col("clock").is_not_null(), pl.col("day").is_not_null()
+    is_bare = ~pl.col("words").str.contains(r"[\p{L}\p{N}]")
+    return {
+        "number": is_number,
+        "with_comma": pl.col("sign") == ",",
+        "with_point": pl.col("sign") == ".",
+        "clock_only": has_clock & ~has_day & ~pl.col("has_unclear_day"),
+        "day_only": ~is_number & ~has_clock & has_day & is_bare,
+        "both": has_clock & (has_day | pl.col("has_unclear_day")),
+        "at_midnight": has_clock & has_day & (pl.col("clock") == "00:00"),
+        "ahead": has_clock & pl.col("ahead").is_not_null(),
+        "day_first": pl.col("order") == "day",
+        "month_first": pl.col("order") == "month",
+        "year": has_day & pl.col("year").is_not_null(),
+    }
+
+
+def _reading(
+    told: dict[str, Any],
+    kinds: Mapping[str, ValueKind],
+    near: date | None,
+    units: dict[str, list[str]],
+) -> Reading:
+    name = told["attribute"]
+    kind = kinds.get(name) or _kind(told)
+    if kind == "number":
+        named = units.get(name, [])
+        return Reading(
+            kind=kind,
+            decimal_sign=told["decimal_sign"],
+            unit=named[0] if named else None,
+            mixes_units=len(named) > 1,
+        )
+    if kind not in ("date", "datetime"):
+        return Reading(kind=kind)
+    return Reading(
+        kind=kind,
+        day_first=told["day_first"] > told["month_first"],
+        near=near,
+        has_year=told["year"] > 0,
+        universal=told["zones"] > 1 and told["ahead"] == told["clock_only"] + told["both"],
+    )
+
+
+def _kind(told: dict[str, Any]) -> ValueKind:
+    dates = told["clock_only"] + told["day_only"] + told["both"]
+    if told["number"] >= MOST * told["n"] and told["number"]:
+        return "number"
+    if dates < MOST * told["n"] or not dates:
+        return "text"
+    if told["clock_only"] >= max(CONSIDERABLE * dates, told["day_only"]):
+        return "time"
+    if told["day_only"] >= CONSIDERABLE * dates or told["both"] == told["at_midnight"]:
+        return "date"
+    return "datetime"
+
+
+def _near(values: pl.DataFrame) -> dict[str, date]:
+    """Return the middle of each attribute's dates, if nearly all are within half a year of it."""
+    days = values.filter(pl.col("day").is_not_null() & pl.col("year").is_not_null())
+    if days.is_empty():
+        return {}
+    days = days.select("attribute", "claims", on=_as_date()).drop_nulls()
+    so_far = pl.col("claims").cum_sum().over("attribute")
+    middle = days.sort("attribute", "on").filter(
+        so_far * 2 >= pl.col("claims").sum().over("attribute")
+    )
+    near = middle.group_by("attribute").agg(near=pl.col("on").min())
+    is_close = (pl.col("on") - pl.col("near")).dt.total_days().abs() <= HALF_A_YEAR
+    close = (
+        days.join(near, on="attribute")
+        .group_by("attribute", "near")
+        .agg(share=_claims(is_close) / pl.col("claims").sum())
+    )
+    return dict(close.filter(pl.col("share") >= 0.9).select("attribute", "near").iter_rows())
+
+
+def in_unit_of_bare(readings: Mapping[str, Reading], values: pl.DataFrame) -> dict[str, Reading]:
+    """Return the readings of numeric claims, in the unit of numbers without one.
+
+    Of the units that measure the same as the most usual one, it is the one in which the other
+    numbers are as large as these: the claims tell whether 0.5 among grams is in kilograms.
+    """
+    found = dict(readings)
+    for name, reading in readings.items():
+        if reading.unit is None or not reading.mixes_units:
+            continue
+        amount = "comma" if reading.decimal_sign == "," else "point"
+        is_number = (pl.col("attribute") == name) & pl.col(amount).is_not_null()
+        numbers = values.filter(is_number).select("claims", "own_unit", amount=amount)
+        bare = numbers.filter(pl.col("own_unit").is_null())
+        if len(bare):
+            unit = _nearest_unit(bare, numbers.drop_nulls("own_unit"), reading.unit)
+            found[name] = replace(reading, unit=unit)
+    return found
+
+
+def _nearest_unit(bare: pl.DataFrame, others: pl.DataFrame, usual: str) -> str:
+    """Return the unit in which the other numbers are about as large as those without one."""
+    named = others.group_by("own_unit").agg(pl.col("claims").sum())
+    named = named.sort("claims", "own_unit", descending=[True, False])
+    units: list[str] = [unit for unit in named["own_unit"] if can_convert(unit, usual)]
+    others = others.filter(pl.col("own_unit").is_in(units))
+    size = _usual_size(bare["amount"], bare["claims"])
+
+    def distance(unit: str) -> float:
+        pairs = others.select("amount", "own_unit").iter_rows()
+        converted = [convert(amount, own, unit) for amount, own in pairs]
+        return abs(_usual_size(pl.Series(converted, dtype=pl.String), others["claims"]) - size)
+
+    return min(units, key=distance)
+
+
+def _usual_size(amounts: pl.Series, claims: pl.Series) -> float:
+    """Return the median of the logs of amounts, each as often as it is claimed."""
+    size = np.log(np.maximum(np.abs(amounts.cast(pl.Float64).to_numpy()), np.finfo(float).tiny))
+    order = np.argsort(size)
+    so_far = np.cumsum(claims.to_numpy()[order], dtype=np.float64)
+    return float(size[order][np.searchsorted(so_far, so_far[-1] / 2.0)])
+
+
+def _as_date() -> pl.Expr:
+    parts = (pl.col(part).cast(pl.String).str.zfill(2) for part in ("year", "month", "day"))
+    return pl.concat_str(parts, separator="-").str.to_date("%Y-%m-%d", strict=False)
+
+
+def _units(values: pl.DataFrame) -> dict[str, list[str]]:
+    """Return the units named in each attribute, the most usual first."""
+    named = (
+        values.drop_nulls("own_unit")
+        .group_by("attribute", unit="own_unit")
+        .agg(pl.col("claims").sum())
+    )
+    named = named.sort("attribute", "claims", "unit", descending=[False, True, False])
+    units: dict[str, list[str]] = {}
+    for attribute, unit in named.select("attribute", "unit").iter_rows():
+        units.setdefault(attribute, []).append(unit)
+    return units

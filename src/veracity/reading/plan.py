@@ -1,0 +1,270 @@
+"""How one table becomes rows of claims: a plan, applied to one batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from veracity.errors import ParameterError
+from veracity.io.frames import ROWS_PER_BATCH
+from veracity.io.reader import Reader, read_errors
+from veracity.naming import rendered
+from veracity.printing import in_short
+from veracity.reading.asked import asked_as_one
+from veracity.reading.options import Wide
+from veracity.reading.roles import BETWEEN, JOINED
+
+NAMES_ARE: dict[Wide, str | None] = {
+    "attributes": "attribute", "sources": "source", "entities": "entity", "samples": None,
+}  # fmt: skip
+"""The role of the names of value columns, by what a table is wide."""
+
+WITHIN = "."
+"""Separator of the name of a column and that of a field within it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadPlan:
+    """How one table becomes rows of claims.
+
+    `sniff` makes a plan, `align` brings those of several tables to the same types, and `apply`
+    carries it out, one batch at a time.
+
+    Attributes
+    ----------
+    columns
+        The columns that play each role; several columns of one role are joined into one text.
+    needed
+        The columns of the table that are read, by the names that the table has for them.
+    wide, value_columns
+        By what a table is wide, and the columns that hold values then.
+    cells
+        The role of values: "claim" where facts are called true or false.
+    names_are
+        The role of the names of value columns; None for samples.
+    nested
+        Names of values inside lists and objects. Every list on the way gives a row per member.
+    aliases
+        Columns that an earlier table spells differently, with its spelling.
+    asked
+        The columns of known truths that say how questions were drawn.
+    source
+        The source of all rows, if the file, sheet or table names it.
+    order
+        The columns of claims, in order.
+    types
+        The types of these columns. A column that is not here keeps its own.
+    """
+
+    columns: Mapping[str, tuple[str, ...]]
+    needed: tuple[str, ...] = ()
+    wide: Wide | None = None
+    value_columns: tuple[str, ...] = ()
+    cells: str = "value"
+    names_are: str | None = None
+    nested: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
+    source: str | None = None
+    order: tuple[str, ...] = ()
+    types: Mapping[str, pl.DataType] = field(default_factory=dict)
+
+    def batches(self, reader: Reader) -> Iterator[pl.DataFrame]:
+        """Yield the claims of a table: at least one batch, which may have no rows."""
+        most_rows = max(1, ROWS_PER_BATCH // max(1, len(self.value_columns)))
+        for batch in reader.batches(self.needed):
+            for own in batch.iter_slices(most_rows) if len(batch) > most_rows else (batch,):
+                yield self.apply(own)
+
+    def schema(self, reader: Reader) -> pl.Schema:
+        """Return the types of the claims of a table."""
+        with read_errors(reader):
+            return self.apply(reader.types(self.needed).to_frame()).schema
+
+    def count(self, reader: Reader) -> int:
+        """Return the number of claims or more, unless cells are lists of them."""
+        return reader.count() * max(1, len(self.value_columns))
+
+    def apply(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Turn a batch of the table into rows of claims. A batch without rows gives their types."""
+        rows = open_nested(rows.rename(dict(self.aliases), strict=False), self.nested)
+        asked = [asked_as_one(self.asked, rows.schema)] if self.asked else []
+        claims = rows.select(
+            *(as_role(rows.schema, names).alias(role) for role, names in self.columns.items()),
+            *asked,
+        )
+        if self.value_columns:
+            claims = _unpivoted(claims, rows.select(self.value_columns), self.names_are, self.cells)
+        elif is_list(claims.schema.get(self.cells, pl.Null())):
+            claims = claims.explode(self.cells)
+        if self.source is not None:
+            claims = claims.with_columns(source=pl.lit(self.source))
+        return claims.select(
+            self._typed(name, claims.schema) for name in self.order or claims.columns
+        )
+
+    def _typed(self, name: str, schema: pl.Schema) -> pl.Expr:
+        """Return a column in its type for all tables; empty attributes have no name."""
+        dtype = self.types.get(name)
+        if name not in schema:
+            column = pl.lit(None, dtype=dtype).alias(name)
+        elif dtype == pl.String:
+            column = rendered(pl.col(name), schema[name])
+        else:
+            column = pl.col(name) if dtype is None else pl.col(name).cast(dtype)
+        is_text = (dtype or schema.get(name)) == pl.String
+        return column.fill_null("") if name == "attribute" and is_text else column
+
+
+def as_role(schema: Mapping[str, pl.DataType], names: Sequence[str]) -> pl.Expr:
+    """Return the column of a role, or several columns as one text.
+
+    A bar of their own is written twice, so that different cells never look the same together.
+    """
+    if len(names) == 1:
+        return plain(names[0], schema[names[0]])
+    texts = [
+        rendered(pl.col(name), schema[name]).str.replace_all("|", "||", literal=True)
+        for name in names
+    ]
+    return pl.concat_str(texts, separator=BETWEEN)
+
+
+def plain(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Return text for categories, null for NaN, one zero for the two, else the column itself."""
+    if dtype in (pl.Categorical, pl.Enum):
+        return rendered(pl.col(name), dtype)
+    return pl.col(name).fill_nan(None) + 0.0 if dtype.is_float() else pl.col(name)
+
+
+def _unpivoted(
+    keys: pl.DataFrame, cells: pl.DataFrame, names_are: str | None, cells_are: str
+) -> pl.DataFrame:
+    """Return the claims of a wide table; empty cells are none."""
+    kinds = {name: _inner(dtype) for name, dtype in cells.schema.items()}
+    known = set(kinds.values()) - {pl.Null()}
+    are_alike = len(known) <= 1 or all(kind.is_numeric() for kind in known)
+    found = []
+    for column in cells:
+        name, kind = column.name, kinds[column.name]
+        rows = pl.DataFrame([*keys, column.alias(cells_are)])
+        rows = rows.explode(cells_are) if is_list(column.dtype) else rows
+        value = plain(cells_are, kind) if are_alike else rendered(pl.col(cells_are), kind)
+        names = [] if names_are is None else [pl.lit(name).alias(names_are)]
+        found.append(rows.select(*keys.columns, *names, value))
+    claims = pl.concat(found, how="vertical_relaxed")
+    values = claims[cells_are]
+    is_empty = values.is_null()
+    if values.dtype == pl.String:
+        is_empty |= (values == "").fill_null(value=True)
+    return claims.filter(~is_empty)
+
+
+def _inner(dtype: pl.DataType) -> pl.DataType:
+    """Return the type of values, also where cells are lists of them."""
+    return dtype.inner if isinstance(dtype, pl.List) else dtype  # type: ignore[return-value]
+
+
+# --- lists and objects in cells -------------------------------------------------------------------
+
+
+def is_list(dtype: pl.DataType) -> bool:
+    """Return True if cells are lists of plain values."""
+    return isinstance(dtype, pl.List) and not dtype.inner.is_nested()
+
+
+def inner_names(schema: Mapping[str, pl.DataType]) -> list[str]:
+    """Return the names of values inside lists and objects.
+
+    >>> inner_names(pl.Schema({"id": pl.Int64, "data": pl.List(pl.Struct({"text": pl.String}))}))
+    ['data.text']
+    """
+    nested = [(name, dtype) for name, dtype in schema.items() if dtype.is_nested()]
+    return [own for name, dtype in nested for own in _within(name, dtype) if own != name]
+
+
+def _within(name: str, dtype: pl.DataType) -> Iterator[str]:
+    if isinstance(dtype, pl.Struct):
+        for own in dtype.fields:
+            yield from _within(f"{name}{WITHIN}{own.name}", own.dtype)  # type: ignore[arg-type]
+    elif isinstance(dtype, pl.List) and not is_list(dtype):
+        yield from _within(name, dtype.inner)  # type: ignore[arg-type]
+    elif is_list(dtype) or not dtype.is_nested():
+        yield name
+
+
+def open_nested(rows: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
+    """Return the rows with a column for each path, in the place of the column it leads into."""
+    opened = list[str]()
+    while outer := next((name for name in rows.columns if _is_on_way(name, paths)), None):
+        dtype = rows.schema[outer]
+        if isinstance(dtype, pl.Struct):
+            inner = [f"{outer}{WITHIN}{own.name}" for own in dtype.fields]
+            wanted = [name for name in inner if name in paths or _is_on_way(name, paths)]
+            field_of = pl.col(outer).struct.field
+            fields = [field_of(name[len(outer) + 1 :]).alias(name) for name in wanted]
+            rows = rows.with_columns(fields).drop(outer)
+            continue
+        beside = [name for name in opened if not f"{outer}{WITHIN}".startswith(name + WITHIN)]
+        if beside:
+            raise ParameterError(
+                f"'{in_short(beside[0])}' and '{in_short(outer)}' are lists beside each other, so "
+                "it is not known what belongs together; name what is in one of them"
+            )
+        rows, opened = rows.explode(outer), [*opened, outer]
+    return rows
+
+
+def _is_on_way(name: str, paths: Iterable[str]) -> bool:
+    return any(path.startswith(name + WITHIN) for path in paths)
+
+
+# --- several tables -------------------------------------------------------------------------------
+
+
+def align(
+    tables: Sequence[tuple[Reader, ReadPlan]], notes: list[str]
+) -> list[tuple[Reader, ReadPlan]]:
+    """Return the plans with the same columns and types; text here and numbers there become text."""
+    schemas = [plan.schema(reader) for reader, plan in tables]
+    order, types = tuple(schemas[0]), dict[str, pl.DataType]()
+    if any(schema != schemas[0] for schema in schemas):
+        order, types = _common(schemas, notes)
+    attribute = types.get("attribute", schemas[0].get("attribute"))
+    if attribute not in (None, pl.String) and any(map(_lacks_attributes, tables, schemas)):
+        types["attribute"] = pl.String()
+    return [(reader, replace(plan, order=order, types=types)) for reader, plan in tables]
+
+
+def _common(
+    schemas: Sequence[pl.Schema], notes: list[str]
+) -> tuple[tuple[str, ...], dict[str, pl.DataType]]:
+    frames = [schema.to_frame().drop("claim", strict=False) for schema in schemas]
+    for name in dict.fromkeys(name for frame in frames for name in frame.columns):
+        known = {frame[name].dtype for frame in frames if name in frame.columns} - {pl.Null()}
+        if len(known) > 1 and not all(dtype.is_numeric() for dtype in known):
+            text = pl.Series(name, dtype=pl.String)
+            frames = [f.with_columns(text) if name in f.columns else f for f in frames]
+            frames.append(text.to_frame())
+            notes.append(f"the {name} is of different types in different files: taken as text")
+    common = pl.concat(frames, how="diagonal_relaxed").schema
+    return tuple(dict.fromkeys([*schemas[0], *common])), dict(common)
+
+
+def _lacks_attributes(table: tuple[Reader, ReadPlan], schema: pl.Schema) -> bool:
+    """Return True if some row of a table names no attribute."""
+    if "attribute" not in schema:
+        return True
+    reader, plan = table
+    return any(batch["attribute"].null_count() for batch in plan.batches(reader))
+
+
+def joined(columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return the columns of each role as one name.
+
+    >>> joined({"entity": ("country", "year"), "value": ("gdp",)})
+    {'entity': 'country+year', 'value': 'gdp'}
+    """
+    return {role: JOINED.join(names) for role, names in columns.items()}

@@ -1,0 +1,895 @@
+"""Find out what the columns of a table are: long or wide, and which column plays which role.
+
+A table is long if a row is a claim. It is wide *by attributes* if a row is all that a source says
+of an entity, *by sources* if a row is all that is said of an item, and *by entities* if a row is
+all that a source says. The names of columns show the first; that columns agree far more than by
+chance shows the second. Where nothing is plain, the user is asked. Only the user can say that a
+table is wide by entities, or *by samples*, if a row has the answers of a source that was asked
+several times; columns that are numbered are noted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import polars as pl
+
+from veracity.errors import BadValue, MissingColumn, ParameterError
+from veracity.io.frames import OF_OTHERS
+from veracity.io.notes import quoted_list
+from veracity.io.reader import Reader
+from veracity.naming import rendered, types_read_again
+from veracity.printing import in_short
+from veracity.reading.asked import ASKED, asked_columns
+from veracity.reading.options import ReadOptions, Wide
+from veracity.reading.plan import ReadPlan, as_role, inner_names, is_list, open_nested
+from veracity.reading.roles import (
+    BETWEEN,
+    CARRYING,
+    JOINED,
+    NAMES_OF_LISTS,
+    USUAL_NAMES,
+    column_like,
+    is_stamp,
+    joined_names,
+    lacking_parts,
+    like_note,
+    missing_column,
+    parts_of_name,
+    recognised,
+    simple_name,
+    with_article,
+)
+from veracity.reading.schema import Kind
+
+SAMPLE = 2_000
+"""Number of rows that show what columns are."""
+
+FEWEST_ROWS = 4
+"""With fewer rows than this, agreement is no evidence."""
+
+AGREEING = 0.4
+"""Agreement of columns of sources beyond chance, at least (Cohen's kappa)."""
+
+MOST_COMPARED = 40
+"""Number of columns that are compared with each other, to see whether they are sources."""
+
+MOST_REPEATED = 0.5
+"""Share of rows that may be a source's second on an entity, where columns are attributes."""
+
+ANSWER = "Answer."
+"""How the names of columns begin in which Mechanical Turk has what workers said."""
+
+TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_truth", "correct"})
+
+
+SAMPLE_NAMES = frozenset({
+    "sample", "sample_id", "run", "run_id", "trial", "attempt", "repetition", "repeat", "draw",
+    "seed", "try",
+})  # fmt: skip
+"""Names of columns that number what a source was asked several times."""
+
+NUMBERED = re.compile(r"^(.*?)[\s_.\-#]*(?<!\d)\d{1,2}$")
+"""A name with a number at its end; a year is none."""
+
+
+class Layout(NamedTuple):
+    """Which columns of a table are what."""
+
+    keys: dict[str, str]
+    """The columns that play a role in each row; several as one name."""
+    value_columns: tuple[str, ...] = ()
+    """The columns that hold values, if the table is wide."""
+    names_are: str = ""
+    """The role of their names: an attribute, a source, an entity or fact, or a sample."""
+    cells_are: str = "value"
+    """The role of their cells, a value or a claim."""
+    is_found: bool = False
+    """True if nobody said that it is wide: then it is noted."""
+
+    @property
+    def wide(self) -> Wide | None:
+        """By what it is wide, as a user would say it."""
+        if not self.value_columns:
+            return None
+        by = {"source": "sources", "attribute": "attributes", "sample": "samples"}
+        return by.get(self.names_are, "entities")  # type: ignore[return-value]
+
+
+@dataclass
+class Candidate:
+    """A table whose layout is to be found out.
+
+    Attributes
+    ----------
+    found
+        The names of its columns, with those that were said to be inside others or to belong
+        together, and without objects.
+    schema
+        The types of all columns; empty where names are enough, and types would cost a query.
+    inside
+        The names of values inside its cells, where these hold lists and objects.
+    pieces
+        The columns that make up others together.
+    values
+        The columns that hold the values, where several were named; they play no other role.
+    asked
+        The columns of known truths that say how questions were drawn; they play no other role.
+    """
+
+    reader: Reader
+    wanted: Sequence[str]
+    found: Sequence[str]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    schema: Mapping[str, pl.DataType] = field(default_factory=dict)
+    inside: Sequence[str] = ()
+    nested: tuple[str, ...] = ()
+    pieces: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    values: Sequence[str] = ()
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> str:
+        """What messages call it."""
+        return self.reader.origin
+
+    def parts(self, parts: Sequence[str], options: ReadOptions) -> dict[str, str]:
+        """Return which columns play these roles, as far as names show it."""
+        given = {part: name for part, name in options.columns.items() if part in parts}
+        found = [name for name in self.found if name not in self.values]
+        return recognised(found, parts, given=given, likely=options.likely, origin=self.origin)
+
+    def others(self, keys: Mapping[str, str]) -> list[str]:
+        """Return the columns that have a name, and are none of these nor named as values."""
+        used = {*keys.values(), *self.values}
+        return [name for name in self.found if name.strip() and name not in used]
+
+    @cached_property
+    def sample(self) -> pl.DataFrame:
+        """The first rows, with lists as text, and nothing of what holds more than that."""
+        rows = self.reader.head(SAMPLE).rename(dict(self.aliases), strict=False)
+        rows = open_nested(rows, self.nested)
+        return rows.select(self._shown(name, rows.schema).alias(name) for name in self.found)
+
+    def _shown(self, name: str, schema: pl.Schema) -> pl.Expr:
+        if name in self.pieces:
+            return as_role(schema, self.pieces[name])
+        if is_list(schema[name]):
+            return pl.col(name).cast(pl.List(pl.String)).list.join(BETWEEN)
+        return pl.lit(None) if schema[name].is_nested() else pl.col(name)
+
+
+class Sniffed(NamedTuple):
+    """A plan, and what it was made of."""
+
+    plan: ReadPlan
+    layout: Layout
+    types: dict[str, str]
+    """The types of columns whose values may become text beside others."""
+
+
+def sniff(
+    reader: Reader,
+    wanted: Sequence[str],
+    options: ReadOptions,
+    notes: list[str],
+    aliases: Mapping[str, str],
+    wide: Wide | None = None,
+) -> Sniffed:
+    """Return the plan of a table; `wide` is that of an earlier table, if this one is not plain."""
+    table, options = _candidate(reader, wanted, options, notes, aliases)
+    try:
+        layout = layout_of(table, options, notes)
+    except MissingColumn:
+        if wide is None:
+            raise
+        layout = layout_of(table, replace(options, wide=wide), notes)
+    columns = {role: tuple(table.pieces.get(name, (name,))) for role, name in layout.keys.items()}
+    asked = {} if layout.value_columns else table.asked
+    used = dict.fromkeys(
+        [*itertools.chain(*columns.values()), *layout.value_columns, *asked.values()]
+    )
+    needed = _outer_columns(used, table)
+    types = table.schema or _renamed(reader.types(needed), aliases)
+    _require_plain_cells(table, layout, types)
+    for role, name in layout.keys.items():
+        if name not in (role, options.columns.get(role), options.likely.get(role)):
+            notes.append(f"column '{name}' is taken as the {role}")
+    value = layout.keys.get("value")
+    if layout.wide is None and value is not None and is_list(types.get(value, pl.Null())):
+        notes.append(f"column '{in_short(value)}' holds lists: each value in one is a claim")
+    joined = [piece for names in table.pieces.values() for piece in names]
+    by_attribute = layout.value_columns if layout.names_are == "attribute" else ()
+    plan = ReadPlan(
+        columns=columns,
+        needed=needed,
+        wide=layout.wide,
+        value_columns=layout.value_columns,
+        cells=layout.cells_are,
+        names_are=None if layout.names_are in ("", "sample") else layout.names_are,
+        nested=table.nested,
+        aliases={name: own for name, own in aliases.items() if name in needed},
+        asked=asked,
+    )
+    in_order = [role for role in wanted if role in (*columns, plan.names_are, plan.cells)]
+    in_order += [ASKED] if asked else []
+    read_again = types_read_again({name: types[name] for name in (*joined, *by_attribute)})
+    return Sniffed(replace(plan, order=tuple(in_order)), layout, read_again)
+
+
+def _candidate(
+    reader: Reader,
+    wanted: Sequence[str],
+    options: ReadOptions,
+    notes: list[str],
+    aliases: Mapping[str, str],
+) -> tuple[Candidate, ReadOptions]:
+    """Return the columns that may play a role, and the options with what they show of it."""
+    found = [aliases.get(name, name) for name in reader.names]
+    schema: Mapping[str, pl.DataType] = {}
+    inside: Sequence[str] = ()
+    nested: tuple[str, ...] = ()
+    if reader.place != "table" or not _are_enough(found, wanted, options, reader.origin):
+        schema = _renamed(reader.types(reader.names), aliases)
+        said = [piece for name in options.columns.values() for piece in (name, *name.split(JOINED))]
+        inside = inner_names(schema)
+        nested = tuple(name for name in said if name not in schema and name in inside)
+        try:
+            opened = open_nested(pl.Schema(schema).to_frame(), nested).schema
+        except ParameterError as error:
+            raise ParameterError(f"{reader.origin}: {error}") from None
+        objects = [
+            name for name, dtype in opened.items() if dtype.is_nested() and not is_list(dtype)
+        ]
+        likely = recognised(objects, wanted, given={}, likely=options.likely, origin=reader.origin)
+        found = [n for n in opened if n not in objects or n in (*said, *likely.values())]
+        schema = opened
+    options = _with_levels(reader, found, wanted, options, notes)
+    options = with_whole_fact(found, wanted, options, reader.origin, notes)
+    pieces = dict[str, Sequence[str]]()
+    for name in dict.fromkeys(name for role, name in options.said.items() if role != "value"):
+        if own := parts_of_name(name, found):
+            pieces[name] = own
+            found = [name, *(other for other in found if other not in own)]
+    options = _with_lists(found, schema, wanted, options, reader.origin)
+    asked = asked_columns(found) if "source" not in wanted else {}
+    found = [name for name in found if name not in asked.values()]
+    table = Candidate(reader, wanted, found, aliases, schema, inside, nested, pieces, asked=asked)
+    return table, options
+
+
+def _renamed(schema: pl.Schema, aliases: Mapping[str, str]) -> dict[str, pl.DataType]:
+    return {aliases.get(name, name): dtype for name, dtype in schema.items()}
+
+
+def _are_enough(
+    found: Sequence[str], wanted: Sequence[str], options: ReadOptions, origin: str
+) -> bool:
+    """Return True if names alone show that a table is long, and which column plays which role."""
+    if options.wide is not None or any(parts_of_name(n, found) for n in options.said.values()):
+        return False
+    options = with_whole_fact(found, wanted, options, origin, [])
+    chosen = recognised(found, wanted, given=options.columns, likely=options.likely, origin=origin)
+    return not lacking_parts(chosen, wanted)
+
+
+def _with_levels(
+    reader: Reader,
+    found: Sequence[str],
+    wanted: Sequence[str],
+    options: ReadOptions,
+    notes: list[str],
+) -> ReadOptions:
+    """Let the levels of an index name the entity, where no column does."""
+    if not reader.levels or "entity" not in wanted or "entity" in options.columns:
+        return options
+    chosen = recognised(
+        found, wanted, given=options.columns, likely=options.likely, origin=reader.origin
+    )
+    levels = [name for name in reader.levels if name not in chosen.values()]
+    if "entity" in chosen or not levels:
+        return options
+    notes.append(f"the index names the entity: {quoted_list(levels)}")
+    return replace(options, likely={**options.likely, "entity": joined_names(levels)})
+
+
+def _with_lists(
+    found: Sequence[str],
+    schema: Mapping[str, pl.DataType],
+    wanted: Sequence[str],
+    options: ReadOptions,
+    origin: str,
+) -> ReadOptions:
+    """Let a column of lists that is called as several values are be the value, if no other is."""
+    lists = [
+        name
+        for name in found
+        if is_list(schema.get(name, pl.Null())) and simple_name(name) in NAMES_OF_LISTS
+    ]
+    is_said = "value" in options.said or options.wide is not None
+    if "value" not in wanted or is_said or len(lists) != 1:
+        return options
+    if "value" in recognised(found, ["value"], given={}, origin=origin):
+        return options
+    return replace(options, likely={**options.likely, "value": lists[0]})
+
+
+def _outer_columns(used: Iterable[str], table: Candidate) -> tuple[str, ...]:
+    """Return the columns to be read, as the table itself calls them."""
+    own = {table.aliases.get(name, name): name for name in table.reader.names}
+    outer = dict.fromkeys(
+        own[name]
+        if name in own and name not in table.nested
+        else next(own[whole] for whole in own if name.startswith(f"{whole}."))
+        for name in used
+    )
+    return tuple(outer)
+
+
+def _require_plain_cells(
+    table: Candidate, layout: Layout, types: Mapping[str, pl.DataType]
+) -> None:
+    columns = [(role, name) for role, name in layout.keys.items() if name not in table.pieces]
+    for role, name in (*columns, *((layout.cells_are, name) for name in layout.value_columns)):
+        if role != "value" or not is_list(types[name]):
+            require_plain(table.origin, role, name, types[name])
+
+
+def require_plain(origin: str, role: str, name: str, dtype: pl.DataType) -> None:
+    """Refuse columns that hold no plain values."""
+    if dtype.is_nested() or dtype == pl.Object or isinstance(dtype, OF_OTHERS):
+        mend = "turn it into text or numbers first"
+        inner = inner_names({name: dtype})
+        if inner:
+            mend = f"name what is in it: {quoted_list(inner)}"
+        elif isinstance(dtype, pl.List | pl.Array):
+            mend = f"give each value a row of its own first, e.g. frame.explode('{in_short(name)}')"
+        raise BadValue(
+            f"{origin}: column '{in_short(name)}' ({role}) holds {dtype}, not plain values; {mend}"
+        )
+
+
+class Spelling:
+    """The spelling of columns in the first of several tables that has them; others follow.
+
+    Offices write ``SKU`` in one list and ``sku`` in the next: without this, no two sources would
+    speak of the same.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        said = options.said.values()
+        self._said = {piece for name in said for piece in (name, *name.split(JOINED))}
+        self._names: dict[str, str] = {}
+        self._called: dict[str, str] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """A note on the columns that were called otherwise."""
+        if not self._called:
+            return []
+        pairs = [f"'{in_short(name)}' as '{in_short(own)}'" for name, own in self._called.items()]
+        more = f" and {len(pairs) - 6} more" if len(pairs) > 6 else ""
+        return [f"columns that files spell differently are one: {', '.join(pairs[:6])}{more}"]
+
+    def aliases(self, found: Sequence[str]) -> dict[str, str]:
+        """Return the columns that only their spelling tells from earlier ones, with that."""
+        simple = [simple_name(name).replace("_", "") for name in found]  # e-mail is email
+        here, times, called = set(found), Counter(simple), {}
+        for name, as_ in zip(found, simple, strict=True):
+            own = self._names.setdefault(as_, name)
+            if own != name and own not in here and name not in self._said and times[as_] == 1:
+                called[name] = own
+        self._called |= called
+        return called
+
+
+# --- long or wide ---------------------------------------------------------------------------------
+
+
+def layout_of(table: Candidate, options: ReadOptions, notes: list[str]) -> Layout:
+    """Find out what the columns of a table are; note what the user should know of them."""
+    several = _said_columns(table, options)
+    if several:
+        others = {part: name for part, name in options.columns.items() if part != "value"}
+        options, table = replace(options, columns=others), replace(table, values=several)
+        layout = _by(options.wide or "attributes", table, options)._replace(value_columns=several)
+        note_unread(table, layout, notes)
+        notes += notes_of_numbered(layout, options.kind) if options.wide is None else ()
+        return layout
+    long = recognised(
+        table.found, table.wanted, given=options.columns, likely=options.likely, origin=table.origin
+    )
+    lacking = lacking_parts(long, table.wanted)
+    if options.wide is not None:
+        layout = _by(options.wide, table, options)
+        note_unread(table, layout, notes)
+        note_like(layout, notes)
+        return layout
+    if not lacking:
+        note_left(table, options, long, notes)
+        return Layout(long)
+    found = _recognised(table, options)
+    if found is None:
+        raise unclear(table, long, lacking)
+    note_unread(table, found, notes)
+    note_like(found, notes)
+    return found._replace(is_found=True)
+
+
+def _by(wide: Wide, table: Candidate, options: ReadOptions) -> Layout:
+    """Return the layout of a table that is said to be wide by this."""
+    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities,
+          "samples": _by_samples}  # fmt: skip
+    options = replace(options, wide=wide)
+    layout = by[wide](table, options)
+    if layout is None:
+        raise MissingColumn(asked_for_keys(table, options))
+    return layout
+
+
+def _said_columns(table: Candidate, options: ReadOptions) -> tuple[str, ...]:
+    """Return the columns that were named together as the value."""
+    named = options.said.get("value", "")
+    pieces = parts_of_name(named, table.found) if "value" in table.wanted else []
+    several = tuple(dict.fromkeys(pieces))
+    if several and options.wide in (None, "attributes") and "attribute" in options.columns:
+        raise ParameterError(
+            f"columns: the value is in several columns, {quoted_list(several)}, so each is an "
+            "attribute; leave out the attribute, or say --wide sources if each is a source"
+        )
+    for part, name in options.columns.items():
+        if part != "value" and name in several:
+            raise ParameterError(f"columns: {name!r} cannot be both the {part} and the value")
+    return several
+
+
+def _recognised(table: Candidate, options: ReadOptions) -> Layout | None:
+    """Return the layout of a wide table, where it is plain."""
+    if options.columns.keys() & {"value", "claim"}:
+        return None
+    if "source" not in table.wanted or "source" in table.parts(("source",), options):
+        layout = _by_attributes(table, options) if "value" in table.wanted else None
+        return layout if layout and _are_attributes(table, layout, options) else None
+    layout = _by_sources(table, options)
+    return layout if layout and _are_sources(table.sample, layout) else None
+
+
+def _spread(table: Candidate, keys: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that hold values: all others, but for times at which rows were written.
+
+    Mechanical Turk marks the columns that are answers: then only these.
+    """
+    if table.values:
+        return tuple(table.values)
+    others = table.others(keys)
+    answers = [name for name in others if name.startswith(ANSWER)]
+    return tuple(answers or [name for name in others if not is_stamp(name)])
+
+
+# --- by attributes --------------------------------------------------------------------------------
+
+
+def _by_attributes(table: Candidate, options: ReadOptions) -> Layout | None:
+    """Return a layout with a row for each source and entity; None where these are not known."""
+    if "value" not in table.wanted:
+        raise ParameterError("wide='attributes' is not for binary claims, which have none")
+    parts = [part for part in table.wanted if part not in ("attribute", "value")]
+    keys = table.parts(parts, options)
+    if "entity" not in keys:
+        entity = _entity_among(table.sample, table.others(keys), keys)
+        keys = {**keys, "entity": entity} if entity is not None else keys
+    if lacking_parts(keys, parts):
+        return None
+    spread = _spread(table, keys)
+    return Layout(keys, spread, "attribute", "value") if spread else None
+
+
+def _entity_among(rows: pl.DataFrame, names: Sequence[str], keys: Mapping[str, str]) -> str | None:
+    """Return the first column as the entity if, with the source, it is never the same twice.
+
+    That is evidence only if there are several rows, and sources have several of them.
+    """
+    others = [name for part, name in keys.items() if part in ("source", "attribute")]
+    if not names or len(rows) < 2 or (others and is_unique(rows, others)):
+        return None
+    first = names[0]
+    is_key = is_unique(rows, [*others, first])
+    has_all = rows[first].null_count() == 0
+    return first if is_key and has_all else None
+
+
+def _are_attributes(table: Candidate, layout: Layout, options: ReadOptions) -> bool:
+    """Return True if columns are plainly attributes: several, of entities that sources share."""
+    bare = {re.sub(r" \(\d+\)$", "", name).strip().lower() for name in table.found}
+    if bare & {"attribute", "value", *USUAL_NAMES["value"]}:  # of two columns, one has the values
+        return False
+    plain_ones = [name for name in layout.value_columns if column_like(name) is None]
+    has_source = "source" in layout.keys
+    if layout.value_columns[0].startswith(ANSWER):
+        return has_source
+    if len(plain_ones) < (2 if options.source_from is None else 1):
+        return False
+    rows = table.sample
+    if not has_source or rows[layout.keys["source"]].n_unique() < 2 or len(rows) < FEWEST_ROWS:
+        return True
+    if _are_repeated(rows, table, layout, options):
+        return False
+    return rows[layout.keys["entity"]].n_unique() < len(rows)
+
+
+def _are_repeated(
+    rows: pl.DataFrame, table: Candidate, layout: Layout, options: ReadOptions
+) -> bool:
+    """Return True if sources mostly have several rows on an entity, and nothing shows why.
+
+    Then a column may number the rows, or belong to a claim, as a run or a confidence does.
+    """
+    if options.samples or options.carrying or any(map(is_stamp, table.found)):
+        return False
+    keys = pl.struct(layout.keys["source"], layout.keys["entity"])
+    return bool(rows.select(keys.is_duplicated().mean() > MOST_REPEATED).item())
+
+
+# --- by samples -----------------------------------------------------------------------------------
+
+
+def _by_samples(table: Candidate, options: ReadOptions) -> Layout | None:
+    """Return a layout with a row for each source and item; None where these are not known."""
+    parts = [part for part in table.wanted if part not in ("value", "claim")]
+    keys = table.parts(parts, options)
+    entity = "fact" if "fact" in table.wanted else "entity"
+    if entity not in keys:
+        found = _entity_among(table.sample, table.others(keys), keys)
+        keys = {**keys, entity: found} if found is not None else keys
+    if lacking_parts(keys, parts):
+        return None
+    cells = "claim" if "claim" in table.wanted else "value"
+    spread = table.values or _numbered(table, keys) or _spread(table, keys)
+    return Layout(keys, tuple(spread), "sample", cells) if spread else None
+
+
+def _numbered(table: Candidate, keys: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that are numbered, if there are any: the others are no samples."""
+    groups = numbered_alike(table.others(keys))
+    if len(groups) > 1:
+        raise MissingColumn(
+            f"{table.origin}: not only {quoted_list(groups[0])} are numbered, but also "
+            f"{quoted_list(groups[1])}; name those that hold the samples: --columns "
+            f"value={JOINED.join(groups[0])}"
+        )
+    return groups[0] if groups else ()
+
+
+# --- by sources -----------------------------------------------------------------------------------
+
+
+def _by_sources(table: Candidate, options: ReadOptions) -> Layout | None:
+    """Return a layout with a row for each item; None where the entity is not known."""
+    entity = "fact" if "fact" in table.wanted else "entity"
+    if "source" not in table.wanted:
+        return None
+    parts = [part for part in table.wanted if part not in ("source", "value", "claim")]
+    keys = table.parts(parts, options)
+    if entity not in keys:
+        found = _entity_among(table.sample, table.others(keys), keys)
+        if found is None:
+            return None
+        keys = {entity: found, **keys}
+    spread = [name for name in _spread(table, keys) if simple_name(name) not in TRUTH_NAMES]
+    descriptions = _descriptions(table.sample, spread)
+    spread = [name for name in spread if name not in descriptions]
+    cells = "claim" if "claim" in table.wanted else "value"
+    return Layout(keys, tuple(spread), "source", cells) if spread else None
+
+
+def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
+    """Return columns of text that are no sources, since they have nothing in common with others.
+
+    They are the wording of a question, which differs in each row, a category or a remark (words
+    that no other column ever has), or the same in all rows. Capitals make no difference. There
+    are none where hardly any columns agree.
+    """
+    if len(rows) < FEWEST_ROWS or len(names) < 3:
+        return set()
+    texts = {
+        name: rows.select(rendered(pl.col(name), rows.schema[name]).str.to_lowercase()).to_series()
+        for name in names
+    }
+    words = {name: set(own.drop_nulls()) - {""} for name, own in texts.items()}
+
+    def is_description(name: str) -> bool:
+        own, others = texts[name], [other for other in names if other != name]
+        if rows.schema[name] != pl.String or any((own == texts[other]).any() for other in others):
+            return False
+        is_wording = own.drop_nulls().n_unique() == len(rows)
+        is_one = own.null_count() == 0 and own.n_unique() == 1
+        are_words = not own.str.contains(r"\d").any()
+        return (
+            is_wording
+            or is_one
+            or (are_words and words[name].isdisjoint(set().union(*(words[n] for n in others))))
+        )
+
+    found = {name for name in names if is_description(name)}
+    return found if len(found) <= len(names) / 2 else set()
+
+
+def _are_sources(rows: pl.DataFrame, layout: Layout) -> bool:
+    """Return True if most columns agree with two others each far more often than by chance.
+
+    It has to be two others: attributes come in pairs that agree, such as planned and actual times.
+    """
+    names = layout.value_columns[:MOST_COMPARED]
+    return _agree(rows.select(rendered(pl.col(name), rows.schema[name]) for name in names))
+
+
+def _agree(texts: pl.DataFrame) -> bool:
+    """Return True if most columns agree with two others each far more often than by chance."""
+    agreements: dict[str, list[float]] = {name: [] for name in texts.columns}
+    for one, other in itertools.combinations(texts.columns, 2):
+        agreement = _kappa(texts[one], texts[other])
+        agreements[one].append(agreement)
+        agreements[other].append(agreement)
+    second = [sorted(found)[-2] if len(found) > 1 else 0.0 for found in agreements.values()]
+    return sum(agreement >= AGREEING for agreement in second) > len(second) / 2
+
+
+def _kappa(one: pl.Series, other: pl.Series) -> float:
+    """Return how far two columns agree beyond chance: 1 is always, 0 chance (Cohen's kappa)."""
+    both = pl.DataFrame({"one": one, "other": other}).filter(
+        pl.all_horizontal(pl.all().is_not_null() & (pl.all() != ""))
+    )
+    if len(both) < FEWEST_ROWS:
+        return 0.0
+    observed = float((both["one"] == both["other"]).mean())  # type: ignore[arg-type]
+    shares = [
+        both[name].value_counts(name="n").rename({name: "value"}) for name in ("one", "other")
+    ]
+    pairs = shares[0].join(shares[1], on="value")
+    expected = float((pairs["n"] * pairs["n_right"]).sum()) / len(both) ** 2
+    return 1.0 if expected == 1.0 else (observed - expected) / (1.0 - expected)
+
+
+# --- by entities ----------------------------------------------------------------------------------
+
+
+def _by_entities(table: Candidate, options: ReadOptions) -> Layout | None:
+    """Return a layout with a row for each source; None where the source is not known."""
+    if "source" not in table.wanted:
+        return None
+    keys = table.parts([part for part in table.wanted if part in ("source", *CARRYING)], options)
+    spread = _spread(table, keys) if "source" in keys else ()
+    if "claim" in table.wanted:
+        return Layout(keys, spread, "fact", "claim") if spread else None
+    return Layout(keys, spread, "entity", "value") if spread else None
+
+
+def is_unique(rows: pl.DataFrame, names: Sequence[str]) -> bool:
+    """Return True if the columns identify each row."""
+    return bool(rows.select(pl.struct(*names).is_unique().all()).item())
+
+
+def describe_layouts(layouts: Iterable[Layout], kind: Kind) -> list[str]:
+    """Return notes on what wide tables were taken for, and how to say otherwise."""
+    alike = dict[object, Layout]()
+    for layout in layouts:
+        if layout.is_found:
+            own = (layout.names_are, tuple(layout.keys.items()))
+            columns = dict.fromkeys((*alike.get(own, layout).value_columns, *layout.value_columns))
+            alike[own] = layout._replace(value_columns=tuple(columns))
+    found = alike.values()
+    return [note for one in found for note in (_described(one), *notes_of_numbered(one, kind))]
+
+
+def _described(layout: Layout) -> str:
+    keys = " and ".join(
+        f"'{in_short(name)}'" for part, name in layout.keys.items() if part not in CARRYING
+    )
+    otherwise = {
+        "attributes": "if only some of them have values, name these: --columns value=NAME+OTHER",
+        "sources": "if they are attributes, say wide='attributes' or --wide attributes",
+        "entities": "if they are attributes, say wide='attributes' or --wide attributes, and "
+        "--columns entity=NAME",
+    }[layout.wide or "attributes"]
+    return (
+        f"a wide table, with one row per {keys} and one column per {layout.names_are}: "
+        f"{quoted_list(layout.value_columns)}; {otherwise}"
+    )
+
+
+def numbered_alike(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return groups of columns whose names differ in the number at their end only.
+
+    >>> numbered_alike(["answer_1", "answer_2", "in_2019", "in_2020", "run 1", "run 2", "size1"])
+    [('answer_1', 'answer_2'), ('run 1', 'run 2')]
+    """
+    groups = dict[str, list[str]]()
+    for name in names:
+        if match := NUMBERED.match(name.strip()):
+            groups.setdefault(match[1].lower(), []).append(name)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def notes_of_numbered(layout: Layout, kind: Kind) -> Iterator[str]:
+    """Note attributes whose names are numbered: they may be samples, or values, of one item."""
+    is_multiple = kind == "multiple"
+    if_so = "all are values of one item" if is_multiple else "they are samples of one answer"
+    for group in numbered_alike(layout.value_columns) if layout.names_are == "attribute" else ():
+        others = len(group) < len(layout.value_columns)
+        named = f", with --columns {shlex.quote(f'value={JOINED.join(group)}')}" if others else ""
+        yield (
+            f"{quoted_list(group)} are taken as attributes, of which each has a truth of its own; "
+            f"if {if_so}, say wide='samples' or --wide samples{named}"
+        )
+
+
+def note_unread(table: Candidate, layout: Layout, notes: list[str]) -> None:
+    """Note which columns of a wide table are not read."""
+    left = list[str]()
+    for name in table.others(layout.keys):
+        if name in layout.value_columns:
+            continue
+        if is_stamp(name):
+            notes.append(like_note(name, "time"))
+        else:
+            left.append(name)
+    if left and layout.names_are == "source":
+        notes.append(
+            f"not read, since not taken as sources: {quoted_list(left)}; if they are, name all "
+            "that are: --columns value=NAME+OTHER"
+        )
+    elif left:
+        notes.append(f"not read: {quoted_list(left)}")
+
+
+def note_left(
+    table: Candidate, options: ReadOptions, keys: Mapping[str, str], notes: list[str]
+) -> None:
+    """Note columns that are not read although the user may want them."""
+    left = table.others(keys)
+    for name in left:
+        part = column_like(name)
+        if part is not None:
+            notes.append(like_note(name, part))
+    others = [name for name in left if column_like(name) is None]
+    is_plain = not options.samples and not options.carrying
+    if others and is_plain and table.schema and {"source", "entity"} <= keys.keys():
+        notes += _notes_of_keys(table.sample, keys, others)
+    if "value" in options.columns and "attribute" not in keys and others:
+        notes.append(
+            f"not read: {quoted_list(others)}; if each is an attribute, leave out the value and "
+            "say wide='attributes' or --wide attributes"
+        )
+
+
+def _notes_of_keys(
+    rows: pl.DataFrame, keys: Mapping[str, str], others: Sequence[str]
+) -> Iterator[str]:
+    """Note a column that tells apart what a source says several times of one item.
+
+    It has to do so in all rows, and have few values: a remark would be different in each row.
+    """
+    own = [keys[part] for part in ("source", "entity", "attribute") if part in keys]
+    if len(rows) < FEWEST_ROWS or is_unique(rows, own):
+        return
+    for name in others:
+        is_few = 1 < rows[name].n_unique() <= len(rows) / 4
+        if is_few and is_unique(rows, [*own, name]):
+            option = shlex.quote(f"entity={keys['entity']}{JOINED}{name}")
+            means = f"if it is a part of the entity, say --columns {option}"
+            if simple_name(name) in SAMPLE_NAMES:
+                means = "if it numbers samples, say samples=True or --samples"
+            yield (
+                f"column '{in_short(name)}' is not read, and tells apart what a source says of one "
+                f"item; {means}"
+            )
+
+
+def note_like(layout: Layout, notes: list[str]) -> None:
+    """Note columns of a wide table that may be a time or a weight."""
+    for name in layout.value_columns:
+        part = column_like(name)
+        if part is not None:
+            notes.append(like_note(name, part, f"is taken as {with_article(layout.names_are)}"))
+
+
+def asked_for_keys(table: Candidate, options: ReadOptions) -> str:
+    """Return a message that asks what a row of a wide table is about."""
+    both = ("source", "fact" if "fact" in table.wanted else "entity")
+    of_layout = {"attributes": both, "samples": both, "entities": ("source",)}
+    parts = of_layout.get(options.wide or "", table.wanted[1:2])
+    parts = tuple(part for part in parts if part in table.wanted)
+    keys = table.parts(parts, options)
+    lacking = [part for part in parts if part not in keys]
+    if not lacking:
+        return f"{table.origin}: no column is left that could hold values; check --columns"
+    return missing_column(table.found, keys, lacking, table.origin)
+
+
+def with_whole_fact(
+    found: Sequence[str], wanted: Sequence[str], options: ReadOptions, origin: str, notes: list[str]
+) -> ReadOptions:
+    """Let entity and attribute name a fact together, as they name an item elsewhere.
+
+    Else facts of an entity that differ in their attribute would be taken for one.
+    """
+    if "fact" not in wanted or "fact" in options.said or options.wide is not None:
+        return options
+    told = recognised(found, wanted, given=options.columns, likely=options.likely, origin=origin)
+    fact = told.get("fact", "")
+    left = [name for name in found if name not in told.values()]
+    attribute = recognised(left, ["attribute"], given={}, origin=origin).get("attribute")
+    if attribute is None or simple_name(fact) not in ("entity", *USUAL_NAMES["entity"]):
+        return options
+    notes.append(f"'{in_short(fact)}' and '{in_short(attribute)}' together name the fact")
+    return replace(options, likely={**options.likely, "fact": joined_names([fact, attribute])})
+
+
+def unclear(table: Candidate, long: Mapping[str, str], lacking: Sequence[str]) -> MissingColumn:
+    """Return an error that shows what is missing, the first row, and what can be said."""
+    spare = table.others(long)
+    if len(spare) < 2 and not table.inside:
+        missing = missing_column(table.found, long, lacking, table.origin)
+        return MissingColumn("; ".join([missing, *_by_place(table, long)]))
+    rows = table.sample.head(1)
+    cells = rows.row(0, named=True) if len(rows) else dict.fromkeys(table.found, "")
+    shown = [f"{in_short(name, 30)}={in_short(cells[name], 20)}" for name in table.found[:12]]
+    entity = next((part for part in table.wanted if part in ("entity", "fact")), "entity")
+    source, about = _option("source", long), _option(entity, long)
+    names_source = "source" in table.wanted
+    choices = [f"if a row is one claim, say --columns {','.join(f'{p}=NAME' for p in lacking)}"]
+    if {"fact", "claim"} <= set(map(simple_name, table.found)):
+        choices.insert(0, "if rows call facts true or false, say kind='binary' or --kind binary")
+    if "value" in table.wanted:
+        keys = f"{source},{about}" if names_source else about
+        choices.append(
+            f"if each further column is an attribute, --wide attributes --columns {keys}"
+        )
+        if numbered_alike(spare):
+            choices.append(f"if each is a sample of one answer, --wide samples --columns {keys}")
+    if names_source and "source" not in long:  # else the source's column would be taken for one
+        choices.append(f"if each is a source, --wide sources --columns {about}")
+    if names_source and entity not in long:
+        choices.append(f"if each is {with_article(entity)}, --wide entities --columns {source}")
+    choices += _by_place(table, long)
+    if entity in lacking:
+        choices.append(f"if two columns name {with_article(entity)}, {entity}=ONE+OTHER")
+    wide = "attributes" if "value" in table.wanted else "sources"
+    choices.append(f"in Python: columns={{'{lacking[0]}': 'NAME'}}, wide='{wide}', and so on")
+    if table.inside:
+        within = "cells hold lists and objects, and what is in them can be named"
+        choices.append(f"{within}: {quoted_list(table.inside)}{_inner_option(table, lacking)}")
+    return MissingColumn(
+        f"{table.origin}: no column {quoted_list(lacking)} among {quoted_list(table.found)} "
+        f"(the first row: {', '.join(shown)})",
+        choices,
+    )
+
+
+def _inner_option(table: Candidate, lacking: Sequence[str]) -> str:
+    """Return the option that names what is inside cells, where all of it has usual names."""
+    whole = {name.rpartition(".")[2]: name for name in reversed(table.inside)}
+    found = recognised(list(whole), lacking, given={}, origin=table.origin)
+    if lacking_parts(found, lacking):
+        return ""
+    option = ",".join(f"{part}={whole[name]}" for part, name in found.items())
+    return f", as in --columns {shlex.quote(option)}"
+
+
+def _by_place(table: Candidate, named: Mapping[str, str]) -> list[str]:
+    """Return the option by which each file or table is a source, where that may be."""
+    if table.reader.place is None or "source" not in table.wanted or "source" in named:
+        return []
+    what = {"filename": "file"}.get(table.reader.place, table.reader.place)
+    return [f"if each {what} is a source, --source-from {table.reader.place}"]
+
+
+def _option(part: str, named: Mapping[str, str]) -> str:
+    return shlex.quote(f"{part}={named[part]}") if part in named else f"{part}=NAME"
