@@ -20,7 +20,7 @@ from veracity.claims.checking import (
     nothing_in,
     with_numbers,
 )
-from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, detect
+from veracity.claims.normalise import Normalisation, Normalise, Rewriting, Seen, look
 from veracity.claims.normalise import normalise as normalise_values
 from veracity.claims.repeated import settled
 from veracity.claims.schema import ClaimsTable, Kind, Text
@@ -173,22 +173,27 @@ class ClaimsStream:
 class NormalisedStream(ClaimsStream):
     """Claims that are read twice, a batch at a time: to see their values, and to rewrite these.
 
-    `detect` says how to read the values that were seen.
+    `look` says how to read the values that were seen, with notes on their sources. If some sources
+    write otherwise than others, the claims are read once more, to count their values by form.
     """
 
     def __init__(
         self,
         stream: ClaimsStream,
         kind: Kind,
-        detect: Callable[[pl.DataFrame], Normalisation],
+        look: Callable[[pl.DataFrame, pl.DataFrame], tuple[Normalisation, tuple[str, ...]]],
         like: pl.DataFrame | None = None,
     ) -> None:
         vars(self).update(vars(stream))
         seen = Seen()
         for rows in stream.batches():
             seen.add(rows)
-        found = detect(seen.table)
-        self._rewriting = Rewriting(found, seen.table, like)
+        found, notes = look(seen.table, seen.formats)
+        if found.forms:
+            seen = Seen(found)
+            for rows in self._again():
+                seen.add(rows)
+        self._rewriting = Rewriting(found, seen.table, like, notes)
         self.kind, self.normalisation = kind, found.to_json()
         self.changes, self.seconds = self._rewriting.changes, stream.seconds
 
@@ -204,12 +209,16 @@ class NormalisedStream(ClaimsStream):
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows that have all that a claim needs, with their values normalised."""
-        self.rows_read = 0
-        self._n_lacking.clear()
-        for rows in super().batches():
+        for rows in self._again():
             rewritten = self._rewriting.of(rows)
             self.rows_kept -= len(rows) - len(rewritten)
             yield rewritten
+
+    def _again(self) -> Iterator[pl.DataFrame]:
+        """Read the rows once more, and count them anew."""
+        self.rows_read = 0
+        self._n_lacking.clear()
+        return super().batches()
 
 
 def open_claims(
@@ -228,8 +237,8 @@ def open_claims(
         return _read(stream, options, began)
     if options.kind == "binary":  # there are no values to look at
         return stream
-    look = partial(detect, kinds=options.kinds_of_values, claims_kind=options.kind)
-    return NormalisedStream(stream, options.kind, look)
+    own = partial(look, kinds=options.kinds_of_values, claims_kind=options.kind)
+    return NormalisedStream(stream, options.kind, own)
 
 
 def read_claims(
@@ -365,7 +374,7 @@ def open_claims_like(
     stream = ClaimsStream(data, replace(options, normalise=True))
     known = Normalisation.from_json(normalisation)
     if not fits_in_memory(stream.n_rows, memory, bytes_per_claim(stream.text.new)):
-        return NormalisedStream(stream, kind, lambda seen: known, like)
+        return NormalisedStream(stream, kind, lambda _, formats: known.with_sources(formats), like)
     rows = stream.collect()
     normalised = known.apply(rows, like=like)
     if normalised.rows.is_empty():

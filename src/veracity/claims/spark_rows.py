@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from veracity.claims.normalise import (
     Normalisation,
     Normalise,
     Rewriting,
-    detect,
+    count_claims_formats,
+    look,
 )
+from veracity.claims.normalise.formats import COUNT_KEYS, COUNT_SCHEMA, COUNTS
 from veracity.claims.schema import Kind
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.io.frames import FrameKind, is_spark_frame, name_of, spark_table
@@ -62,16 +64,18 @@ class SparkClaims:
     def normalised(self, normalise: Normalise) -> SparkClaims:
         """The same, with values that mean the same brought to one spelling."""
         kinds = {} if normalise is True or normalise is False else normalise
-        seen = self._seen()
-        found = detect(seen, kinds=kinds, claims_kind=self.kind)
-        return self._rewritten(found, Rewriting(found, seen, None))
+        found, notes = look(self._seen(), self._formats(), kinds, claims_kind=self.kind)
+        return self._rewritten(found, notes, None)
 
     def normalised_as(self, told: Mapping[str, Any], like: pl.DataFrame | None) -> SparkClaims:
         """The same, with values normalised as others were, and spelt `like` them."""
-        found = Normalisation.from_json(told)
-        return self._rewritten(found, Rewriting(found, self._seen(), like))
+        found, notes = Normalisation.from_json(told).with_sources(self._formats())
+        return self._rewritten(found, notes, like)
 
-    def _rewritten(self, found: Normalisation, rewriting: Rewriting) -> SparkClaims:
+    def _rewritten(
+        self, found: Normalisation, notes: tuple[str, ...], like: pl.DataFrame | None
+    ) -> SparkClaims:
+        rewriting = Rewriting(found, self._seen(found), like, notes)
         return replace(
             self,
             rewriting=rewriting,
@@ -80,19 +84,39 @@ class SparkClaims:
             notes=(*self.notes, *rewriting.notes),
         )
 
-    def _seen(self) -> pl.DataFrame:
-        """The different values of each attribute, and how many claims name them, come here."""
+    def _complete(self) -> Frame:
+        """The rows that have all that a claim needs."""
         frame = self.frame.na.drop(subset=["source", "entity", "value"])
         for name, kind in self.frame.dtypes:
             if kind == "string" and name != "attribute":
                 frame = frame.filter(frame[name] != "")
+        return frame
+
+    def _seen(self, found: Normalisation | None = None) -> pl.DataFrame:
+        """The different values of each attribute, and how many claims name them, come here.
+
+        Where `found` has forms of sources, values are counted by form.
+        """
+        frame = self._complete()
         keys = [name for name in ("attribute", "value") if name in frame.columns]
+        if found is not None and found.forms:
+            frame = _made_of(frame, found.with_forms)
+            keys.append("form")
         counted = frame.groupBy(*keys).count()
         n_values = counted.count()
         what = f"{self.origin}: to normalise, {n_values:,} different values, on this machine,"
         require_memory(BYTES_PER_VALUE * n_values, what, ADVICE)
         seen = pl.DataFrame(pl.from_arrow(counted.toArrow()))
         return seen.select(*keys, claims=pl.col("count").cast(pl.UInt64)).sort(keys)
+
+    def _formats(self) -> pl.DataFrame:
+        """The counts of formats, by attribute, source and unit, come here."""
+        from pyspark.sql import functions  # noqa: PLC0415 - an extra
+
+        counts = _made_of(self._complete(), count_claims_formats).groupBy(*COUNT_KEYS)
+        counts = counts.agg(*(functions.sum(name).alias(name) for name in COUNTS))
+        found = pl.DataFrame(pl.from_arrow(counts.toArrow()))
+        return found.select(list(COUNT_SCHEMA)).cast(dict.fromkeys(COUNTS, pl.Int64)).sort(COUNT_KEYS)
 
 
 def open_on_spark(
@@ -171,6 +195,26 @@ class SparkReader:
 
     def _here(self, frame: Frame) -> pl.DataFrame:
         return pl.DataFrame(pl.from_arrow(frame.toArrow()))
+
+
+@dataclass(frozen=True)
+class Making:
+    """Makes other rows of batches of claims, where the executors are."""
+
+    make: Callable[[pl.DataFrame], pl.DataFrame]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Turn batches of claims into batches of what is made of them."""
+        for batch in batches:
+            yield from spark_table(self.make(pl.DataFrame(pl.from_arrow(batch)))).to_batches()
+
+
+def _made_of(frame: Frame, make: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
+    """Return the rows that a function makes of batches of a frame."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
+
+    none = make(pl.DataFrame(pl.from_arrow(frame.limit(0).toArrow())))
+    return frame.mapInArrow(Making(make), from_arrow_schema(spark_table(none).schema))
 
 
 @dataclass(frozen=True)

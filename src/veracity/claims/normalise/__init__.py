@@ -17,12 +17,21 @@ has a row for every value that was changed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from veracity.claims.normalise.formats import (
+    COUNT_SCHEMA,
+    Forms,
+    add_counts,
+    count_formats,
+    find_forms,
+    form_of_words,
+    form_table,
+)
 from veracity.claims.normalise.rewriting import spell, write
 from veracity.claims.normalise.spelling import fold, says_nothing, says_where_to_look
 from veracity.claims.normalise.value_types import (
@@ -44,6 +53,7 @@ __all__ = [
     "ADVICE",
     "BYTES_PER_VALUE",
     "VALUE_KINDS",
+    "Kinds",
     "Normalisation",
     "Normalise",
     "Normalised",
@@ -51,7 +61,9 @@ __all__ = [
     "Rewriting",
     "Seen",
     "ValueKind",
+    "count_claims_formats",
     "detect",
+    "look",
     "normalise",
 ]
 
@@ -93,8 +105,13 @@ BYTES_PER_VALUE = 400
 
 ADVICE = "normalise them in portions, or say which attributes stay as they are"
 
-Normalise = bool | Mapping[str, ValueKind]
-"""Whether to normalise; or yes, and what the values of some attributes are."""
+VALUE_KEYS = ("attribute", "value", "form")
+
+Kinds = Mapping[str, ValueKind | Mapping[str, str]]
+"""The kinds of values of attributes, or the formats of their sources, as a user gives them."""
+
+Normalise = bool | Kinds
+"""Whether to normalise; or yes, with kinds of attributes, or formats of their sources."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +148,8 @@ class Normalisation:
     readings: Mapping[str, Reading]
     numeric: bool = False
     """Whether the claims are numeric: what is no number is left out."""
+    forms: Forms = field(default_factory=dict)
+    """The form of each source that writes an attribute otherwise, by attribute."""
 
     @property
     def kinds(self) -> dict[str, ValueKind]:
@@ -138,18 +157,30 @@ class Normalisation:
         return {name: reading.kind for name, reading in self.readings.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it; what is as usual is not mentioned."""
+        """Return all of it, as JSON can hold it; what is as usual is not mentioned."""
         told = {name: _as_json(reading) for name, reading in self.readings.items()}
-        return {"attributes": told, "numeric": self.numeric}
+        forms = {name: dict(of) for name, of in self.forms.items()}
+        return {
+            "attributes": told,
+            "numeric": self.numeric,
+            **({"sources": forms} if forms else {}),
+        }
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Normalisation:
-        """What `to_json` told."""
+        """Return what `to_json` told."""
         readings = {name: _from_json(of) for name, of in told["attributes"].items()}
-        return cls(readings, numeric=bool(told["numeric"]))
+        forms = {
+            attribute: {source: _form_from_json(form) for source, form in of.items()}
+            for attribute, of in told.get("sources", {}).items()
+        }
+        return cls(readings, numeric=bool(told["numeric"]), forms=forms)
 
     def apply(self, rows: pl.DataFrame, *, like: pl.DataFrame | None = None) -> Normalised:
         """Normalise the values of claims or truths.
+
+        Truths, and sources that were not seen before, are read as their own values show, or else
+        as their attribute is.
 
         Parameters
         ----------
@@ -159,36 +190,69 @@ class Normalisation:
             Such rows, normalised before: text that means the same is spelt as it is there. Truths
             are to be spelt like the facts they are compared with.
         """
-        return self._apply(rows, _Read.of(self._seen(rows)) if self.readings else None, like)
+        if not self.readings:
+            return self._apply(rows, None, like)
+        named = self._seen(rows)
+        found, notes = self.with_sources(count_formats(named))
+        return found._apply(rows, _Read.of(found._with_forms(named)), like, notes)
+
+    def with_sources(self, formats: pl.DataFrame) -> tuple[Normalisation, tuple[str, ...]]:
+        """Add the forms of sources that are not known, from their counts; return notes on them."""
+        if set(self.readings) == {""}:
+            formats = add_counts(formats.with_columns(attribute=pl.lit("")))
+        forms, notes = find_forms(self.readings, formats, self.forms)
+        return replace(self, forms=forms), notes
 
     def _apply(
         self,
         rows: pl.DataFrame,
         read: _Read | None,
         like: pl.DataFrame | None,
+        notes: tuple[str, ...] = (),
         *,
         keep_before: bool = False,
     ) -> Normalised:
         if read is None:
             return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
         values = read.values.join(self._table(), on="attribute", how="left")
+        values = values.join(form_table(values["form"].unique().sort()), on="form", how="left")
         unheard_of = "number" if self.numeric else "unchanged"
-        values = values.with_columns(pl.col("kind").fill_null(unheard_of))
+        values = values.with_columns(
+            pl.col("kind").fill_null(unheard_of),
+            sign_here=pl.coalesce("sign_here", "decimal_sign"),
+            day_first_here=pl.coalesce("day_first_here", "day_first"),
+        )
         values = write(values, numeric=self.numeric)
         values = spell(values, None if like is None else self._seen(like), numeric=self.numeric)
         after = read.spread(values)
         value = after.cast(pl.Float64) if self.numeric else after
         name = "after" if keep_before else "value"
         new = rows.with_columns(value.alias(name)).filter(after.is_not_null())
-        changes = values.filter(pl.col("change").is_not_null())
-        changes = changes.sort("of", "claims", "text", descending=[False, True, False])
-        return Normalised(
-            new, changes.select(list(CHANGE_SCHEMA)), _notes(values, numeric=self.numeric)
+        told = [name for name in CHANGE_SCHEMA if name != "claims"]
+        changed = values.filter(pl.col("change").is_not_null()).group_by(told)
+        changes = changed.agg(pl.col("claims").sum()).select(list(CHANGE_SCHEMA))
+        changes = changes.sort(
+            "attribute", "claims", "before", "after", descending=[False, True, False, False]
         )
+        return Normalised(new, changes, (*_notes(values, numeric=self.numeric), *notes))
 
     def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Attribute and value of each row; attributes mean nothing if the claims had none."""
+        """Source, attribute and value; attributes mean nothing if the claims had none."""
         return _named(rows.drop("attribute", strict=False) if set(self.readings) == {""} else rows)
+
+    def with_forms(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Add the column `form` to rows of claims."""
+        return rows.with_columns(self._with_forms(self._seen(rows))["form"])
+
+    def _with_forms(self, named: pl.DataFrame) -> pl.DataFrame:
+        """Add the form of each row's source."""
+        forms = [(attribute, *pair) for attribute, of in self.forms.items() for pair in of.items()]
+        if not forms or "form" in named.columns:
+            return named if "form" in named.columns else named.with_columns(form=pl.lit(""))
+        keys = ["attribute", "source"]
+        table = pl.DataFrame(forms, schema=dict.fromkeys([*keys, "form"], pl.String), orient="row")
+        found = named.join(table, on=keys, how="left", maintain_order="left")
+        return found.with_columns(pl.col("form").fill_null(""))
 
     def _table(self) -> pl.DataFrame:
         """The readings, one row per attribute."""
@@ -198,11 +262,11 @@ class Normalisation:
 
 def detect(
     rows: pl.DataFrame,
-    kinds: Mapping[str, ValueKind] | None = None,
+    kinds: Kinds | None = None,
     *,
     claims_kind: Kind = "categorical",
 ) -> Normalisation:
-    """How to read the values of claims.
+    """Find out how to read the values of claims.
 
     Values that are no text, and binary claims, need no normalising. Numeric claims are numbers.
 
@@ -211,8 +275,8 @@ def detect(
     rows
         Claims: rows with a value, and an attribute if there are several.
     kinds
-        What the values of an attribute are, where that is known better. Where there are no
-        attributes, the name of the only one is ``""``.
+        The kind of an attribute's values, or the formats of some of its sources, where that is
+        known better. Where there are no attributes, the name of the only one is ``""``.
     claims_kind
         The kind of the claims.
     """
@@ -221,28 +285,55 @@ def detect(
 
 def normalise(
     rows: pl.DataFrame,
-    kinds: Mapping[str, ValueKind] | None = None,
+    kinds: Kinds | None = None,
     *,
     claims_kind: Kind = "categorical",
 ) -> tuple[Normalisation, Normalised]:
     """Detect how to read the values of claims, and apply it: quicker than one after the other."""
-    found, read = _detect(rows, kinds or {}, claims_kind)
-    return found, found._apply(rows, read, None)
+    found, notes, read, named = _detect(rows, kinds or {}, claims_kind)
+    if read is not None and found.forms:
+        read = read.split(found._with_forms(named))
+    return found, found._apply(rows, read, None, notes)
+
+
+def look(
+    seen: pl.DataFrame,
+    formats: pl.DataFrame,
+    kinds: Kinds | None = None,
+    *,
+    claims_kind: Kind = "categorical",
+) -> tuple[Normalisation, tuple[str, ...]]:
+    """Detect how to read values from what `Seen` counted; also return notes on sources."""
+    return _detect(seen, kinds or {}, claims_kind, formats)[:2]
+
+
+def count_claims_formats(rows: pl.DataFrame) -> pl.DataFrame:
+    """Count what claims show of the formats of their sources."""
+    if rows["value"].dtype != pl.String:
+        return pl.DataFrame(schema=COUNT_SCHEMA)
+    return count_formats(_named(rows))
 
 
 class Seen:
-    """The different values of each attribute, and in how many claims: what normalising looks at.
+    """The different values of each attribute with their counts, and the formats of sources.
 
     It is added up batch by batch, so claims need not be in memory at once; their values have to.
+    Where the forms of sources are known, from `found`, values are counted by form.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, found: Normalisation | None = None) -> None:
+        self.found = found
         self._waiting: list[pl.DataFrame] = []
         self._table: pl.DataFrame | None = None
+        self.formats = pl.DataFrame(schema=COUNT_SCHEMA)
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count the values of a batch."""
-        keys = ["attribute", "value"] if "attribute" in rows.columns else ["value"]
+        if self.found is not None:
+            rows = self.found.with_forms(rows)
+        else:
+            self.formats = add_counts(self.formats, count_claims_formats(rows))
+        keys = [name for name in VALUE_KEYS if name in rows.columns]
         self._waiting.append(rows.group_by(keys).agg(claims=pl.len().cast(pl.UInt64)))
         n_known = 0 if self._table is None else len(self._table)
         if sum(map(len, self._waiting)) > n_known + MOST_WAITING:
@@ -268,11 +359,17 @@ class Seen:
 class Rewriting:
     """What normalising makes of each value that was seen, for rows that come batch by batch."""
 
-    def __init__(self, found: Normalisation, seen: pl.DataFrame, like: pl.DataFrame | None) -> None:
-        read = _Read.of(found._seen(seen)) if found.readings else None
-        told = found._apply(seen, read, like, keep_before=True)
-        self.changes, self.notes = told.changes, told.notes
-        self._keys = [name for name in ("attribute", "value") if name in seen.columns]
+    def __init__(
+        self,
+        found: Normalisation,
+        seen: pl.DataFrame,
+        like: pl.DataFrame | None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        read = _Read.of(found._with_forms(found._seen(seen))) if found.readings else None
+        told = found._apply(seen, read, like, notes, keep_before=True)
+        self._found, self.changes, self.notes = found, told.changes, told.notes
+        self._keys = [name for name in VALUE_KEYS if name in seen.columns]
         self._table = told.rows.select(*self._keys, "after") if read is not None else None
 
     @property
@@ -281,43 +378,74 @@ class Rewriting:
         if self._table is None:
             return None
         return self._table.select(
-            pl.exclude("value", "after"), value=pl.col("after").cast(pl.String)
+            pl.exclude("value", "after", "form"), value=pl.col("after").cast(pl.String)
         )
 
     def of(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with their values rewritten; those that name none are left out."""
         if self._table is None:
             return rows
+        if "form" in self._keys:
+            rows = self._found.with_forms(rows)
         found = rows.join(self._table, on=self._keys, how="inner", maintain_order="left")
-        return found.with_columns(value=pl.col("after")).drop("after")
+        return found.with_columns(value=pl.col("after")).drop("after", "form", strict=False)
 
 
 def _detect(
-    rows: pl.DataFrame, kinds: Mapping[str, ValueKind], claims_kind: Kind
-) -> tuple[Normalisation, _Read | None]:
+    rows: pl.DataFrame,
+    kinds: Kinds,
+    claims_kind: Kind,
+    formats: pl.DataFrame | None = None,
+) -> tuple[Normalisation, tuple[str, ...], _Read | None, pl.DataFrame]:
+    """Detect how to read values: also return notes on sources, and the values as they are read."""
     if claims_kind == "binary" or rows["value"].dtype != pl.String:
         _check_kinds(kinds, [])
-        return Normalisation({}), None
-    read = _Read.of(_named(rows))
+        return Normalisation({}), (), None, rows
+    named = _named(rows)
+    read = _Read.of(named.with_columns(form=pl.lit("")))
+    formats = count_formats(named) if formats is None else formats
     attributes = read.values["attribute"].unique().sort().to_list()
     _check_kinds(kinds, attributes)
+    said = {name: kind for name, kind in kinds.items() if not isinstance(kind, Mapping)}
     is_numeric = claims_kind == "numeric"
-    if is_numeric and any(kind != "number" for kind in kinds.values()):
+    if is_numeric and any(kind != "number" for kind in said.values()):
         raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
-    kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
-    readings = _detected(read.values, attributes, kinds)
+    said = dict.fromkeys(attributes, "number") if is_numeric else said
+    readings = _detected(read.values, formats, attributes, said)
     if is_numeric:
         readings = in_unit_of_bare(readings, read.values)
-    return Normalisation(readings, numeric=is_numeric), read
+    found = Normalisation(readings, numeric=is_numeric, forms=_forms_said(kinds, formats))
+    return *found.with_sources(formats), read, named
+
+
+def _forms_said(kinds: Kinds, formats: pl.DataFrame) -> dict[str, dict[str, str]]:
+    """Return the forms of sources that a user gave."""
+    forms: dict[str, dict[str, str]] = {}
+    for attribute, of in kinds.items():
+        if not isinstance(of, Mapping):
+            continue
+        sources = formats.filter(pl.col("attribute") == attribute)["source"].unique().sort()
+        for source, form in of.items():
+            if source not in sources:
+                known = ", ".join(f"'{in_short(one)}'" for one in sources[:12]) or "none"
+                raise ParameterError(
+                    f"normalise: no source {source!r} gives numbers or dates for {attribute!r}; "
+                    f"those that do are {known}"
+                )
+            forms.setdefault(attribute, {})[source] = form_of_words(form, attribute, source)
+    return forms
 
 
 def _detected(
-    values: pl.DataFrame, attributes: list[str], kinds: Mapping[str, ValueKind]
+    values: pl.DataFrame,
+    formats: pl.DataFrame,
+    attributes: list[str],
+    kinds: Mapping[str, ValueKind],
 ) -> dict[str, Reading]:
     """How to read each attribute; one that never names a value is text."""
     is_read = pl.any_horizontal(pl.col("point", "clock").is_not_null())
     named = pl.concat([values.filter(is_read), _naming(values.filter(~is_read))])
-    found = detect_readings(named, kinds)
+    found = detect_readings(named, formats, kinds)
     empty = {name: Reading(kind=kinds.get(name, "text")) for name in attributes}
     return {name: found.get(name, empty[name]) for name in attributes}
 
@@ -330,9 +458,9 @@ def _naming(values: pl.DataFrame) -> pl.DataFrame:
     return values.filter(~says_nothing(folded) & ~says_where_to_look(folded))
 
 
-def _check_kinds(kinds: Mapping[str, ValueKind], attributes: list[str]) -> None:
+def _check_kinds(kinds: Kinds, attributes: list[str]) -> None:
     for name, kind in kinds.items():
-        if kind not in VALUE_KINDS:
+        if not isinstance(kind, Mapping) and kind not in VALUE_KINDS:
             raise ParameterError(
                 f"normalise: the kind of {name!r} must be one of {', '.join(VALUE_KINDS)}, "
                 f"got {kind!r}"
@@ -362,35 +490,50 @@ def _from_json(told: Mapping[str, Any]) -> Reading:
     return Reading(**{**told, "near": None if near is None else date.fromisoformat(near)})
 
 
+def _form_from_json(form: object) -> str:
+    if not isinstance(form, str):
+        raise ValueError(f"the format of a source is {form!r}")
+    return form_of_words(form, "", "")
+
+
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
-    """Attribute and value of each row, as text; without attributes, its name is empty."""
-    has_one = "attribute" not in rows.columns
-    attribute = pl.lit("") if has_one else as_text(rows["attribute"]).fill_null("")
-    counts = [name for name in ("claims",) if name in rows.columns]
-    return rows.select(*counts, value=as_text(rows["value"]), attribute=attribute)
+    """Source, attribute and value of each row, as text; what there is not has an empty name."""
+    names = {
+        name: as_text(rows[name]).fill_null("") if name in rows.columns else pl.lit("")
+        for name in ("source", "attribute")
+    }
+    more = [name for name in ("claims", "form") if name in rows.columns]
+    return rows.select(*more, **names, value=as_text(rows["value"]))
 
 
 class _Read(NamedTuple):
-    """The different values of each attribute, as they are read, and which one each row has.
+    """The different values of each attribute and form, as they are read, and that of each row.
 
     Values are numbered, so that millions of rows are matched by numbers and not by text.
     """
 
     values: pl.DataFrame
     value_of_row: pl.DataFrame
+    texts: pl.DataFrame
 
     @classmethod
     def of(cls, named: pl.DataFrame) -> _Read:
-        """Read the values of rows of attribute and value."""
-        texts = named["value"].unique().sort().to_frame("value").with_row_index("text")
-        attributes = named["attribute"].unique().sort().to_frame().with_row_index("of")
-        numbered = named.join(texts, on="value", how="left", maintain_order="left")
-        numbered = numbered.join(attributes, on="attribute", how="left", maintain_order="left")
+        """Read the values of rows of attribute, form and value."""
+        texts = named["value"].unique().sort()
+        read = read_values(texts).with_columns(value=texts).with_row_index("text")
+        return cls(pl.DataFrame(), pl.DataFrame(), read).split(named)
+
+    def split(self, named: pl.DataFrame) -> _Read:
+        """Number the same values by the attributes and forms of these rows."""
+        ways = named.select("attribute", "form").unique().sort("attribute", "form")
+        ways = ways.with_row_index("of")
+        numbers = self.texts.select("value", "text")
+        numbered = named.join(numbers, on="value", how="left", maintain_order="left")
+        numbered = numbered.join(ways, on=["attribute", "form"], how="left", maintain_order="left")
         n_claims = pl.col("claims").sum() if "claims" in named.columns else pl.len()
         values = numbered.group_by("of", "text").agg(claims=n_claims.cast(pl.UInt32))
-        numbered = numbered.select("of", "text")
-        read = read_values(texts["value"]).with_columns(texts["text"])
-        return cls(values.join(attributes, on="of").join(read, on="text"), numbered)
+        values = values.join(ways, on="of").join(self.texts.drop("value"), on="text")
+        return _Read(values, numbered.select("of", "text"), self.texts)
 
     def spread(self, values: pl.DataFrame) -> pl.Series:
         """`after` of the values, for every row."""
@@ -417,7 +560,7 @@ def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
     usual_first = values.sort("claims", "text", descending=[True, False])
     told = usual_first.group_by("attribute", *READING_SCHEMA).agg(
         changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
-        before=pl.len(),
+        before=pl.col("before").n_unique(),
         after=pl.col("after").drop_nulls().n_unique(),
         **{name: pl.col("claims").filter(is_so).sum() for name, is_so in is_so_of.items()},
         **{
