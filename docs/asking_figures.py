@@ -56,8 +56,10 @@ def gain(draws: pl.DataFrame) -> alt.TopLevelMixin:
         y=alt.Y("low:Q", title="points ahead"), y2="high:Q"
     )
     points = base.mark_point(color=BLUE, filled=True, size=50).encode(y="ahead:Q")
-    zero = base.mark_rule(color=GREY).encode(y=alt.datum(0.0))
-    return faceted(zero + interval + points, "Questions against random items, with two errors")
+    zero = base.mark_line(color=GREY).encode(y=alt.datum(0.0))
+    return faceted(
+        zero + interval + points, "Points ahead of random items, with two standard errors"
+    )
 
 
 def estimate(draws: pl.DataFrame) -> alt.TopLevelMixin:

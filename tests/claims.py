@@ -11,12 +11,13 @@ import polars as pl
 from hypothesis import strategies as st
 
 from veracity.algorithms.base import Algorithm, Turn
-from veracity.claims.schema import ClaimsTable, Kind
 from veracity.encoding.block import Block
 from veracity.encoding.encode import encode
 from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Encoded
 from veracity.encoding.survey import Survey, counted
 from veracity.engines import Local
+from veracity.reading.claims import Claims
+from veracity.reading.schema import Kind
 
 names = st.sampled_from("abcdefgh")
 VALUE_SCHEMA = {"source": pl.String, "entity": pl.String, "value": pl.String}
@@ -45,7 +46,7 @@ def as_encoded(
 ) -> Encoded:
     """The rows, encoded; those of facts that are true or false are binary."""
     kind = "binary" if "fact" in rows.columns else kind
-    return encode(ClaimsTable(rows, kind, "a test"), claims_per_block=claims_per_block)
+    return encode(Claims.of_rows(rows, kind, "a test"), claims_per_block=claims_per_block)
 
 
 def as_block(rows: pl.DataFrame, kind: Kind = "categorical") -> Block:

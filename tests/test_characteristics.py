@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from veracity.claims.read import read_claims
 from veracity.encoding.block import UNKNOWN
 from veracity.encoding.encode import encode
 from veracity.errors import ParameterError
 from veracity.inspect.profiling import accuracy_of_source, entropy_of_item, profile
+from veracity.reading.claims import read_claims
 
 
 def table(rows, columns=("source", "entity", "value")):

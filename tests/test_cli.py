@@ -20,9 +20,9 @@ from click.testing import CliRunner
 import veracity
 from veracity.algorithms import CATALOGUE, algorithms
 from veracity.algorithms.catalogue import Entry
-from veracity.claims.schema import KINDS
 from veracity.cli import main
 from veracity.cli.options import KIND_NAMES, use_threads
+from veracity.reading.schema import KINDS
 from veracity.show.terminal import print_json, show_table
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
@@ -467,7 +467,7 @@ import itertools, resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
 from veracity import answers
-from veracity.claims import read
+from veracity.reading import claims
 from veracity.encoding import encode
 from veracity.cli import main
 
@@ -502,7 +502,7 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
 @pytest.mark.parametrize(
     "where",
     [
-        "read.ClaimsStream.batches",
+        "claims.Claims.batches",
         "encode.ClaimNumbers.add",
         "encode._laid_out",
         "engine.HeldLocally.collect",

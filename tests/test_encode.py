@@ -12,8 +12,6 @@ from numpy.testing import assert_array_equal
 
 import veracity
 from claims import as_block, as_encoded, value_rows
-from veracity.claims.read import open_claims, read_claims
-from veracity.claims.schema import ClaimsTable
 from veracity.encoding.encode import _in_portions, encode
 from veracity.encoding.numbering import (
     Hashes,
@@ -24,11 +22,12 @@ from veracity.encoding.numbering import (
 )
 from veracity.encoding.partitions import Partition
 from veracity.io import memory
+from veracity.reading.claims import Claims, open_claims, read_claims
 from veracity.reading.options import ReadOptions
 
 
 def encoded(columns, kind="categorical"):
-    return encode(ClaimsTable(pl.DataFrame(columns), kind, "a test"))
+    return encode(Claims.of_rows(pl.DataFrame(columns), kind, "a test"))
 
 
 @given(rows=value_rows(), seed=st.integers(0, 99))
@@ -192,10 +191,10 @@ def test_who_denies_with_a_weight_supports_nothing():
 
 
 def test_it_is_told_how_many_rows_were_taken_before_each_batch(monkeypatch):
-    monkeypatch.setattr("veracity.claims.schema.ROWS_PER_BATCH", 2)
+    monkeypatch.setattr("veracity.reading.claims.ROWS_PER_BATCH", 2)
     rows = pl.DataFrame({"source": list("abcde"), "entity": ["x"] * 5, "value": ["1"] * 5})
     told = []
-    encode(ClaimsTable(rows, "categorical", "a test"), lambda *own: told.append(own))
+    encode(Claims.of_rows(rows, "categorical", "a test"), lambda *own: told.append(own))
     assert told == [("encoding", n, 5) for n in (0, 2, 4)]
 
 
@@ -230,11 +229,11 @@ def test_two_spellings_of_one_number_are_one_label_in_all_items():
 
 @given(rows=value_rows(), size=st.integers(1, 20))
 def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
-    at_once = encode(ClaimsTable(rows, "multiple", "a test"))
+    at_once = encode(Claims.of_rows(rows, "multiple", "a test"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("veracity.encoding.encode.CLAIMS_LAID_OUT", size)
-        patch.setattr("veracity.claims.schema.ROWS_PER_BATCH", size)
-        in_parts = encode(ClaimsTable(rows, "multiple", "a test"))
+        patch.setattr("veracity.reading.claims.ROWS_PER_BATCH", size)
+        in_parts = encode(Claims.of_rows(rows, "multiple", "a test"))
     for one, other in zip(at_once.blocks[0], in_parts.blocks[0], strict=True):
         assert_array_equal(one, other)
     assert at_once.facts.equals(in_parts.facts)
@@ -245,12 +244,12 @@ def test_batches_and_parts_of_any_size_give_the_same_arrays(rows, size):
 def test_spellings_are_chosen_whatever_the_order_of_rows(rows, seed):
     spelt = rows.with_columns(pl.col("value") + pl.Series(["", ".0", ".00"]).sample(
         len(rows), with_replacement=True, seed=seed))  # fmt: skip
-    found = encode(ClaimsTable(spelt, "categorical", "a test"))
+    found = encode(Claims.of_rows(spelt, "categorical", "a test"))
     usual = pl.col("value").mode().sort().first()
     number = pl.col("value").cast(pl.Float64).alias("number")
     expected = spelt.group_by("entity", number).agg(usual).sort("entity", "number")
     assert found.facts.equals(expected.select("entity", "value"))
-    shuffled = encode(ClaimsTable(spelt.sample(fraction=1.0, shuffle=True), "categorical", "x"))
+    shuffled = encode(Claims.of_rows(spelt.sample(fraction=1.0, shuffle=True), "categorical", "x"))
     assert shuffled.facts.equals(found.facts)
 
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import veracity
-from veracity.claims.normalise import Normalisation, normalise
 from veracity.errors import ParameterError
+from veracity.reading.normalise import Normalisation, normalise
 
 CLAIM = ["source", "entity", "attribute", "value"]
 

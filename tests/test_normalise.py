@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import veracity
-from veracity.claims.normalise import Normalisation, detect, normalise
 from veracity.errors import BadValue, ParameterError
+from veracity.reading.normalise import Normalisation, detect, normalise
 
 few = settings(max_examples=25)  # each example is a frame or more, of some 30 milliseconds
 

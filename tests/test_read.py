@@ -17,8 +17,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import veracity
-from veracity.claims.read import open_claims, read_claims
-from veracity.claims.truths import read_truth
 from veracity.errors import (
     BadValue,
     InputError,
@@ -28,8 +26,10 @@ from veracity.errors import (
     UnreadableFile,
     VeracityError,
 )
+from veracity.reading.claims import open_claims, read_claims
 from veracity.reading.options import ReadOptions
 from veracity.reading.tables import read_table
+from veracity.reading.truths import read_truth
 
 SOURCES, ENTITIES = ["a", "b", "c"], ["x", "x", "x"]
 

@@ -16,7 +16,7 @@ from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
-from veracity.io.folders import check_can_write
+from veracity.io.atomic import check_can_write
 from veracity.result.texts import in_text
 from veracity.show.report.asked import MOST_ASKED
 from veracity.show.report.gather import gather

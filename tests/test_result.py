@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 import veracity
 from claims import value_rows
-from veracity.claims.read import open_claims
 from veracity.io.lazy import LazyTable
+from veracity.reading.claims import open_claims
 from veracity.reading.options import ReadOptions
 from veracity.result.tables import closest_first
 

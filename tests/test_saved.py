@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 import veracity
 from veracity.errors import UnreadableFile, VeracityError
-from veracity.io import folders
+from veracity.io import atomic
+from veracity.io.temp_files import MARKER
 from veracity.result import saved
 
 CLAIMS = veracity.synthetic.Synthetic(sources=4, items=12, accuracy=0.8).draw(seed=3).claims
@@ -340,9 +341,10 @@ def test_a_run_that_is_replaced_each_time_is_told(run, monkeypatch):
 
 @of_one_kind
 def test_a_run_that_was_set_aside_by_who_was_killed_is_found(run):
-    left, lock = folders.make_owned(run.parent, folders.PREFIX)
-    (left / folders.NAME).write_text(run.name)
-    run.rename(left / folders.OLD)
-    lock.close()
+    left = run.parent / f"{atomic.PREFIX}left"
+    left.mkdir()
+    (left / MARKER).touch()
+    (left / atomic.NAME).write_text(run.name)
+    run.rename(left / atomic.OLD)
     assert veracity.load(run)
     assert [path.name for path in run.parent.iterdir()] == ["run"]

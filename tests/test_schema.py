@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from veracity.claims.schema import CLAIM_COLUMNS, KINDS, comparable, numbers_in
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.reader import LazyReader
 from veracity.reading.options import ReadOptions
+from veracity.reading.schema import CLAIM_COLUMNS, KINDS, comparable, numbers_in
 from veracity.reading.sniff import sniff
 
 VALUES = CLAIM_COLUMNS["categorical"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import gzip
+import os
 import shutil
 import signal
 import subprocess
@@ -20,17 +21,17 @@ import veracity
 from claims import as_encoded
 from veracity import Local, errors
 from veracity.algorithms.base import Turn
-from veracity.claims.schema import ClaimsTable
 from veracity.encoding.encode import encode_partition
 from veracity.encoding.names import Names, NameUnion, SharedNames, places_among
 from veracity.encoding.on_disk import Budget, partition_of_row
 from veracity.engines.beside import Beside
-from veracity.io.databases import write_tables
+from veracity.io.database_tables import write_tables
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import as_bytes
 from veracity.io.temp_files import PREFIX, TempFolder
 from veracity.preparing import prepare
 from veracity.progress import no_progress
+from veracity.reading.claims import Claims
 from veracity.result.layout import claims_of_block, claims_of_part
 
 ON_DISK = "veracity.encoding.on_disk"
@@ -148,11 +149,11 @@ def test_leftovers_of_runs_that_were_killed_are_removed_and_nothing_else(tmp_pat
     for name in ("killed", "alive"):
         (tmp_path / f"{PREFIX}{name}" / "lock").touch()
     (tmp_path / f"{PREFIX}new" / "something").touch()
-    (tmp_path / f"{PREFIX}empty").mkdir()
     (tmp_path / "mine").mkdir()
-    with (tmp_path / f"{PREFIX}alive" / "lock").open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        TempFolder(tmp_path).remove()
+    lock = os.open(tmp_path / f"{PREFIX}alive", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    TempFolder(tmp_path).remove()
+    os.close(lock)
     assert left_in(tmp_path) == ["mine", f"{PREFIX}alive", f"{PREFIX}new"]
 
 
@@ -279,7 +280,7 @@ def test_what_is_kept_beside_blocks_is_bounded_in_memory_and_comes_back(tmp_path
 
 
 def test_lanes_of_a_walk_are_kept_apart_on_disk(tmp_path):
-    table = ClaimsTable(CLAIMS, "categorical", "a test")
+    table = Claims.of_rows(CLAIMS, "categorical", "a test")
     encoded = on_disk(tmp_path, claims_per_block=300).encode(table, no_progress)
     with on_disk(tmp_path).hold(encoded.blocks) as held:
         for _ in range(2):

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from veracity.algorithms.three_estimates import ThreeEstimates
     from veracity.algorithms.truth_finder import TruthFinder
     from veracity.algorithms.two_estimates import TwoEstimates
-    from veracity.claims.read import read_claims, read_database
     from veracity.discovery import discover
     from veracity.engines import Local
     from veracity.engines.spark import Spark
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from veracity.inspect.evaluation import Evaluation, evaluate
     from veracity.inspect.profiling import Profile, profile
     from veracity.inspect.tuning import Tuning, tune
+    from veracity.reading.claims import read_claims, read_database
     from veracity.result import Result, load
     from veracity.show.report import write_report
 
@@ -165,8 +165,8 @@ _HOME = {
     "evaluate": "veracity.inspect.evaluation",
     "load": "veracity.result",
     "profile": "veracity.inspect.profiling",
-    "read_claims": "veracity.claims.read",
-    "read_database": "veracity.claims.read",
+    "read_claims": "veracity.reading.claims",
+    "read_database": "veracity.reading.claims",
     "tune": "veracity.inspect.tuning",
     "write_report": "veracity.show.report",
 }

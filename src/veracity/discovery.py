@@ -12,18 +12,18 @@ from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.answers import answer, as_result, require_sound, with_kinds_of_items
-from veracity.claims.normalise import Normalise
-from veracity.claims.schema import Kind
 from veracity.engines import Engine
 from veracity.errors import ParameterError, TooLarge
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import judge_all
 from veracity.fit.loop import Learned, prior_rates, survey_of
-from veracity.opening import Claims, engine_for, is_spark, opened
+from veracity.opening import AnyClaims, engine_for, is_spark, opened
 from veracity.preparing import Clock, Prepared, prepare
 from veracity.printing import counted
 from veracity.progress import Progress, no_progress, shows_progress
+from veracity.reading.normalise import Normalise
 from veracity.reading.options import ReadOptions, SourceFrom, Wide
+from veracity.reading.schema import Kind
 from veracity.result import Result
 
 USUAL_ALGORITHM: dict[Kind, str] = {
@@ -262,7 +262,7 @@ def _prepare_for(
     tell: Progress,
 ) -> Prepared:
     """New claims, normalised as the old ones were, and numbered as they are."""
-    if isinstance(claims, Claims) and claims.kind != fitted.kind:
+    if isinstance(claims, AnyClaims) and claims.kind != fitted.kind:
         raise ParameterError(f"the fit is of {fitted.kind} claims, these are {claims.kind} ones")
     claims = opened(claims, how, engine, like=fitted)
     prepared = prepare(claims, tell=tell, engine=engine)

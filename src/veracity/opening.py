@@ -9,9 +9,6 @@ from dataclasses import replace
 from reprlib import repr as short
 from typing import TYPE_CHECKING, TypeGuard
 
-from veracity.claims.read import ClaimsStream, open_claims, open_claims_like
-from veracity.claims.schema import ClaimsTable
-from veracity.claims.spark_rows import SparkClaims, open_on_spark
 from veracity.engines import Engine, Local
 from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
@@ -19,7 +16,9 @@ from veracity.io.databases import is_database
 from veracity.io.frames import is_spark_frame
 from veracity.io.json_file import JSON_SUFFIXES
 from veracity.io.paths import OTHER_SUFFIXES, STANDARD_INPUT
+from veracity.reading.claims import Claims, open_claims, open_claims_like
 from veracity.reading.options import ReadOptions
+from veracity.reading.spark import SparkClaims, open_on_spark
 
 if TYPE_CHECKING:
     from veracity.engines.spark import Spark
@@ -27,19 +26,19 @@ if TYPE_CHECKING:
 SPARK = "veracity.engines.spark"
 """What nobody needs to load who does not use it."""
 
-Claims = ClaimsTable | ClaimsStream | SparkClaims
+AnyClaims = Claims | SparkClaims
 """Claims that were found, to be read when they are encoded."""
 
 
 def opened(
     claims: object, options: ReadOptions, engine: Engine, like: Fitted | None = None
-) -> Claims:
+) -> AnyClaims:
     """The claims in what `veracity.discover` takes, for an engine to read.
 
     Those that a kept fit is to judge are read as it read others: of its kind, by the names of
     columns it knows if they are there, with values normalised and spelt like its own.
     """
-    if isinstance(claims, Claims):
+    if isinstance(claims, AnyClaims):
         return claims
     if like is not None:
         options = replace(options, kind=like.kind, likely=like.columns, normalise=False)

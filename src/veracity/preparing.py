@@ -9,25 +9,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from veracity.algorithms import Algorithm
-from veracity.claims.asked import asked_before
-from veracity.claims.schema import Kind, carries_more
-from veracity.claims.spark_rows import SparkClaims
-from veracity.claims.truths import read_truths_beside
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine
 from veracity.errors import EngineError, ParameterError
-from veracity.opening import Claims, engine_for, opened
+from veracity.opening import AnyClaims, engine_for, opened
 from veracity.printing import counted
 from veracity.progress import Progress, no_progress
+from veracity.reading.asked import asked_before
 from veracity.reading.options import ReadOptions
+from veracity.reading.schema import Kind, carries_more
+from veracity.reading.spark import SparkClaims
+from veracity.reading.truths import read_truths_beside
 
 
 @dataclass(frozen=True)
 class Prepared:
     """Claims ready for any algorithm: read, encoded, with what is known of them."""
 
-    table: Claims
+    table: AnyClaims
     encoded: Encoded
     notes: tuple[str, ...]
     seconds: dict[str, float]
@@ -96,7 +96,7 @@ def _require_own_threads() -> None:
         )
 
 
-def _said_again(table: Claims, encoded: Encoded) -> list[str]:
+def _said_again(table: AnyClaims, encoded: Encoded) -> list[str]:
     """What a source says more than once, of one item: the same, or something else."""
     if isinstance(table, SparkClaims) or encoded.kind == "binary" or carries_more(table):
         return []  # what was left out, or counts by its share, was told
@@ -116,9 +116,9 @@ def _said_again(table: Claims, encoded: Encoded) -> list[str]:
     return notes
 
 
-def _opened(claims: object, engine: Engine, **how: Any) -> Claims:
+def _opened(claims: object, engine: Engine, **how: Any) -> AnyClaims:
     given = {name: value for name, value in how.items() if value is not None}
-    if not isinstance(claims, Claims):
+    if not isinstance(claims, AnyClaims):
         return opened(claims, ReadOptions(**given), engine)
     if given.pop("kind", claims.kind) != claims.kind or any(given.values()):
         raise ParameterError("columns, kind and normalise were settled when the claims were read")

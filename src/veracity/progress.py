@@ -1,4 +1,4 @@
-"""How long work tells how far it is."""
+"""Progress of work that takes long."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 Progress = Callable[[str, int, int], None]
-"""Told of each step: the phase, how much of it is done, and of how much."""
+"""Called at each step with the phase, how much of it is done, and how much there is to do."""
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 is_at_work = ContextVar("is_at_work", default=False)
-"""Whether a bar is shown already: work within work has none of its own."""
+"""True while a bar is shown: work within work has none of its own."""
 
 
 def no_progress(phase: str, done: int, total: int) -> None:
-    """Progress nobody asked for."""
+    """Report nothing."""
 
 
 def in_notebook() -> bool:
-    """Whether this runs in the kernel of a notebook, which can show HTML."""
+    """Return True in the kernel of a notebook, which can show HTML."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return hasattr(shell, "kernel")

@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from veracity.claims.read import ClaimsStream
 from veracity.io.frames import hand_back
+from veracity.reading.claims import Claims
 from veracity.reading.options import ReadOptions
 
 __all__ = ["by_attribute", "by_entity", "by_file", "by_source"]
@@ -104,6 +104,6 @@ def _named(**columns: str | None) -> dict[str, str]:
     return {part: name for part, name in columns.items() if name is not None}
 
 
-def _claims(table: object, how: ReadOptions) -> Any:
-    stream = ClaimsStream(table, how)
-    return hand_back(stream.collect(), stream.frame_kind)
+def _claims(table: object, options: ReadOptions) -> Any:
+    claims = Claims(table, options)
+    return hand_back(claims.collect(), claims.frame_kind)

@@ -29,11 +29,11 @@ import polars as pl
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.catalogue import algorithms
 from veracity.algorithms.rules import plausibilities
-from veracity.claims.schema import Kind
 from veracity.discovery import discover
 from veracity.engines import Local
 from veracity.errors import NotConverged
 from veracity.fit.fitted import Fitted
+from veracity.reading.schema import Kind
 from veracity.result import Result, load
 from veracity.synthetic import Synthetic
 

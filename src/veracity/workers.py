@@ -17,10 +17,9 @@ def ordered_map(
     pool: ThreadPoolExecutor,
     threads: int,
 ) -> Iterator[Answer]:
-    """What work makes of all that is given, in order.
+    """Yield what work makes of each member, in order, on several threads.
 
-    Never many more answers are waiting than there are threads, and never is much more taken of
-    what is given than they work on.
+    No more answers wait than there are threads, and no more members are taken than they work on.
     """
     waiting: deque[Future[Answer]] = deque()
     for one in given:
@@ -32,7 +31,7 @@ def ordered_map(
 
 
 class Prefetched(Generic[Given]):
-    """What comes one after the other, of which another thread has begun to take the first."""
+    """An iterable whose first member is computed in the background."""
 
     def __init__(self, given: Iterator[Given]) -> None:
         pool = ThreadPoolExecutor(1)
@@ -41,7 +40,7 @@ class Prefetched(Generic[Given]):
 
     @property
     def first(self) -> Given:
-        """The first, waited for; there has to be one."""
+        """Wait for the first member; there has to be one."""
         return self._first.result()
 
     def __iter__(self) -> Iterator[Given]:

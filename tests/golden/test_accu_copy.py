@@ -17,7 +17,6 @@ from veracity.algorithms.accu import Accu
 from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy, log_dependence
 from veracity.algorithms.accu_sim import AccuSim
 from veracity.algorithms.rules import scores
-from veracity.claims.read import read_claims
 from veracity.dependence.pairs import (
     PairRule,
     able_sources,
@@ -29,6 +28,7 @@ from veracity.dependence.pairs import (
 )
 from veracity.encoding.encode import encode
 from veracity.errors import ParameterError
+from veracity.reading.claims import read_claims
 
 MIRRORS = [
     {"flightview", "allegiantair", "foxbusiness", "panynj"},

@@ -32,11 +32,11 @@ from veracity.algorithms.prior import NO_PRIOR, BySource, CountBySource, Prior, 
 from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import Weights, plausibilities
 from veracity.algorithms.source_features import SourceFeatures
-from veracity.claims.schema import Kind
 from veracity.dependence import Copies
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
+from veracity.reading.schema import Kind
 
 __all__ = [
     "SUREST",

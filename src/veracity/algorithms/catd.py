@@ -12,6 +12,7 @@ import numpy as np
 
 from veracity.algorithms.checks import require_probability
 from veracity.algorithms.crh import CRH, some_loss
+from veracity.algorithms.distributions import chi2_quantile
 from veracity.encoding.block import FloatArray
 
 
@@ -42,12 +43,10 @@ class CATD(CRH):
 
     def weights_from(self, mean_loss: FloatArray, n_claims: FloatArray) -> FloatArray:
         """The lower end of the interval, the largest weight being one."""
-        from scipy.stats import chi2  # noqa: PLC0415 - takes its time to load
-
         if mean_loss.sum() <= 0.0:  # nobody errs
             return np.ones_like(mean_loss)
         n_claims = np.maximum(n_claims, 1.0)
         smallest = np.finfo(np.float64).tiny  # in place of a quantile that is too small to tell
-        quantile = np.maximum(chi2.ppf(self.significance / 2.0, n_claims), smallest)
+        quantile = np.maximum(chi2_quantile(n_claims, self.significance / 2.0), smallest)
         weight = quantile / some_loss(mean_loss * n_claims)
         return np.asarray(weight / weight.max())

@@ -41,11 +41,11 @@ from veracity.algorithms.rules import (
     share_of_item,
     with_paired,
 )
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
+from veracity.reading.schema import Kind
 from veracity.similarity import MOST_VALUES, as_numbers, pairs_within
 
 

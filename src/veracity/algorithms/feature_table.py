@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import polars as pl
 
-from veracity.claims.checking import check_calendar
 from veracity.errors import BadValue, MissingColumn
 from veracity.io.databases import is_address
 from veracity.io.notes import quoted_list
 from veracity.naming import as_text
 from veracity.printing import in_short
+from veracity.reading.clean import check_calendar
 from veracity.reading.roles import lacking_parts, recognised
 from veracity.reading.sniff import require_plain
 from veracity.reading.tables import read_table

@@ -22,9 +22,9 @@ from veracity.algorithms.numbers import (
 )
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, FloatArray
 from veracity.encoding.survey import Survey
+from veracity.reading.schema import Kind
 
 
 class Variances(NamedTuple):

@@ -25,13 +25,13 @@ from veracity.algorithms.feature_table import (
     with_rows,
 )
 from veracity.algorithms.source_features import FeaturePart
-from veracity.claims.schema import KEYS
 from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.encoding.known import KnownCount
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
+from veracity.reading.schema import KEYS
 
 ITEM_KEYS = ("entity", "attribute")
 

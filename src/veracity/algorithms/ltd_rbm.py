@@ -33,12 +33,12 @@ from veracity.algorithms.flow import learn as learn_flow
 from veracity.algorithms.flow import start as start_flow
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.kernels import STEADY, InOrder, Machine, Pace
 from veracity.kernels.loading import kernels
+from veracity.reading.schema import Kind
 
 PLENTY, PLENTY_OF_SOURCE = 500_000, 500
 """Claims, in all and of the median source, of which a round can learn enough."""

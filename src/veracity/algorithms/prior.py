@@ -11,11 +11,11 @@ import numpy as np
 
 from veracity.algorithms.checks import require_positive, require_probability, require_share
 from veracity.algorithms.distributions import log_likely_counts
-from veracity.claims.checking import TRUE_WORDS
-from veracity.claims.schema import Kind
 from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue, ParameterError, VeracityError
 from veracity.naming import name_text
+from veracity.reading.clean import TRUE_WORDS
+from veracity.reading.schema import Kind
 from veracity.reading.tables import read_table
 
 BySource = Annotated[FloatArray, "source"]

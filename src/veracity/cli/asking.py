@@ -25,9 +25,9 @@ def ask(run: Path, budget: int, out: Path | None, force: bool, as_json: bool) ->
     """
     import polars as pl
 
-    from veracity.claims.schema import keys_of
     from veracity.inspect.questions import questions_of
     from veracity.io.table_file import check_table_file, write_table
+    from veracity.reading.schema import keys_of
     from veracity.result import load
     from veracity.result.records import in_own_names
     from veracity.show.terminal import print_json, show_table

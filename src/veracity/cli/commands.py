@@ -237,7 +237,7 @@ def generate(
     """
     from dataclasses import asdict
 
-    from veracity.io.folders import atomic_folder, check_can_write
+    from veracity.io.atomic import atomic_folder, check_can_write
     from veracity.synthetic import Ranges, Synthetic
 
     check_can_write(out, force=force, marker=SYNTHETIC_FILE)
@@ -274,7 +274,7 @@ def demo(out: Path | None, force: bool) -> None:
     """
     from veracity.discovery import discover as discover_truths
     from veracity.inspect.evaluation import evaluate as evaluate_result
-    from veracity.io.folders import atomic_folder, check_can_write
+    from veracity.io.atomic import atomic_folder, check_can_write
     from veracity.result import RUN_FILE
     from veracity.show.report import write_report
     from veracity.show.terminal import at_work, show_evaluation, show_result, show_table

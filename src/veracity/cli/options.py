@@ -408,11 +408,11 @@ def chosen_reading(options: dict[str, Any]) -> Any:
     return ReadOptions(columns=options.pop("columns") or {}, **given)
 
 
-def being_read(claims: Any, how: Any) -> Any:
+def being_read(claims: Any, options: Any) -> Any:
     """The claims, of which a Parquet file is read from now on, while what works on it is loaded."""
     is_file = isinstance(claims, str) and claims.endswith(".parquet") and os.path.isfile(claims)  # noqa: PTH113
-    if not is_file or how.normalise is not False:
+    if not is_file or options.normalise is not False:
         return claims
-    stream = importlib.import_module("veracity.claims.read").open_claims(claims, how)
+    stream = importlib.import_module("veracity.reading.claims").open_claims(claims, options)
     stream.begin()
     return stream

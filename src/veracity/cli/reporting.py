@@ -26,7 +26,7 @@ def report(run: Path, out: Path, truth: str | None, force: bool) -> None:
     """Write the result as one page that works offline.
 
     RUN is the folder of a result. The page tells in words what was found and what speaks against
-    it, which items to check first and why they have their values, how far each source can be
+    it, which items to check next and why they have their values, how far each source can be
     trusted, which sources look like copies, what the claims are like, and how to make it again.
     """
     from veracity.result import load

@@ -39,8 +39,8 @@ class Targets(NamedTuple):
         return self.out is not None and is_table_file(self.out)
 
     def _check(self, inputs: Iterable[object]) -> None:
-        from veracity.io.databases import check_tables
-        from veracity.io.folders import check_can_write
+        from veracity.io.atomic import check_can_write
+        from veracity.io.database_tables import check_tables
         from veracity.io.table_file import check_table_file
         from veracity.result import DATABASE_TABLES, RECORDS_TABLE, RUN_FILE
 

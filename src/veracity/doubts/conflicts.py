@@ -9,7 +9,6 @@ import polars as pl
 
 from veracity.algorithms.base import Turn
 from veracity.algorithms.rules import is_best_of_item, item_sums
-from veracity.claims.schema import Kind
 from veracity.dependence import Copies
 from veracity.dependence.pairs import joined
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
@@ -17,6 +16,7 @@ from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded
 from veracity.engines import Held
 from veracity.naming import as_text
+from veracity.reading.schema import Kind
 from veracity.result.warnings import DataWarning, count, data_warning, shared_mistakes, some
 
 CHANCE = 0.02

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from veracity.algorithms.base import Turn
-from veracity.claims.schema import Kind
 from veracity.dependence import Copies
 from veracity.dependence.naming import (
     Meetings,
@@ -21,6 +20,7 @@ from veracity.dependence.naming import (
 from veracity.encoding.block import UNKNOWN, Block
 from veracity.encoding.partitions import Encoded
 from veracity.engines import Held, Local
+from veracity.reading.schema import Kind
 
 MOST_VALUES = 1.5
 """Values that a source names of an item, on average, up to which it is looked at: one with more

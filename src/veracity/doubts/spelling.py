@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from veracity.claims.normalise import normalise
 from veracity.doubts.numbers import number_warnings
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.naming import as_text
 from veracity.printing import in_short
+from veracity.reading.normalise import normalise
 from veracity.result.warnings import DataWarning, count, data_warning, some
 from veracity.similarity import NUMBER
 

@@ -17,24 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.read import ClaimsStream
-from veracity.claims.repeated import Settled, settled_batches
-from veracity.claims.schema import ClaimsTable, Kind
 from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray, voices_of
 from veracity.encoding.names import Names, PartitionNames
-from veracity.encoding.numbering import (
-    ClaimNumbers,
-    Numbered,
-    Preset,
-    SortedNames,
-    marks_of,
-)
-from veracity.encoding.partitions import (
-    Encoded,
-    Partition,
-    PartitionsInMemory,
-    usual_size,
-)
+from veracity.encoding.numbering import ClaimNumbers, Numbered, Preset, SortedNames, marks_of
+from veracity.encoding.partitions import Encoded, Partition, PartitionsInMemory, usual_size
 from veracity.encoding.shares import NO_WEIGHTS, WeightCounts, affirmed_voices, with_shares
 from veracity.errors import NoClaims
 from veracity.io.memory import release_memory
@@ -42,6 +28,9 @@ from veracity.kernels import Numbers
 from veracity.kernels.loading import FEW, kernels
 from veracity.kernels.reference.layout import begins_of, joined_begins
 from veracity.printing import counted
+from veracity.reading.claims import Claims
+from veracity.reading.repeated import Settled, settled_batches
+from veracity.reading.schema import Kind
 from veracity.workers import ordered_map
 
 CLAIMS_PARTED = 1 << 19
@@ -90,7 +79,7 @@ class EncodingCounts(NamedTuple):
 
 
 def encode(
-    table: ClaimsTable | ClaimsStream,
+    table: Claims,
     tell: Callable[[str, int, int], None] | None = None,
     claims_per_block: int | None = None,
     threads: int | None = None,
@@ -98,7 +87,7 @@ def encode(
     """Encode claims as one partition that stays in memory; report progress to `tell`.
 
     >>> rows = pl.DataFrame({"source": ["b", "a"], "entity": ["x", "x"], "value": ["1", "2"]})
-    >>> encoded = encode(ClaimsTable(rows, "categorical", "a doctest"))
+    >>> encoded = encode(Claims.of_rows(rows, "categorical", "a doctest"))
     >>> encoded.blocks[0].source_of_support.tolist(), encoded.facts["value"].to_list()
     ([1, 0], ['1', '2'])
     """
@@ -114,7 +103,7 @@ def encode(
 
 
 def _with_progress(
-    table: ClaimsTable | ClaimsStream, tell: Callable[[str, int, int], None] | None
+    table: Claims, tell: Callable[[str, int, int], None] | None
 ) -> Iterator[pl.DataFrame]:
     """Yield the batches of a table; report how many rows have been taken."""
     n_rows = 0
@@ -159,7 +148,7 @@ def encode_partition(
     Parameters
     ----------
     batches
-        The rows, checked and complete, as a `ClaimsStream` gives them.
+        The rows, checked and complete, as a `Claims` gives them.
     kind
         The kind of claims.
     n_rows

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.schema import Kind, comparable, in_type_of, keys_of
 from veracity.encoding.block import UNKNOWN, Block
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.io.table_file import unguarded
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 from veracity.reading.roles import simple_name
+from veracity.reading.schema import Kind, comparable, in_type_of, keys_of
 
 MOST_COMPARED = 10_000
 """Names of more attributes than this are not compared by their spelling."""

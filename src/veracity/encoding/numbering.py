@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.schema import keys_of, numbers_in
 from veracity.encoding.block import IntArray
 from veracity.kernels.loading import kernels_for
+from veracity.reading.schema import keys_of, numbers_in
 
 PAIRS_PER_CLAIM = 2
 """Most possible pairs of entity and attribute per claim for which all pairs are numbered."""

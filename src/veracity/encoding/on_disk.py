@@ -21,9 +21,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.read import ClaimsStream
-from veracity.claims.repeated import has_to_be_settled
-from veracity.claims.schema import ClaimsTable, Kind, carries_more, keys_of, numbers_in
 from veracity.encoding.block import Block
 from veracity.encoding.encode import EncodingCounts, encode_partition
 from veracity.encoding.names import (
@@ -41,6 +38,9 @@ from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Encoded, Make, Partit
 from veracity.io.lazy import LazySequence, LazyTable
 from veracity.io.memory import COPIES_OF_TEXT, bytes_per_claim
 from veracity.io.temp_files import TempFolder
+from veracity.reading.claims import Claims
+from veracity.reading.repeated import has_to_be_settled
+from veracity.reading.schema import Kind, carries_more, keys_of, numbers_in
 from veracity.workers import ordered_map
 
 Tell = Callable[[str, int, int], None]
@@ -105,14 +105,14 @@ class Budget(NamedTuple):
         return min(max(int(self.memory * SHARE_OF_NAMES), LEAST_TEXT), MOST_TEXT)
 
 
-def bytes_needed(table: ClaimsTable | ClaimsStream) -> int:
+def bytes_needed(table: Claims) -> int:
     """Return the bytes that a run on these claims needs in memory."""
     times = TIMES_WITH_MORE if carries_more(table) else 1
     return int(times * bytes_per_claim(table.text.new) * table.n_rows)
 
 
 def encode_on_disk(
-    table: ClaimsTable | ClaimsStream,
+    table: Claims,
     budget: Budget,
     tell: Tell,
     claims_per_block: int | None = None,
@@ -153,7 +153,7 @@ def encode_on_disk(
     return Encoded(table.kind, Names.of(names, n_unnumbered), parts, notes)
 
 
-def _note(table: ClaimsTable | ClaimsStream, memory: int) -> str:
+def _note(table: Claims, memory: int) -> str:
     return (
         f"the claims are kept on disk: {table.n_rows:,} of them need about "
         f"{_amount(bytes_needed(table))} of memory, and {_amount(memory)} may be used"
@@ -196,7 +196,7 @@ class _PartedRows:
     Names that are numbered for all partitions are not written with each row, but their numbers.
     """
 
-    def __init__(self, budget: Budget, table: ClaimsTable | ClaimsStream) -> None:
+    def __init__(self, budget: Budget, table: Claims) -> None:
         self.n_parts = budget.n_parts(table.n_rows, table.text.all)
         self.n_rows = [0] * self.n_parts
         self.names = SharedNames(table.n_rows, most_text=budget.most_text)

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.schema import Kind, numbers_in
 from veracity.encoding.block import Block, BoolArray, IntArray
 from veracity.encoding.names import Names, Places
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import claims_that_fit
 from veracity.kernels.reference.layout import in_groups
+from veracity.reading.schema import Kind, numbers_in
 
 CLAIMS_PER_BLOCK = 1 << 19
 """Usual size of a block: large enough to keep a thread busy, small enough that a million claims

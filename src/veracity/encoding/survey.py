@@ -6,11 +6,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from veracity.claims.schema import Kind
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.errors import TooLarge
 from veracity.kernels.loading import kernels
+from veracity.reading.schema import Kind
 
 
 class Largest(float):

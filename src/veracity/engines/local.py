@@ -8,8 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
-from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable
 from veracity.encoding.block import Block
 from veracity.encoding.encode import encode
 from veracity.encoding.on_disk import BlocksOnDisk, Budget, bytes_needed, encode_on_disk
@@ -21,6 +19,7 @@ from veracity.io.memory import as_bytes, free_memory
 from veracity.io.temp_files import TempFolder
 from veracity.kernels.loading import load_ahead
 from veracity.progress import Progress
+from veracity.reading.claims import Claims
 from veracity.workers import ordered_map
 
 SHARE_BESIDE = 0.2
@@ -68,7 +67,7 @@ class Held(Protocol):
 class Engine(Protocol):
     """Where the work is done. It never asks what it runs."""
 
-    def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
+    def encode(self, table: Claims, tell: Progress) -> Encoded:
         """Turn claims into blocks, where this engine can hold them."""
         ...
 
@@ -109,7 +108,7 @@ class Local:
         if self.memory is not None:
             as_bytes(self.memory)
 
-    def encode(self, table: ClaimsTable | ClaimsStream, tell: Progress) -> Encoded:
+    def encode(self, table: Claims, tell: Progress) -> Encoded:
         """Turn claims into blocks: in memory if they fit, else on disk."""
         load_ahead(table.n_rows)  # while the first rows are read
         memory = self.allowed

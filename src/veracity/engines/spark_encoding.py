@@ -17,11 +17,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.checking import checked_rows, lacking_notes, nothing_in
-from veracity.claims.normalise import Rewriting
-from veracity.claims.read import ClaimsStream
-from veracity.claims.schema import ClaimsTable, Kind, numbers_in
-from veracity.claims.spark_rows import SparkClaims
 from veracity.encoding.block import Block, IntArray
 from veracity.encoding.encode import EncodingCounts, encode_partition
 from veracity.encoding.names import Names, NameUnion, PartitionNames, places_among
@@ -32,6 +27,11 @@ from veracity.engines.spark_parts import Counts, EncodedOnSpark, PartitionsOnSpa
 from veracity.io.frames import spark_table
 from veracity.io.memory import require_memory
 from veracity.progress import Progress
+from veracity.reading.claims import Claims
+from veracity.reading.clean import checked_rows, lacking_notes, nothing_in
+from veracity.reading.normalise import Rewriting
+from veracity.reading.schema import Kind, numbers_in
+from veracity.reading.spark import SparkClaims
 
 BYTES_PER_PART, CLAIMS_PER_PART = 1 << 23, 1 << 20
 """Bytes of a frame, as Spark guesses them, from which a part is made, and about how many claims."""
@@ -131,7 +131,7 @@ def _n_parts(frame: Any) -> int:
     return min(max(in_turn, 1) * at_once, MOST_PARTS)
 
 
-def _handed_over(engine: Spark, table: ClaimsTable | ClaimsStream) -> SparkClaims:
+def _handed_over(engine: Spark, table: Claims) -> SparkClaims:
     """Rows of this machine as a Spark frame, if it can hold them all at once."""
     what = f"{table.origin}: {table.n_rows:,} claims, which executors cannot read themselves,"
     advice = "write them to Parquet files that the executors can read"

@@ -13,7 +13,6 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, BoolArray, IntArray
 from veracity.encoding.encode import EncodingCounts
 from veracity.encoding.names import Names, PartitionNames, Places
@@ -34,6 +33,7 @@ from veracity.io.array_file import unpacked
 from veracity.io.frames import spark_table
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM_HERE, SHARE_HERE, free_memory
+from veracity.reading.schema import Kind
 
 
 class Rest(NamedTuple):

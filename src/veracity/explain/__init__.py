@@ -10,7 +10,6 @@ import polars as pl
 
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.rules import Weights
-from veracity.claims.schema import keys_of
 from veracity.encoding.block import SAME, BoolArray, FloatArray, IntArray
 from veracity.encoding.partitions import Partition
 from veracity.errors import ParameterError
@@ -19,6 +18,7 @@ from veracity.explain.sentences import told_in_words
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text, name_text, text_like
 from veracity.printing import counted, did_you_mean, html_by, in_short, printable
+from veracity.reading.schema import keys_of
 
 if TYPE_CHECKING:
     from veracity.result import Result

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.state import from_arrays, to_arrays
-from veracity.claims.schema import Kind
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Counted, Largest, Survey
 from veracity.engines.merging import padded
@@ -21,6 +20,7 @@ from veracity.fit.loop import Kept, Totals, prior_rates
 from veracity.printing import counted
 from veracity.progress import Progress
 from veracity.reading.options import ReadOptions, Wide
+from veracity.reading.schema import Kind
 
 if TYPE_CHECKING:
     from veracity.result import Result

@@ -13,7 +13,6 @@ import numpy as np
 from veracity import printing
 from veracity.algorithms.base import Algorithm, Phase, Turn, Walk
 from veracity.algorithms.prior import PriorRates
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Counted, Survey, counted
@@ -21,6 +20,7 @@ from veracity.engines import Held, can_merge, merged
 from veracity.errors import InputError, NotConverged
 from veracity.naming import as_text
 from veracity.progress import Progress, no_progress
+from veracity.reading.schema import Kind
 
 Totals = dict[str, tuple[Any, ...]]
 """The last total of every step, by phase: what is kept of the claims that were learned from."""

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.normalise import Normalise
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, FloatArray
 from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.io.frames import hand_back
 from veracity.preparing import prepare
 from veracity.printing import counted, html_by
+from veracity.reading.normalise import Normalise
+from veracity.reading.schema import Kind
 from veracity.result import Result
 
 MOST_CELLS = 100_000_000

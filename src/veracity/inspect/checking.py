@@ -11,8 +11,6 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.answers import answer
-from veracity.claims.normalise import Normalise
-from veracity.claims.schema import Kind, keys_of
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.doubts import AgainstVote, Effort, find_doubts
 from veracity.encoding.partitions import Encoded
@@ -25,6 +23,8 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, no_progress, shows_progress
+from veracity.reading.normalise import Normalise
+from veracity.reading.schema import Kind, keys_of
 from veracity.result import Result
 from veracity.result.warnings import DataWarning, some
 

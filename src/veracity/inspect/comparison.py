@@ -15,9 +15,6 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms import algorithms as all_algorithms
 from veracity.answers import answer
-from veracity.claims.normalise import Normalise
-from veracity.claims.schema import Kind, keys_of
-from veracity.claims.truths import read_truths_beside
 from veracity.discovery import chosen_algorithm
 from veracity.engines import Engine
 from veracity.errors import NotConverged, ParameterError, VeracityError
@@ -26,6 +23,9 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import html_by
 from veracity.progress import Progress, no_progress, shows_progress
+from veracity.reading.normalise import Normalise
+from veracity.reading.schema import Kind, keys_of
+from veracity.reading.truths import read_truths_beside
 from veracity.result import Result
 
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.claims.schema import keys_of
 from veracity.encoding.partitions import Partition
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text
 from veracity.printing import counted, html_by, printable
+from veracity.reading.schema import keys_of
 from veracity.result import Result
 from veracity.result.layout import claims_of_part
 

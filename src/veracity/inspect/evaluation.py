@@ -11,8 +11,6 @@ import polars as pl
 
 from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
-from veracity.claims.schema import keys_of
-from veracity.claims.truths import read_truth
 from veracity.encoding.block import SAME, BoolArray, FloatArray
 from veracity.encoding.known import Matched, in_names_of_claims, match_truths, note_count
 from veracity.encoding.partitions import Partition
@@ -20,6 +18,8 @@ from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
 from veracity.printing import counted, html_by
 from veracity.reading.options import ReadOptions
+from veracity.reading.schema import keys_of
+from veracity.reading.truths import read_truth
 from veracity.result import Result
 
 LEAST = 1e-6

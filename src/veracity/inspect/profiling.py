@@ -14,9 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.claims.normalise import Normalise
-from veracity.claims.schema import Kind
-from veracity.claims.truths import read_truth, read_truths_beside
 from veracity.doubts.pairing import as_named_values, named_pairs
 from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray
 from veracity.encoding.known import with_known
@@ -27,7 +24,10 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import prepare
 from veracity.printing import counted, html_by, printable
 from veracity.progress import Progress, no_progress
+from veracity.reading.normalise import Normalise
 from veracity.reading.options import ReadOptions
+from veracity.reading.schema import Kind
+from veracity.reading.truths import read_truth, read_truths_beside
 from veracity.result import Result
 from veracity.result.tables import copies_table
 

@@ -100,11 +100,10 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
     rng = np.random.default_rng([result.run.seed, encoded.n_known])
     drawn = systematic(inclusion, np.lexsort((*by_sureness, items.attribute)), rng)
     ranked = np.lexsort((*by_sureness, ~items.is_disputed))
-    is_drawn, is_left = np.zeros((2, len(ranked)), dtype=np.bool_)
-    is_drawn[drawn] = True
-    is_left[:] = items.can_be_asked & items.is_disputed & ~is_drawn
+    is_drawn = np.isin(np.arange(len(ranked)), drawn)
+    is_close = items.can_be_asked & items.is_disputed & ~is_drawn
     is_chosen = is_drawn.copy()
-    is_chosen[ranked[is_left[ranked]][:n_close]] = True
+    is_chosen[ranked[is_close[ranked]][:n_close]] = True
 
     first = np.cumsum([0, *(block.n_items for block in encoded.blocks)])
     rows, names = list[dict[str, Any]](), [encoded.example.items.head(0)]
@@ -114,16 +113,13 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
         if is_topic[one]:
             topic = in_short(topics[int(items.attribute[one])])
             reasons.append(f"sources rank differently on {topic} than elsewhere")
-        part, is_meant = (
-            encoded.parts[number],
-            np.zeros(first[number + 1] - first[number], np.bool_),
-        )
-        is_meant[one - first[number]] = True
-        some, p = part.select_with(answers[number] if len(answers) else None, is_meant)
-        told = _of_value(result, some, p) if len(answers) else _of_number(result, some)
-        if not len(answers) and items.doubt[one] > 0.0:
-            far = f"claims lie {items.doubt[one]:.1f} times as far from the estimate as usual"
-            told["why"] = far
+        is_meant = np.arange(first[number], first[number + 1]) == one
+        if len(answers):
+            some, p = encoded.parts[number].select_with(answers[number], is_meant)
+            told = _of_value(result, some, p)
+        else:
+            some = encoded.parts[number].select(is_meant)
+            told = _of_number(result, some, float(items.doubt[one]))
         told["why"] = "; ".join([*reasons, told["why"]])
         drawing = {"inclusion": float(inclusion[one]), "drawn": bool(is_drawn[one])}
         names.append(some.items)
@@ -378,8 +374,9 @@ def _of_value(result: Result, some: Partition, p: FloatArray) -> dict[str, Any]:
     return {**told, "claims": n_voices, "why": why}
 
 
-def _of_number(result: Result, some: Partition) -> dict[str, Any]:
+def _of_number(result: Result, some: Partition, spread: float) -> dict[str, Any]:
     """Return the same of a number, which has no plausibility."""
+    why = f"claims lie {spread:.1f} times as far from the estimate as usual"
     truths, keys = result.tables.truths, some.items.columns
     truth = truths.join(some.items, on=keys, how="semi", nulls_equal=True)
     order = np.argsort(-some.block.n_supports_of_fact, kind="stable")[:MOST_VALUES]
@@ -388,7 +385,7 @@ def _of_number(result: Result, some: Partition) -> dict[str, Any]:
         "values": some.values.gather(order).cast(pl.String).to_list(),
         "answer": as_text(truth["value"])[0],
         "claims": int(some.block.n_voices_of_item[0]),
-        "why": "a check of a number on which all claims agree",
+        "why": why if spread > 0.0 else "a check of a number on which all claims agree",
     }
 
 

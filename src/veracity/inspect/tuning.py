@@ -13,8 +13,6 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms.checks import require_at_least
 from veracity.algorithms.settings import settable
-from veracity.claims.schema import Kind, keys_of
-from veracity.claims.truths import read_truths_beside
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.encoding.known import with_known
 from veracity.engines import Engine
@@ -25,6 +23,8 @@ from veracity.io.frames import FrameKind, hand_back
 from veracity.preparing import Prepared, prepare
 from veracity.printing import counted, html_by
 from veracity.progress import Progress, no_progress
+from veracity.reading.schema import Kind, keys_of
+from veracity.reading.truths import read_truths_beside
 
 MEASURES: dict[Kind, str] = {
     "categorical": "accuracy", "binary": "accuracy", "multiple": "f1", "numeric": "mae",

@@ -19,7 +19,7 @@ from typing import Literal
 import polars as pl
 
 from veracity.errors import RaggedRows, TooLarge, UnreadableFile, WrongEncoding, damaged
-from veracity.io.encodings import codec_of, is_packed, may_have, opened_text, western
+from veracity.io.encodings import TextFile
 from veracity.io.memory import free_memory
 from veracity.io.notes import FileNote, Notes
 from veracity.io.reader import STANDARD_INPUT_FILE, Incomplete, LazyReader, Reader, whole_batches
@@ -47,12 +47,17 @@ that grows to twice its size, and as a table."""
 class Dialect:
     """What has to be known of a CSV file to read it."""
 
-    path: Path
+    file: TextFile
     codec: str
     delimiter: str
     line_end: str
     preamble: tuple[str, ...] = ()
     """The lines before the header."""
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self.file.path
 
     def scan(self) -> pl.LazyFrame:
         """Return all columns as text, under the names that Polars gives them."""
@@ -63,9 +68,9 @@ class Dialect:
 
     def read(self) -> pl.DataFrame | None:
         """Return all columns as text; None where Polars stumbles."""
-        source: Path | bytes = self.path
+        source: Path | bytes = self.file.content or self.path
         if not self.codec.startswith("utf-8"):
-            with opened_text(self.path, self.codec) as text:
+            with self.file.text(self.codec) as text:
                 source = text.read().encode()
         try:
             return pl.read_csv(
@@ -78,7 +83,7 @@ class Dialect:
             raise damaged(self.path, error) from error
 
     def _columns(self) -> dict[str, type[pl.String]]:
-        with opened_text(self.path, self.codec) as text:
+        with self.file.text(self.codec) as text:
             lines = "".join(itertools.islice(text, len(self.preamble) + LINES_SAMPLED))
         found = pl.read_csv(
             lines.encode(), separator=self.delimiter, infer_schema=False, n_rows=0,
@@ -100,7 +105,7 @@ class Dialect:
         """Yield the rows that are not blank, the header first, as Python reads them."""
         csv.field_size_limit(LONGEST_FIELD)  # the limit is there for untrusted input
         n_before = len(self.preamble)
-        with opened_text(self.path, self.codec) as text:
+        with self.file.text(self.codec) as text:
             for _ in range(n_before):
                 next(text)
             reader = csv.reader(text, delimiter=self.delimiter, strict=True)
@@ -126,18 +131,15 @@ class Dialect:
 
 def open_csv(path: Path, encoding: str, notes: Notes, label: str = "") -> Reader:
     """Return a reader of a CSV file; what had to be guessed is noted."""
-    size, free = path.stat().st_size, free_memory()
+    file, size, free = TextFile.of(path), path.stat().st_size, free_memory()
     if size > LONG_TEXT and path.name != STANDARD_INPUT_FILE:
         is_plain = _is_plain(path)
         if is_plain or size > min(LARGE_TEXT, (free or LARGE_TEXT) // 4):
-            dialect = recognise(path, codec_of(path, encoding))
+            dialect = recognise(file, file.codec(encoding))
             names = dialect.header()
             is_utf8 = dialect.codec.startswith("utf-8") and dialect.line_end == "\n"
-            if (
-                is_utf8
-                and not is_packed(path)
-                and len(dialect.scan().collect_schema()) == len(names)
-            ):
+            can_scan = is_utf8 and not file.is_packed
+            if can_scan and len(dialect.scan().collect_schema()) == len(names):
                 _note_preamble(dialect, notes)
                 return CsvReader(dialect, tuple(names), is_plain, label)
     if free is not None and size > free // COPIES_OF_TEXT:
@@ -145,44 +147,43 @@ def open_csv(path: Path, encoding: str, notes: Notes, label: str = "") -> Reader
             f"{path}: its rows need more than the {free / 1e9:,.1f} GB of memory that are free; "
             "write it as Parquet or plain UTF-8 text first"
         )
-    rows = read_csv(path, encoding, notes)
+    rows = _read_at_once(file, encoding, notes)
     return LazyReader(rows.lazy(), str(path), label, "filename", path)
 
 
-def read_csv(path: Path, encoding: str = "utf-8", notes: Notes | None = None) -> pl.DataFrame:
+def _read_at_once(file: TextFile, encoding: str, notes: Notes) -> pl.DataFrame:
     """Return all columns of a CSV file as text; rows without any text are left out."""
-    notes = [] if notes is None else notes
-    codec = codec_of(path, encoding)
+    codec = file.codec(encoding)
     try:
-        return _read(recognise(path, codec), notes)
+        return _read(recognise(file, codec), notes)
     except WrongEncoding:
-        other = western(path) if codec.startswith("utf-8") else None
+        other = file.western() if codec.startswith("utf-8") else None
         if other is None:
             raise
-        rows = _read(recognise(path, other), notes)
+        rows = _read(recognise(file, other), notes)
     what = (
         "not UTF-8 text, read as Windows-1252 (Latin-1); if letters are wrong, say which encoding "
         "it is, e.g. encoding='cp1250' or --encoding cp1250"
     )
-    notes.append(FileNote(path.name, what))
+    notes.append(FileNote(file.path.name, what))
     return rows
 
 
 def _read(dialect: Dialect, notes: Notes) -> pl.DataFrame:
-    path = dialect.path
+    file = dialect.file
     _note_preamble(dialect, notes)
     names = dialect.header()
     rows = None if dialect.line_end == "\r" else dialect.read()
     if (
         rows is None
         or rows.width != len(names)
-        or (may_have(path, b"\r") and _is_in_a_field(rows, "\r"))  # which may have ended a line
+        or (file.may_have(b"\r") and _is_in_a_field(rows, "\r"))  # which may have ended a line
     ):
         _, *cells = dialect.rows()
         schema = [(f"{number}", pl.String) for number in range(len(names))]
         texts = [[cell or None for cell in row] for row in cells]
         rows = pl.DataFrame(texts, schema=schema, orient="row")
-    elif _is_doubtful(rows, rows.columns[-1], has_quotes=may_have(path, b'"')):
+    elif _is_doubtful(rows, rows.columns[-1], has_quotes=file.may_have(b'"')):
         dialect.check()
     rows.columns = names
     return _with_text(rows)
@@ -289,11 +290,12 @@ def _is_plain(path: Path) -> bool:
 # --- the header -----------------------------------------------------------------------------------
 
 
-def recognise(path: Path, codec: str) -> Dialect:
+def recognise(file: TextFile, codec: str) -> Dialect:
     """Find the delimiter, the line end and the header of a file."""
-    with opened_text(path, codec) as file:
-        lines = list(itertools.islice(file, LINES_SAMPLED))
-        header = next((line for line in itertools.chain(lines, file) if line.strip()), "")
+    path = file.path
+    with file.text(codec) as text:
+        lines = list(itertools.islice(text, LINES_SAMPLED))
+        header = next((line for line in itertools.chain(lines, text) if line.strip()), "")
     if not header:
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
     if "\0" in header:
@@ -303,7 +305,7 @@ def recognise(path: Path, codec: str) -> Dialect:
         )
     delimiter, n_before = find_header(lines, header)
     line_end = "\r" if header.endswith("\r") else "\n"
-    return Dialect(path, codec, delimiter, line_end, tuple(lines[:n_before]))
+    return Dialect(file, codec, delimiter, line_end, tuple(lines[:n_before]))
 
 
 def _note_preamble(dialect: Dialect, notes: Notes) -> None:

@@ -29,12 +29,10 @@ AT_MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 """How the reader of workbooks writes a time, and a day, beside cells of text."""
 
 
-def is_workbook(path: Path) -> bool:
-    """Return True for a workbook of Excel, whatever it is called."""
-    with path.open("rb") as file:
-        head = file.read(4)
-    if head != ZIP:
-        return head == OLD_WORKBOOK
+def is_workbook(path: Path, head: bytes) -> bool:
+    """Return True for a workbook of Excel, whatever it is called, by its first bytes."""
+    if not head.startswith(ZIP):
+        return head.startswith(OLD_WORKBOOK)
     broken = (zipfile.BadZipFile, OSError, NotImplementedError, UnicodeDecodeError)
     with contextlib.suppress(*broken), zipfile.ZipFile(path) as archive:
         return any(name.startswith("xl/") for name in archive.namelist())

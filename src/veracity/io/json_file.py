@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from veracity.errors import UnreadableFile, first_line
-from veracity.io.encodings import is_packed, unpacked
+from veracity.io.encodings import TextFile
 from veracity.io.frames import frame_of_rows
 from veracity.printing import in_short
 
@@ -35,10 +35,11 @@ def is_json(head: bytes) -> bool:
 def open_json(path: Path) -> pl.LazyFrame:
     """Return the rows of a file; a field of several types is text."""
     try:
-        is_long = path.stat().st_size > LONG_JSON and not is_packed(path)
+        text = TextFile.of(path)
+        is_long = path.stat().st_size > LONG_JSON and not text.is_packed
         if is_long and path.name.lower().endswith(LINES_SUFFIXES):
             return pl.scan_ndjson(path, infer_schema_length=None)
-        with unpacked(path) as file:
+        with text.opened() as file:
             content = file.read().removeprefix(codecs.BOM_UTF8)
         rows = _rows_within(path, _objects(path, content))
         return frame_of_rows(rows, str(path)).lazy()

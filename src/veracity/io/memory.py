@@ -1,4 +1,4 @@
-"""Whether what is asked for can fit in memory, before it is tried."""
+"""Free memory, amounts such as "8GB", and checks that work fits, before it is tried."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from pathlib import Path
 from veracity.errors import ParameterError, TooLarge
 
 BYTES_PER_CLAIM = 100
-"""What a run in memory needs for each claim, from reading to tables: see docs/performance.md."""
+"""Memory of a run for each claim, from reading to tables: see docs/performance.md."""
 
 USUAL_TEXT = 40
-"""So many bytes of names that it is the first to tell are within that."""
+"""Bytes of new names of a claim that are within that."""
 
 COPIES_OF_TEXT = 3
-"""How often longer names are in memory at once: as they are read, kept, and sorted."""
+"""Copies of longer names in memory at once: as they are read, kept, and sorted."""
 
 BYTES_PER_CLAIM_HERE = 200
-"""What a claim takes that is brought here from elsewhere, with its share of names and tables."""
+"""Memory of a claim that is brought to this machine, with its share of names and tables."""
 
 SHARE_HERE = 0.5
-"""What share of the memory that is free may be used for what is brought here."""
+"""Share of the free memory that may be used for what is brought here."""
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 UNITS |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 MOST = 2.0**60
-"""More memory than this there is nowhere."""
+"""Amounts are cut to this: there is no more memory anywhere."""
 
 LEAST = 10**3
-"""Less memory than this is surely a unit forgotten."""
+"""Smaller amounts surely lack a unit."""
 
 MEMINFO = Path("/proc/meminfo")
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -43,7 +43,7 @@ GROUP_USE = Path("/sys/fs/cgroup/memory.current")
 
 
 def as_bytes(memory: str | int) -> int:
-    """An amount of memory, such as ``"8GB"``, in bytes.
+    """Return an amount of memory, such as ``"8GB"``, in bytes.
 
     >>> as_bytes("1.5 GB"), as_bytes(4_000_000)
     (1500000000, 4000000)
@@ -58,10 +58,10 @@ def as_bytes(memory: str | int) -> int:
 
 
 def release_memory() -> None:
-    """Give what was freed back to the system, which the C library of Linux does not do by itself.
+    """Return freed memory to the system.
 
-    It keeps what was freed in small portions for whoever asks next, and in other threads nobody
-    does.
+    The C library of Linux keeps small portions for the thread that freed them, and that may be
+    over.
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
@@ -70,7 +70,7 @@ def release_memory() -> None:
 def require_memory(
     n_bytes: int, what: str, advice: str = "leave out rows, or use a machine with more memory"
 ) -> None:
-    """Refuse what surely does not fit; what may fit is tried."""
+    """Raise `TooLarge` if this surely does not fit; what may fit is tried."""
     free = free_memory()
     if free is not None and n_bytes > free:
         raise TooLarge(
@@ -80,7 +80,7 @@ def require_memory(
 
 
 def bytes_per_claim(new_text: float) -> float:
-    """What a claim needs that is the first to tell so many bytes of names, on average.
+    """Return the memory of a claim that has so many bytes of new names, on average.
 
     >>> bytes_per_claim(26.0), bytes_per_claim(1040.0)
     (100.0, 3100.0)
@@ -89,19 +89,19 @@ def bytes_per_claim(new_text: float) -> float:
 
 
 def fits_in_memory(n_claims: int, memory: int | None = None, each: float = BYTES_PER_CLAIM) -> bool:
-    """Whether so many claims can be worked on in memory: in what is free, unless told otherwise."""
+    """Return True if so many claims fit in memory: in what is free, unless it is given."""
     memory = free_memory() if memory is None else memory
     return memory is None or each * n_claims <= memory
 
 
 def claims_that_fit() -> int:
-    """How many claims that are elsewhere can be looked at on this machine at once."""
+    """Return how many claims from elsewhere fit on this machine at once."""
     free = free_memory()
     return sys.maxsize if free is None else int(SHARE_HERE * free / BYTES_PER_CLAIM_HERE)
 
 
 def free_memory() -> int | None:
-    """Bytes that can still be had, or None where the system does not tell."""
+    """Return the bytes of free memory, or None if the system does not tell."""
     told = []
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = MEMINFO.read_text(encoding="ascii").splitlines()

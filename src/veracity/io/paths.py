@@ -20,10 +20,17 @@ from veracity.io.databases import (
     column_names,
     database_file,
     is_address,
+    is_database_head,
     selection_of,
     tables_of,
 )
-from veracity.io.excel_file import WORKBOOK_SUFFIXES, is_workbook, open_workbook
+from veracity.io.excel_file import (
+    OLD_WORKBOOK,
+    WORKBOOK_SUFFIXES,
+    ZIP,
+    is_workbook,
+    open_workbook,
+)
 from veracity.io.frames import FrameKind, as_polars, index_of, name_of
 from veracity.io.json_file import JSON_SUFFIXES, LINES_SUFFIXES, is_json, open_json
 from veracity.io.notes import Notes, sharing_columns
@@ -94,7 +101,7 @@ def _selections(data: object, *, with_files: bool) -> list[Selection]:
     found = []
     for one in given:
         is_file = with_files and isinstance(one, str | os.PathLike) and database_file(one)
-        if is_file or (isinstance(one, str) and is_address(one)):
+        if is_file or (isinstance(one, str) and "://" in one and is_address(one)):
             found.append(selection_of(one))
         elif isinstance(one, Selection):
             found.append(one)
@@ -120,12 +127,14 @@ def _open_files(
     labels = _labels([path for path, _ in places])
     for (path, sheet), label in zip(places, labels, strict=True):
         with read_errors(path):
-            if path.is_file() and is_workbook(path):
+            with path.open("rb") as file:
+                head = file.read(64)
+            if head.startswith((ZIP, OLD_WORKBOOK)) and is_workbook(path, head):
                 yield from _sheets(path, sheet, notes, label, each=source_from == "sheet")
             elif source_from == "sheet":
                 raise ParameterError(f"{path}: source_from='sheet' is for workbooks; this is none")
             else:
-                yield open_file(path, encoding, notes, label)
+                yield _open_file(path, head, encoding, notes, label)
 
 
 def _places(origin: str) -> list[tuple[Path, str | None]]:
@@ -212,10 +221,8 @@ def _sheets(
         yield LazyReader(rows.lazy(), f"{path}, sheet {own}", name, place, path)  # type: ignore[arg-type]
 
 
-def open_file(path: Path, encoding: str, notes: Notes, label: str = "") -> Reader:
-    """Return a reader of a file that is no workbook."""
-    with path.open("rb") as file:
-        head = file.read(64)
+def _open_file(path: Path, head: bytes, encoding: str, notes: Notes, label: str) -> Reader:
+    """Return a reader of a file that is no workbook, by its first bytes."""
     ending = path.name.lower()
     if not head:
         raise UnreadableFile(f"{path}: the file is empty; give one with a header and claims")
@@ -227,12 +234,12 @@ def open_file(path: Path, encoding: str, notes: Notes, label: str = "") -> Reade
         rows = pl.read_ipc_stream(path).lazy()
     elif head.startswith(b"FEA1"):
         raise UnreadableFile(f"{path}: Feather of version 1 is not read; write it again as Arrow")
-    elif ending.endswith((*JSON_SUFFIXES, *LINES_SUFFIXES)) or is_json(head):
+    elif ending.endswith((*JSON_SUFFIXES, *LINES_SUFFIXES)) or (b"{" in head and is_json(head)):
         rows = open_json(path)
     elif ending.endswith(PARQUET_SUFFIXES):
         raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
     else:
-        if database_file(path) is not None:
+        if is_database_head(head):
             column_names(selection_of(path))  # raises, and lists the tables
         return open_csv(path, encoding, notes, label)
     return LazyReader(rows, str(path), label, "filename", path)

@@ -1,7 +1,7 @@
-"""One table as one file, in the format that its ending says: whole or not at all.
+"""One table as one file, in the format of its ending: whole or not at all.
 
-Such files are for people and for other programs. What a spreadsheet would run as a formula is
-written so that it does not: see `guarded`.
+Such files are for people and for other programs. Texts that a spreadsheet would run as formulas
+are made harmless: see `guarded`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import polars as pl
 
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
-from veracity.io.folders import atomic_file, check_file
+from veracity.io.atomic import atomic_file, check_file
 from veracity.io.lazy import LazyTable
 from veracity.naming import rendered
 
@@ -27,11 +27,11 @@ ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx")
 
 OTHER_FILES = (".gz", ".zip", ".zst", ".xls", ".ods", ".txt", ".arrow", ".feather", ".ipc", ".orc",
                ".html", ".db", ".sqlite", ".duckdb", ".pkl", ".xml")  # fmt: skip
-"""Endings of files that are not written: who asks for one does not want a folder of that name."""
+"""Endings of files that are not written, and that no folder is meant to have."""
 
 FORMULA = r"^'*[=+\-@\t\r\x00\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
-"""How a text begins that a spreadsheet may take for a formula, or one that was guarded; the last
-four are the signs as wide as a Chinese character, which Excel takes for the others."""
+"""Beginning of a text that a spreadsheet may take for a formula, or of one that was guarded; the
+last four are full-width signs, which Excel takes for the others."""
 
 NO_FORMULA = (
     r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?%?$|^[+-]+$|^\+[0-9]{1,4}( [0-9]{1,8})+$"
@@ -39,17 +39,17 @@ NO_FORMULA = (
 """Plain numbers, mere signs and telephone numbers (+41 44 706 79 26), which stay as they are."""
 
 LIST_SEPARATOR = " | "
-"""What stands between several values in one cell."""
+"""Separator of several values in one cell."""
 
 FIRST_DAY = date(1900, 3, 1)
-"""Before this day Excel counts a 29th of February that was none."""
+"""First day that Excel counts right: before it is a 29th of February that never was."""
 
 MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1_048_575, 16_384, 32_767
-"""What a sheet of Excel holds, beside its header."""
+"""Limits of a sheet of Excel, without its header."""
 
 
 def is_table_file(target: Path) -> bool:
-    """Whether a path names a file that a table can be written to, and no folder.
+    """Return True if a path names a file that a table can be written to, and no folder.
 
     >>> is_table_file(Path("truths.CSV")), is_table_file(Path("run"))
     (True, False)
@@ -78,7 +78,7 @@ def check_table_file(target: Path, *, force: bool, inputs: Iterable[object] = ()
 
 
 def _is_read(target: Path, given: object) -> bool:
-    """Whether a file is among those that are read: the file itself, or one in a folder or glob."""
+    """Return True if a file is read: by its own name, or as one of a folder or glob."""
     if not isinstance(given, str | Path):
         return False
     try:
@@ -98,18 +98,18 @@ def write_table(
     force: bool = False,
     change: Callable[[pl.DataFrame], pl.DataFrame] = lambda table: table,
 ) -> int:
-    """Write a table; how many of its texts were guarded against being run as formulas.
+    """Write a table; return the number of texts that were guarded against being run as formulas.
 
-    A table in pieces is written piece by piece where the format allows. `change` is made to each.
+    A lazy table is written chunk by chunk if the format allows; `change` is applied to each chunk.
     """
     check_table_file(target, force=force)
     ending = target.suffix.lower()
     with atomic_file(target) as unfinished:
         if ending == ".parquet":
-            _in_pieces(table, change).scan().sink_parquet(unfinished, maintain_order=True)
+            _lazy(table, change).scan().sink_parquet(unfinished, maintain_order=True)
             return 0
         if ending in (".jsonl", ".ndjson"):
-            plain = _in_pieces(table, lambda piece: _plain(change(piece)))
+            plain = _lazy(table, lambda chunk: _plain(change(chunk)))
             plain.scan().sink_ndjson(unfinished, maintain_order=True)
             return 0
         if ending in (".csv", ".tsv"):
@@ -123,7 +123,7 @@ def write_table(
         return 0
 
 
-def _in_pieces(
+def _lazy(
     table: pl.DataFrame | LazyTable, change: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> LazyTable:
     if isinstance(table, LazyTable):
@@ -139,18 +139,18 @@ def _write_text(
 ) -> int:
     n_guarded = 0
 
-    def safe(piece: pl.DataFrame) -> pl.DataFrame:
+    def safe(chunk: pl.DataFrame) -> pl.DataFrame:
         nonlocal n_guarded
-        piece = _plain(change(piece), keep_lists=False)
-        guard = guarded(piece)
-        n_guarded += sum(int((guard[name] != piece[name]).sum()) for name in piece.columns)
-        names = guarded(pl.DataFrame({"name": piece.columns}))["name"]
-        return guard.rename(dict(zip(piece.columns, names, strict=True)))
+        chunk = _plain(change(chunk), keep_lists=False)
+        guard = guarded(chunk)
+        n_guarded += sum(int((guard[name] != chunk[name]).sum()) for name in chunk.columns)
+        names = guarded(pl.DataFrame({"name": chunk.columns}))["name"]
+        return guard.rename(dict(zip(chunk.columns, names, strict=True)))
 
-    pieces = _in_pieces(table, safe)
+    chunks = _lazy(table, safe)
     with unfinished.open("wb") as file:
-        for number, piece in enumerate(pieces.chunks()):
-            piece.write_csv(file, separator=separator, include_header=number == 0)
+        for number, chunk in enumerate(chunks.chunks()):
+            chunk.write_csv(file, separator=separator, include_header=number == 0)
     return n_guarded
 
 
@@ -169,7 +169,7 @@ def guarded(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def unguarded(table: pl.DataFrame) -> pl.DataFrame:
-    """The texts as they were before `guarded`.
+    """Return the texts as they were before `guarded`.
 
     >>> unguarded(pl.DataFrame({"value": ["'=1+1", "-5", "''@x", "'n"]}))["value"].to_list()
     ['=1+1', '-5', "'@x", "'n"]
@@ -184,7 +184,7 @@ def unguarded(table: pl.DataFrame) -> pl.DataFrame:
 def _plain(
     table: pl.DataFrame, *, keep_lists: bool = True, keep_dates: bool = False
 ) -> pl.DataFrame:
-    """The table with names of all types as text, but for numbers, Booleans, and dates if kept."""
+    """Turn all columns into text, except numbers, Booleans, and dates if they are kept."""
     cells = []
     for name, dtype in table.schema.items():
         if isinstance(dtype, pl.List):
@@ -202,7 +202,7 @@ def _plain(
 
 
 def without_lists(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the values of each list as one text."""
+    """Join the values of each list into one text."""
     return table.with_columns(
         _list_of_texts(name, dtype).list.join(LIST_SEPARATOR)
         for name, dtype in table.schema.items()
@@ -228,7 +228,7 @@ def _excel() -> Any:
 
 
 def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
-    """One sheet; texts stay texts, also those that look like formulas, addresses or numbers."""
+    """Write one sheet; texts stay texts, also if they look like formulas, addresses or numbers."""
     _check_sheet(table, target)
     never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
     # Files of its own would stay if it is stopped, and be tried again where the disk is full.
@@ -246,7 +246,7 @@ def _write_excel(table: pl.DataFrame, unfinished: Path, target: Path) -> None:
 
 
 def _exact(column: pl.Series) -> pl.Series:
-    """Whole numbers that Excel, which has but floats, would round, as text."""
+    """Turn whole numbers that Excel would round into text: it has only floats."""
     is_long = column.dtype.is_integer() and bool((column.cast(pl.Float64).abs() >= 1e15).any())
     return column.cast(pl.String) if is_long else column
 

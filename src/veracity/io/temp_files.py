@@ -1,7 +1,8 @@
-"""Temporary files for what memory does not hold, which are gone afterwards.
+"""Temporary folders, which are gone afterwards.
 
-Every run that needs them has a folder of its own, see `veracity.io.owned`. It is removed with the
-last that uses it, at the latest when Python ends, or by the next run that works in the same place.
+A folder belongs to a process, and is removed by it when its work is done, also after an error or
+Ctrl-C. A process that is killed cannot do so, but its lock on the folder goes with it: so the next
+one that works in the same place knows what was left behind, and removes it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,88 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from veracity.errors import OutputError, TooLarge
 from veracity.io.array_file import read_arrays, write_arrays
-from veracity.io.owned import make_owned, remove_leftovers, remove_owned
+
+try:
+    import fcntl
+except ImportError:  # Windows: there nobody knows who lives, and leftovers stay
+    fcntl = None  # type: ignore[assignment]
 
 PREFIX = "veracity-spill-"
 
+MARKER = "lock"
+"""An empty file in each folder of ours, which is written once the folder is locked."""
+
 MOUNTS = Path("/proc/mounts")
+
+
+class OwnedFolder:
+    """A new folder in a place, which is locked until it is removed, at the latest at exit."""
+
+    def __init__(self, place: Path, prefix: str) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        lock = lock_folder(self.path)
+        self.remove = weakref.finalize(self, _remove_owned, self.path, lock, os.getpid())
+        (self.path / MARKER).touch()
+
+
+def lock_folder(folder: Path, *, wait: bool = False) -> int | None:
+    """Lock a folder; return None if another process has locked it, or the disk knows no locks."""
+    with contextlib.suppress(OSError):
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (OSError, AttributeError):
+            os.close(lock)
+        else:
+            return lock
+    return None
+
+
+def _remove_owned(folder: Path, lock: int | None, owner: int) -> None:
+    try:
+        if os.getpid() == owner:  # a child that was forked leaves it to its parent
+            _remove(folder)
+    finally:
+        if os.getpid() == owner:
+            _remove(folder)  # if Ctrl-C came in the middle of it
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, its marker last: if this is stopped midway, it is known as a leftover."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != MARKER:
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(
+    place: Path, prefix: str, rescue: Callable[[Path], bool] = lambda folder: True
+) -> None:
+    """Remove folders of processes that were killed; those of living ones are locked.
+
+    `rescue` takes out what must not be lost, and returns True if the rest may be removed.
+    """
+    for folder in place.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            is_ours = (folder / MARKER).exists() and not folder.is_symlink()
+            lock = lock_folder(folder) if is_ours else None
+            if lock is not None:
+                try:
+                    if rescue(folder):
+                        _remove(folder)
+                finally:
+                    os.close(lock)
 
 
 class TempFolder:
@@ -33,8 +105,8 @@ class TempFolder:
         with self.errors():
             self._place.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self._place, PREFIX)
-            self.path, lock = make_owned(self._place, PREFIX)
-        self._finalizer = weakref.finalize(self, _remove, self.path, lock, os.getpid())
+            self._folder = OwnedFolder(self._place, PREFIX)
+        self.path = self._folder.path
 
     def write(self, name: str, content: object) -> None:
         """Write arrays, or tuples of them, to a file."""
@@ -61,7 +133,7 @@ class TempFolder:
 
     def remove(self) -> None:
         """Remove the folder now."""
-        self._finalizer()
+        self._folder.remove()
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
@@ -98,10 +170,3 @@ def _mount_of(place: Path, mounts: set[str]) -> str:
     """Return the nearest of the mounts above a place, or nothing if another is nearer."""
     above = [place.resolve(), *place.resolve().parents]
     return next((str(p) for p in above if str(p) in mounts or p.is_mount()), "")
-
-
-def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:
-    if os.getpid() == owner:  # a child that was forked leaves it to its parent
-        remove_owned(folder, lock)
-    else:
-        lock.close()

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from reprlib import repr as short
 from typing import Any, Literal, get_args
 
-from veracity.claims.normalise import Kinds, Normalise
-from veracity.claims.schema import CLAIM_COLUMNS, KINDS, Kind
 from veracity.errors import ParameterError
+from veracity.reading.normalise import Kinds, Normalise
 from veracity.reading.roles import CARRYING, joined_names
+from veracity.reading.schema import CLAIM_COLUMNS, KINDS, Kind
 
 Columns = Mapping[str, Any]
 """Which column plays which part: its name, or those of several that make it up together."""

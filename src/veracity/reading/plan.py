@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from veracity.claims.asked import asked_as_one
 from veracity.errors import ParameterError
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.reader import Reader, read_errors
 from veracity.naming import rendered
 from veracity.printing import in_short
+from veracity.reading.asked import asked_as_one
 from veracity.reading.options import Wide
 from veracity.reading.roles import BETWEEN, JOINED
 

@@ -21,14 +21,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from veracity.claims.asked import ASKED, asked_columns
-from veracity.claims.schema import Kind
 from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.frames import OF_OTHERS
 from veracity.io.notes import quoted_list
 from veracity.io.reader import Reader
 from veracity.naming import rendered, types_read_again
 from veracity.printing import in_short
+from veracity.reading.asked import ASKED, asked_columns
 from veracity.reading.options import ReadOptions, Wide
 from veracity.reading.plan import ReadPlan, as_role, inner_names, is_list, open_nested
 from veracity.reading.roles import (
@@ -48,6 +47,7 @@ from veracity.reading.roles import (
     simple_name,
     with_article,
 )
+from veracity.reading.schema import Kind
 
 SAMPLE = 2_000
 """Number of rows that show what columns are."""

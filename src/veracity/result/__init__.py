@@ -17,19 +17,19 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.algorithms.checks import require_share
-from veracity.claims.schema import Kind
 from veracity.encoding.block import BoolArray, FloatArray
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import NoClaims, ParameterError
 from veracity.explain import Why, explain
 from veracity.fit.fitted import Fitted
-from veracity.io.databases import write_tables
-from veracity.io.folders import atomic_folder
+from veracity.io.atomic import atomic_folder
+from veracity.io.database_tables import write_tables
 from veracity.io.frames import FrameKind, hand_back
 from veracity.io.lazy import LazyTable
 from veracity.io.table_file import write_table
 from veracity.printing import counted, printable
 from veracity.progress import no_progress
+from veracity.reading.schema import Kind
 from veracity.result.crowds import confusions_of, difficulty_of, probabilities_of
 from veracity.result.layout import blocks_table, saved_tables
 from veracity.result.records import in_own_names, records_for_databases, records_of

@@ -12,11 +12,11 @@ import polars as pl
 
 from veracity.algorithms.labels import spread_labels
 from veracity.algorithms.rules import clamp_labels, label_probabilities, label_scores
-from veracity.claims.schema import Kind, keys_of
 from veracity.encoding.block import SAME, Block, FloatArray
 from veracity.errors import ParameterError, TooLarge
 from veracity.kernels.loading import kernels
 from veracity.naming import as_text
+from veracity.reading.schema import Kind, keys_of
 from veracity.result.records import free_names, in_own_names, own_names
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ import numpy as np
 from veracity.algorithms.base import Rates
 from veracity.algorithms.distributions import beta_quantile
 from veracity.algorithms.prior import UNLEARNED
-from veracity.claims.schema import Kind
 from veracity.encoding.block import FloatArray
 from veracity.fit.judging import Met
+from veracity.reading.schema import Kind
 
 LEVEL = 0.9
 """How probable it is that a rate is in its interval."""

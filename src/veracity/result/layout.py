@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.schema import Kind, keys_of
 from veracity.encoding.block import Block, IntArray, voices_of
 from veracity.encoding.names import Names
 from veracity.encoding.numbering import marks_of
 from veracity.encoding.partitions import Encoded, Partition
+from veracity.reading.schema import Kind, keys_of
 
 
 def saved_tables(encoded: Encoded) -> tuple[Any, Any]:

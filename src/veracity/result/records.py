@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from veracity.claims.schema import Kind, numbers_in
 from veracity.errors import TooLarge
 from veracity.io.lazy import LazyTable
 from veracity.io.table_file import without_lists
 from veracity.naming import as_text, in_type
 from veracity.reading.roles import BETWEEN, JOINED
+from veracity.reading.schema import Kind, numbers_in
 
 if TYPE_CHECKING:
     from veracity.result import Result

@@ -12,8 +12,8 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.algorithms.base import Algorithm
-from veracity.claims.normalise import Normalisation
-from veracity.claims.schema import Kind
+from veracity.reading.normalise import Normalisation
+from veracity.reading.schema import Kind
 
 
 class _Keyed:

@@ -23,18 +23,18 @@ import polars as pl
 
 from veracity.algorithms.base import Algorithm
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
-from veracity.claims.schema import Kind
 from veracity.encoding.names import Names
 from veracity.encoding.on_disk import Budget, store_partitions
 from veracity.encoding.partitions import Encoded, Partition, PartitionsInMemory
 from veracity.engines import Local
 from veracity.errors import UnreadableFile, VeracityError, first_line
 from veracity.fit.fitted import Fitted
-from veracity.io.folders import recover
+from veracity.io.atomic import recover
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM, fits_in_memory, require_memory
 from veracity.io.temp_files import TempFolder
+from veracity.reading.schema import Kind
 from veracity.result.layout import part_from
 from veracity.result.run import Run
 from veracity.result.soundness import (

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
-from veracity.claims.schema import Kind, keys_of
 from veracity.encoding.block import UNKNOWN
 from veracity.encoding.names import Names
+from veracity.reading.schema import Kind, keys_of
 from veracity.result.features import FEATURE_NUMBERS, FEATURE_TEXTS
 from veracity.result.tables import Tables
 

@@ -13,13 +13,13 @@ from veracity.algorithms.base import Algorithm, Copies, Rates
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import ratio
-from veracity.claims.schema import Kind
 from veracity.encoding.block import SAME, Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.fit.judging import Judged, Met
 from veracity.io.lazy import LazyTable
 from veracity.kernels.loading import kernels
+from veracity.reading.schema import Kind
 from veracity.result.features import features_table
 from veracity.result.intervals import ranges_of
 

@@ -12,12 +12,12 @@ import polars as pl
 
 from veracity.algorithms.default import Veracity
 from veracity.answers import answer
-from veracity.claims.asked import ASKED as ASKED_BEFORE
-from veracity.claims.asked import COLUMNS, asked_before
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.errors import NotConverged, ParameterError
 from veracity.inspect.questions import questions_of
 from veracity.printing import counted
+from veracity.reading.asked import ASKED as ASKED_BEFORE
+from veracity.reading.asked import COLUMNS, asked_before
 from veracity.result import Result
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import Judged, read_dataset

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from veracity.claims.read import read_claims
-from veracity.claims.schema import keys_of
-from veracity.claims.truths import read_truths_beside
 from veracity.encoding.block import UNKNOWN, BoolArray
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.preparing import Prepared, prepare
+from veracity.reading.claims import read_claims
+from veracity.reading.schema import keys_of
+from veracity.reading.truths import read_truths_beside
 
 NORMALISED = "+normalised"
 """What marks a dataset whose values are normalised, after the path of its folder."""
@@ -64,7 +63,7 @@ def read_dataset(folder: str, *, known_only: bool = False) -> Judged:
     if known_only:
         keys = keys_of(table.rows)
         is_known = table.rows.join(truths.select(keys).unique(), on=keys, how="semi")
-        table = replace(table, rows=is_known)
+        table = table.with_rows(is_known)
     prepared = prepare(table)
     known, _ = with_known(prepared.encoded, truths)
     if not any(block.is_known.any() for block in known.blocks):

@@ -21,11 +21,11 @@ import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.answers import answer
-from veracity.claims.read import read_claims
 from veracity.encoding.block import FloatArray
 from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.preparing import Prepared, prepare
+from veracity.reading.claims import read_claims
 from veracity.study.measure import judged_facts
 from veracity.study.settings import GRID, parameters_of, with_settings
 from veracity.synthetic import Synthetic

@@ -13,10 +13,10 @@ import polars as pl
 
 from veracity.algorithms import algorithm_named
 from veracity.answers import answer
-from veracity.claims.read import read_claims
 from veracity.encoding.block import UNKNOWN
 from veracity.errors import NotConverged, ParameterError
 from veracity.preparing import Prepared, prepare
+from veracity.reading.claims import read_claims
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import Judged, read_dataset
 from veracity.study.figures import intervals_figure

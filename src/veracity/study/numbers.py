@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from veracity.claims.read import read_claims
-from veracity.claims.truths import read_truths_beside
 from veracity.discovery import discover
 from veracity.errors import NotConverged, ParameterError
+from veracity.reading.claims import read_claims
+from veracity.reading.truths import read_truths_beside
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import file_of, name_of
 from veracity.study.figures import numbers_figure

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from veracity.io.folders import atomic_file
+from veracity.io.atomic import atomic_file
 from veracity.study.base import Study
 
 OPTIONS = (

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import algorithm_named
-from veracity.claims.schema import ClaimsTable
 from veracity.encoding.block import FloatArray
 from veracity.encoding.encode import encode
 from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.inspect.profiling import accuracy_of_source, entropy_of_item
+from veracity.reading.claims import Claims
 from veracity.study.base import Row, Study
 from veracity.study.figures import characteristic_figure
 from veracity.study.measure import accuracy, measure
@@ -185,7 +185,7 @@ def _encode(parameters: Synthetic, drawn: SyntheticArrays) -> Dataset:
         "entity": drawn.item_of_claim,
         "value": drawn.value_of_claim,
     }
-    encoded = encode(ClaimsTable(pl.DataFrame(columns), "categorical", "a synthetic dataset"))
+    encoded = encode(Claims.of_rows(pl.DataFrame(columns), "categorical", "a synthetic dataset"))
     facts = encoded.facts
     true_value = drawn.true_value_of_item[facts["entity"].to_numpy()]
     known = (facts["value"].to_numpy() == true_value).astype(np.int8)

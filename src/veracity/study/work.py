@@ -27,7 +27,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.errors import OutputError, ParameterError, StudyError
-from veracity.io.folders import atomic_file, write_errors
+from veracity.io.atomic import atomic_file, write_errors
 from veracity.progress import Progress, no_progress
 from veracity.show.plot import save_figure
 from veracity.study.base import Row, Study

@@ -8,16 +8,21 @@ import numpy as np
 
 from veracity.algorithms.base import BySource, CountBySource, Tally
 from veracity.algorithms.default.shrinkage import (
+    CYCLES,
+    SUREST,
     Derived,
     ModelPhase,
     ModelStep,
     counted,
     expected_of,
     first_vote,
+    known_part,
     likeliest_strength,
+    logs_beyond_expected,
     says_most,
     surely,
     voices_of_item,
+    weigh_known,
 )
 from veracity.algorithms.labels import grown_confusion, grown_share, spread_labels
 from veracity.algorithms.prior import PriorRates
@@ -30,6 +35,7 @@ from veracity.algorithms.rules import (
     label_probabilities,
     label_scores,
     logit,
+    plausibilities,
     sigmoid,
     sum_of_rows,
 )
@@ -74,6 +80,9 @@ ENOUGH_CLAIMS = 500_000
 ALIKE, OVERTURNED = 4.0, 1 / 30
 """The answer rests on an assumption if the strength of confusions is at least `ALIKE`, so sources
 are much alike, and at least this share of the items goes against two simpler answers."""
+
+CLEARLY = 3.0
+"""By how much likelier, in logs, the known truths must be if sources are not what they seem."""
 
 LOOKED_AT = 100_000
 """Claims, of items drawn at random, on which simpler answers are compared."""
@@ -169,11 +178,16 @@ class Confusions(NamedTuple):
             ModelStep(own.tally_simple, own.learn_simple),
             ModelStep(own.tally_overturned, own.learn_overturned),
         )
-        return (
+        again = ModelStep(own.tally, own.learn)
+        phases = [
             ModelPhase("vote", (ModelStep(own.tally_vote, own.learn_vote),)),
-            ModelPhase("accuracies", (ModelStep(own.tally, own.learn),), own.change),
-            ModelPhase("doubt", doubt),
-        )
+            ModelPhase("accuracies", (again,), own.change),
+        ]
+        if self.prior.known.any():
+            compare = ModelStep(own.tally_expected, own.learn_expected)
+            steps = (doubt[0], compare, *CYCLES * (again, compare))
+            phases.append(ModelPhase("known truths", steps))
+        return (*phases, ModelPhase("doubt", doubt))
 
     # --- survey: 0 of the recipe ------------------------------------------------------------------
 
@@ -475,6 +489,43 @@ class Confusions(NamedTuple):
         return np.asarray((votes + pseudo_votes / votes.shape[1]) / total)
 
     # --- known truths, new names ------------------------------------------------------------------
+
+    def tally_expected(self, block: Block, found: Derived) -> Tally:
+        """Count how often sources are right on known items, and would be were these not known."""
+        if not block.is_known.any() or self.learns_nothing:
+            return (None,)
+        known, found = known_part(block, found)
+        p = plausibilities(known, self.weights(known, found, final=True))
+        right = (known.known_of_fact == 1).astype(np.float64)
+        column, n_sources = np.zeros(known.n_items, np.int32), len(self.accuracy)
+        counts = [
+            kernels.sum_by_source(known, number, column, n_sources, 1)
+            for number in (right, 1.0 - right, p)
+        ]
+        return (np.concatenate(counts, axis=1),)
+
+    def learn_expected(self, total: Tally) -> Confusions:
+        """Return the model as known truths correct it, if they clearly ask for that.
+
+        They also count in every round, so that little is left to correct where sources are what
+        they seem; there a correction would be chance alone. The right claims of a source become as
+        much more frequent on all labels.
+        """
+        if total[0] is None:
+            return self
+        counts = np.zeros((len(self.accuracy), 3))
+        counts[: len(total[0])] = total[0]
+        known, expected = counts[:, :2], counts[:, 2]
+        n_known = known.sum(axis=1)
+        mean = surely(np.where(n_known > 0.0, expected / np.maximum(n_known, SUREST), 0.5))
+        if logs_beyond_expected(known, mean) < CLEARLY:
+            return self
+        move = logit(weigh_known(mean, known, n_known * mean, self.prior)) - logit(mean)
+        confusion = np.maximum(_moved(self.confusion, move), LEAST_SHARE)
+        return self._replace(
+            accuracy=surely(sigmoid(logit(self.accuracy) + move)),
+            confusion=confusion / confusion.sum(axis=2, keepdims=True),
+        )
 
     def calibrated(self) -> Confusions:
         """Return the model as it is: known truths counted in every round."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from veracity.algorithms.base import Tally, clamp_known
 from veracity.algorithms.distributions import log_likely_counts
-from veracity.algorithms.prior import PriorRates, known_weight
+from veracity.algorithms.prior import STRENGTHS, PriorRates, known_weight
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, share_of_item, sigmoid
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
@@ -22,6 +22,9 @@ CORRELATIONS = 2.0 ** np.arange(-6, 3)
 """Correlations of errors on one item that known truths choose from, as multiples of the usual."""
 
 MOST_CORRELATED = 0.6
+
+AS_IT_SEEMS = 1e6
+"""Number of known items that cannot be met: what was expected of a source is right."""
 
 CYCLES = 3
 """Rounds that are learned again after known truths have corrected the accuracies. Each ends with
@@ -201,3 +204,16 @@ def weigh_known(
     corrected = surely(accuracy + room * beyond)
     is_fixed = (prior.is_fixed == 1).reshape(-1, *[1] * (accuracy.ndim - 1))
     return np.where(is_fixed, accuracy, corrected)
+
+
+def logs_beyond_expected(known: FloatArray, expected: FloatArray) -> float:
+    """Return how much likelier, in logs, counts are if sources are not as right as expected.
+
+    Counts are [source, right or wrong]. What was expected may be worth some known items, for all
+    sources alike, see `known_weight`, or any number of them.
+    """
+    is_known = known.sum(axis=1) > 0.0
+    usual = np.stack([expected, 1.0 - expected], axis=1)[is_known]
+    log_likely = log_likely_counts(known[is_known], usual, np.append(STRENGTHS, AS_IT_SEEMS))
+    *differs, as_it_seems = log_likely.sum(axis=0)
+    return float(max(differs) - as_it_seems)

@@ -51,12 +51,12 @@ from veracity.algorithms.ltd_rbm_n.units import (
 from veracity.algorithms.numbers import LARGEST
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates, PriorSpreads
 from veracity.algorithms.rules import Weights
-from veracity.claims.schema import Kind
 from veracity.encoding.block import Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.naming import as_text
+from veracity.reading.schema import Kind
 
 NegativePhase = Literal["exact", "sampled"]
 

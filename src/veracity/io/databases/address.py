@@ -103,11 +103,19 @@ def database_file(path: str | os.PathLike[str]) -> Address | None:
     if not file.is_file():
         return None
     with file.open("rb") as opened:
-        head = opened.read(16)
-    for system, (place, mark) in FILE_MARKS.items():
-        if head[place : place + len(mark)] == mark:
-            return Address(system, str(file), f"{system.lower()}:///{file}")
-    return None
+        system = _system_of(opened.read(16))
+    return None if system is None else Address(system, str(file), f"{system.lower()}:///{file}")
+
+
+def is_database_head(head: bytes) -> bool:
+    """Return True for the first bytes of the file of a database."""
+    return _system_of(head) is not None
+
+
+def _system_of(head: bytes) -> str | None:
+    marks = FILE_MARKS.items()
+    found = (system for system, (at, mark) in marks if head[at : at + len(mark)] == mark)
+    return next(found, None)
 
 
 def _without_part(rest: str) -> tuple[str, str | None]:

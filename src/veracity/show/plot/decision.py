@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from veracity.claims.schema import keys_of
 from veracity.encoding.block import SAME
 from veracity.errors import ParameterError
 from veracity.explain import THE_VOTE, said_by_source
 from veracity.explain.contributions import Item, items_at
 from veracity.naming import as_text, name_text
 from veracity.printing import in_short
+from veracity.reading.schema import keys_of
 from veracity.show.plot.figure import Look, altair, chart_of, drawable, finish, look_of, shorten
 
 if TYPE_CHECKING:
     from altair import TopLevelMixin
 
-    from veracity.claims.schema import Kind
     from veracity.explain import Why
+    from veracity.reading.schema import Kind
     from veracity.result import Result
 
 MOST_STEPS = 24

@@ -16,7 +16,7 @@ import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.extras import how_to_get
-from veracity.io.folders import atomic_file, check_file
+from veracity.io.atomic import atomic_file, check_file
 from veracity.naming import as_text
 from veracity.printing import in_short, printable
 

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from veracity.errors import OutputError
-from veracity.io.folders import atomic_file, check_file
+from veracity.io.atomic import atomic_file, check_file
 from veracity.progress import Progress, shows_progress
 from veracity.result import Result
 from veracity.show.report.contents import sections_of

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from veracity.claims.schema import keys_of
 from veracity.explain import Why
 from veracity.inspect.questions import questions_of
 from veracity.progress import Progress
+from veracity.reading.schema import keys_of
 from veracity.result import Result
 
 MOST_ASKED = 20

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from veracity.claims.schema import KEYS, keys_of
 from veracity.doubts.conflicts import vote
 from veracity.inspect.checking import Health, check
 from veracity.inspect.estimating import Estimate
 from veracity.inspect.evaluation import Evaluation, evaluate, score_truths
 from veracity.inspect.profiling import Profile, profile
 from veracity.progress import Progress, no_progress
+from veracity.reading.schema import KEYS, keys_of
 from veracity.result import Result
 from veracity.result.texts import in_text
 from veracity.show.plot import agreement_table

@@ -17,10 +17,10 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.schema import keys_of
 from veracity.encoding.block import SAME
 from veracity.naming import name_text
 from veracity.printing import counted, in_short
+from veracity.reading.schema import keys_of
 from veracity.result import Result
 from veracity.result.layout import claims_of_block
 from veracity.show.report.gather import Findings

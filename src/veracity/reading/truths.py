@@ -8,17 +8,16 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.normalise import Normalisation
-from veracity.claims.read import ClaimsStream, NormalisedStream
-from veracity.claims.schema import ClaimsTable
-from veracity.claims.spark_rows import SparkClaims
 from veracity.printing import counted
+from veracity.reading.claims import Claims
+from veracity.reading.normalise import Normalisation
 from veracity.reading.options import ReadOptions
+from veracity.reading.spark import SparkClaims
 
 
 def read_truth(
     data: object,
-    how: ReadOptions,
+    options: ReadOptions,
     *,
     normalisation: Mapping[str, Any] | None = None,
     like: pl.DataFrame | None = None,
@@ -27,9 +26,9 @@ def read_truth(
 
     Where the claims were normalised, the truths are, too, and spelt `like` the facts.
     """
-    how = replace(how, normalise=normalisation is not None)
-    stream = ClaimsStream(data, how, what="truths")
-    rows, notes = stream.collect(), list(stream.notes)
+    options = replace(options, normalise=normalisation is not None)
+    truths = Claims(data, options, what="truths")
+    rows, notes = truths.collect(), list(truths.notes)
     if normalisation is not None and "value" in rows.columns:
         normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
         rows = normalised.rows
@@ -40,18 +39,11 @@ def read_truth(
 
 
 def read_truths_beside(
-    claims: ClaimsTable | ClaimsStream | SparkClaims, data: object
+    claims: Claims | SparkClaims, data: object
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read truths that come with claims, and are likely to be written as these are.
 
     They may have the names of the claims' columns, or the usual ones.
     """
-    how = ReadOptions(likely=claims.columns, kind=claims.kind, encoding=claims.encoding)
-    return read_truth(data, how, normalisation=claims.normalisation, like=_like(claims))
-
-
-def _like(claims: ClaimsTable | ClaimsStream | SparkClaims) -> pl.DataFrame | None:
-    """Values by which those of truths are spelt."""
-    if isinstance(claims, ClaimsTable):
-        return claims.rows
-    return claims.like if isinstance(claims, NormalisedStream | SparkClaims) else None
+    options = ReadOptions(likely=claims.columns, kind=claims.kind, encoding=claims.encoding)
+    return read_truth(data, options, normalisation=claims.normalisation, like=claims.like)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from veracity.claims.normalise.quantities import OPEN, can_convert, convert
-from veracity.claims.normalise.spelling import fold, plain, says_nothing, says_where_to_look, tidy
+from veracity.reading.normalise.quantities import OPEN, can_convert, convert
+from veracity.reading.normalise.spelling import fold, plain, says_nothing, says_where_to_look, tidy
 
 
 def write(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
-    """With `after`, as far as values can be read, and `change`; both null where they cannot."""
+    """Add `after`, as far as values can be read, and `change`; both null where they cannot."""
     is_number = values["kind"] == "number"
     is_date = values["kind"].is_in(["time", "date", "datetime"])
     parts = [
@@ -38,7 +38,7 @@ def _with_numbers(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
 
 
 def _in_one_unit(rows: pl.DataFrame, *, numeric: bool) -> pl.Series:
-    """Numbers in the unit of their attribute, which is shown where others are named, too."""
+    """Return numbers in the unit of their attribute, which is shown where others are named, too."""
     shows_unit = rows["mixes_units"] | rows["shows_unit"]
     is_simple = rows["own_unit"].is_null() | ((rows["own_unit"] == rows["unit"]) & ~shows_unit)
     if is_simple.all():
@@ -79,7 +79,7 @@ def _with_dates(values: pl.DataFrame) -> pl.DataFrame:
 
 
 def _why_no_date(words: pl.Series) -> pl.Expr:
-    """Whether a value names none, or too little of one, given the words around what it names."""
+    """Return why a value is no date: it names none, or too little of one."""
     has_clock, has_day = pl.col("clock").is_not_null(), pl.col("month").is_not_null()
     is_unsaid = ~has_clock & (words != "") & (says_nothing(words) | says_where_to_look(words))
     is_short = (has_clock & ~pl.col("has_unclear_day")) | (has_day & (words == ""))
@@ -88,7 +88,7 @@ def _why_no_date(words: pl.Series) -> pl.Expr:
 
 
 def _day_text() -> pl.Expr:
-    """The day, as 2011-12-28, or 12-28 where no year is ever told."""
+    """Write the day as 2011-12-28, or as 12-28 where no year is ever given."""
     is_swapped = pl.col("day_first_here") & (pl.col("order") == "either")
     month = pl.when(is_swapped).then("day").otherwise("month")
     day = pl.when(is_swapped).then("month").otherwise("day")
@@ -114,7 +114,7 @@ def _in_universal_time(written: pl.Expr) -> pl.Expr:
 
 
 def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> pl.DataFrame:
-    """With `after` for text and for what cannot be read: its most usual spelling.
+    """Add `after` for text and for what cannot be read: its most usual spelling.
 
     The spellings of `like`, rows of attribute and value, come before those of the values. Where
     claims are numeric, what cannot be read is left out.
@@ -138,21 +138,21 @@ def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> 
 
 
 def _why_no_text(texts: pl.DataFrame, *, numeric: bool) -> pl.Expr:
-    """Whether a text names no value, or no number where nothing else is of use."""
+    """Return why a text is left out: it names no value, or no number where one is needed."""
     is_remote = says_where_to_look(texts["folded"]) & (texts["kind"] != "text")
     unsaid = pl.when(says_nothing(texts["folded"]) | is_remote).then(pl.lit("no value"))
     return unsaid.when(numeric).then(pl.lit("no number"))
 
 
 def _folded(rows: pl.DataFrame) -> pl.DataFrame:
-    """The values of rows, tidy and folded, with their claims."""
+    """Return the values of rows, tidy and folded, with their claims."""
     values = rows.group_by("attribute", "value").agg(claims=pl.len())
     tidied = tidy(values["value"])
     return values.with_columns(tidied=tidied, folded=fold(plain(tidied)))
 
 
 def _most_usual(values: pl.DataFrame) -> pl.DataFrame:
-    """The most usual spelling by attribute and folded form; of equally usual ones the first."""
+    """Return the most usual spelling by attribute and folded form; of equal ones the first."""
     spellings = values.group_by("attribute", "folded", "tidied").agg(pl.col("claims").sum())
     best = spellings.sort("claims", "tidied", descending=[True, False])
     return best.group_by("attribute", "folded").agg(usual=pl.col("tidied").first())

@@ -10,23 +10,23 @@ from typing import Any
 
 import polars as pl
 
-from veracity.claims.normalise import (
+from veracity.errors import ParameterError, UnreadableFile
+from veracity.io.frames import FrameKind, is_spark_frame, name_of, spark_table
+from veracity.io.memory import require_memory
+from veracity.io.paths import TEXT_SUFFIXES
+from veracity.reading.normalise import (
     ADVICE,
     BYTES_PER_VALUE,
     Normalisation,
     Normalise,
     Rewriting,
-    count_claims_formats,
+    count_formats_of,
     look,
 )
-from veracity.claims.normalise.formats import COUNT_KEYS, COUNT_SCHEMA, COUNTS
-from veracity.claims.schema import Kind
-from veracity.errors import ParameterError, UnreadableFile
-from veracity.io.frames import FrameKind, is_spark_frame, name_of, spark_table
-from veracity.io.memory import require_memory
-from veracity.io.paths import TEXT_SUFFIXES
+from veracity.reading.normalise.formats import COUNT_KEYS, COUNTS
 from veracity.reading.options import ReadOptions
 from veracity.reading.plan import ReadPlan, joined
+from veracity.reading.schema import Kind
 from veracity.reading.sniff import describe_layouts, sniff
 
 Frame = Any
@@ -62,14 +62,15 @@ class SparkClaims:
         return None if self.rewriting is None else self.rewriting.like
 
     def normalised(self, normalise: Normalise) -> SparkClaims:
-        """The same, with values that mean the same brought to one spelling."""
+        """Return the same with values that mean the same brought to one spelling."""
         kinds = {} if normalise is True or normalise is False else normalise
         found, notes = look(self._seen(), self._formats(), kinds, claims_kind=self.kind)
         return self._rewritten(found, notes, None)
 
     def normalised_as(self, told: Mapping[str, Any], like: pl.DataFrame | None) -> SparkClaims:
-        """The same, with values normalised as others were, and spelt `like` them."""
-        found, notes = Normalisation.from_json(told).with_sources(self._formats())
+        """Return the same with values normalised as others were, and spelt `like` them."""
+        known = Normalisation.from_json(told)
+        found, notes = known.with_sources(pl.DataFrame(), self._formats())
         return self._rewritten(found, notes, like)
 
     def _rewritten(
@@ -85,7 +86,7 @@ class SparkClaims:
         )
 
     def _complete(self) -> Frame:
-        """The rows that have all that a claim needs."""
+        """Return the rows that have all that a claim needs."""
         frame = self.frame.na.drop(subset=["source", "entity", "value"])
         for name, kind in self.frame.dtypes:
             if kind == "string" and name != "attribute":
@@ -93,7 +94,7 @@ class SparkClaims:
         return frame
 
     def _seen(self, found: Normalisation | None = None) -> pl.DataFrame:
-        """The different values of each attribute, and how many claims name them, come here.
+        """Return the different values of each attribute, and how many claims name them.
 
         Where `found` has forms of sources, values are counted by form.
         """
@@ -110,13 +111,13 @@ class SparkClaims:
         return seen.select(*keys, claims=pl.col("count").cast(pl.UInt64)).sort(keys)
 
     def _formats(self) -> pl.DataFrame:
-        """The counts of formats, by attribute, source and unit, come here."""
+        """Return the counts of formats, by attribute, source and unit."""
         from pyspark.sql import functions  # noqa: PLC0415 - an extra
 
-        counts = _made_of(self._complete(), count_claims_formats).groupBy(*COUNT_KEYS)
+        counts = _made_of(self._complete(), count_formats_of).groupBy(*COUNT_KEYS)
         counts = counts.agg(*(functions.sum(name).alias(name) for name in COUNTS))
         found = pl.DataFrame(pl.from_arrow(counts.toArrow()))
-        return found.select(list(COUNT_SCHEMA)).cast(dict.fromkeys(COUNTS, pl.Int64)).sort(COUNT_KEYS)
+        return found.select(*COUNT_KEYS, pl.col(COUNTS).cast(pl.Int64)).sort(COUNT_KEYS)
 
 
 def open_on_spark(
@@ -263,7 +264,7 @@ def _quoted(name: str) -> str:
 
 
 def _read(session: Any, path: str, encoding: str) -> Frame:
-    """The rows at a path, as Spark reads them: Parquet, or text with a header."""
+    """Read the rows at a path by Spark: Parquet, or text with a header."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
     try:

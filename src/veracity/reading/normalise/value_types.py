@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
-from veracity.claims.normalise.dates import read_dates
-from veracity.claims.normalise.quantities import can_convert, convert, read_numbers
-from veracity.claims.normalise.spelling import plain, tidy
+from veracity.reading.normalise.dates import read_dates
+from veracity.reading.normalise.quantities import can_convert, convert, read_numbers
+from veracity.reading.normalise.spelling import plain, tidy
 
 ValueKind = Literal["time", "date", "datetime", "number", "text", "unchanged"]
 """What the values of an attribute are; "unchanged" ones are taken as they come."""
@@ -49,7 +49,7 @@ class Reading:
     unit, mixes_units
         The unit named most often, and whether others are named as well.
     shows_unit
-        Whether a single unit stays with the values, because only one of several sources names it.
+        True if a single unit stays with the values, because only one of several sources names it.
     """
 
     kind: ValueKind
@@ -77,7 +77,7 @@ READING_SCHEMA: dict[str, Any] = {
 
 
 def read_values(values: pl.Series) -> pl.DataFrame:
-    """Values, tidy and plain, and what they are as numbers and as dates."""
+    """Return values, tidy and plain, and what they are as numbers and as dates."""
     tidied = tidy(values)
     texts = plain(tidied)
     numbers = read_numbers(texts).rename({"unit": "own_unit"})
@@ -88,7 +88,7 @@ def read_values(values: pl.Series) -> pl.DataFrame:
 def detect_readings(
     values: pl.DataFrame, formats: pl.DataFrame, kinds: Mapping[str, ValueKind]
 ) -> dict[str, Reading]:
-    """Return how to read each attribute, from its values and the counts of formats.
+    """Detect how to read each attribute, from its values and the counts of formats.
 
     The kinds of some attributes may be set.
     """
@@ -119,7 +119,7 @@ def detect_readings(
 
 
 def _decimal_sign(mostly: str) -> pl.Expr:
-    """Which sign the values of an attribute show; where they show none, that of most others."""
+    """Return the sign that values of an attribute show; if none, that of most others."""
     comma, point = pl.col("with_comma"), pl.col("with_point")
     shown = pl.when(comma > point).then(pl.lit(",")).otherwise(pl.lit("."))
     return pl.when(comma + point > 0).then(shown).otherwise(pl.lit(mostly))
@@ -130,7 +130,7 @@ def _claims(is_so: pl.Expr) -> pl.Expr:
 
 
 def _signs() -> dict[str, pl.Expr]:
-    """What is counted, by claims."""
+    """Return the signs that are counted, by claims."""
     is_number = pl.col("point").is_not_null()
     has_clock, has_day = pl.col("clock").is_not_null(), pl.col("day").is_not_null()
     is_bare = ~pl.col("words").str.contains(r"[\p{L}\p{N}]")
@@ -187,7 +187,7 @@ def _kind(told: dict[str, Any]) -> ValueKind:
 
 
 def _near(values: pl.DataFrame) -> dict[str, date]:
-    """The middle of each attribute's dates, where nearly all are within half a year of it."""
+    """Return the middle of each attribute's dates, if nearly all are within half a year of it."""
     days = values.filter(pl.col("day").is_not_null() & pl.col("year").is_not_null())
     if days.is_empty():
         return {}
@@ -207,7 +207,7 @@ def _near(values: pl.DataFrame) -> dict[str, date]:
 
 
 def in_unit_of_bare(readings: Mapping[str, Reading], values: pl.DataFrame) -> dict[str, Reading]:
-    """The readings of numeric claims, in the unit that numbers without one are taken to be in.
+    """Return the readings of numeric claims, in the unit of numbers without one.
 
     Of the units that measure the same as the most usual one, it is the one in which the other
     numbers are as large as these: the claims tell whether 0.5 among grams is in kilograms.
@@ -227,7 +227,7 @@ def in_unit_of_bare(readings: Mapping[str, Reading], values: pl.DataFrame) -> di
 
 
 def _nearest_unit(bare: pl.DataFrame, others: pl.DataFrame, usual: str) -> str:
-    """The unit in which the other numbers are about as large as those without one."""
+    """Return the unit in which the other numbers are about as large as those without one."""
     named = others.group_by("own_unit").agg(pl.col("claims").sum())
     named = named.sort("claims", "own_unit", descending=[True, False])
     units: list[str] = [unit for unit in named["own_unit"] if can_convert(unit, usual)]
@@ -243,7 +243,7 @@ def _nearest_unit(bare: pl.DataFrame, others: pl.DataFrame, usual: str) -> str:
 
 
 def _usual_size(amounts: pl.Series, claims: pl.Series) -> float:
-    """The median of the logs of amounts, each as often as it is claimed."""
+    """Return the median of the logs of amounts, each as often as it is claimed."""
     size = np.log(np.maximum(np.abs(amounts.cast(pl.Float64).to_numpy()), np.finfo(float).tiny))
     order = np.argsort(size)
     so_far = np.cumsum(claims.to_numpy()[order], dtype=np.float64)
@@ -256,7 +256,7 @@ def _as_date() -> pl.Expr:
 
 
 def _units(values: pl.DataFrame) -> dict[str, list[str]]:
-    """The units named in each attribute, the most usual first."""
+    """Return the units named in each attribute, the most usual first."""
     named = (
         values.drop_nulls("own_unit")
         .group_by("attribute", unit="own_unit")

@@ -124,7 +124,7 @@ def read_numbers(texts: pl.Series) -> pl.DataFrame:
 
 
 def _read(text: str) -> tuple[str | None, str | None, str | None, str | None]:
-    """One text as `read_numbers` has it."""
+    """Read one text as `read_numbers` has it."""
     nothing = (None, None, None, None)
     match = QUANTITY.fullmatch(text)
     if match is None or (match["sign"] and match["minus"]):
@@ -145,7 +145,7 @@ def _read(text: str) -> tuple[str | None, str | None, str | None, str | None]:
 
 
 def _amounts(digits: str) -> dict[str, Fraction]:
-    """What digits mean, by decimal sign; both where the signs in them do not tell."""
+    """Return the amount by decimal sign; both where the signs in it do not show which."""
     fraction = FRACTION.fullmatch(digits)
     if fraction:
         whole, over, under = fraction.groups(default="0")
@@ -189,7 +189,7 @@ def quantities_in(texts: pl.Series) -> pl.DataFrame:
 
 
 def _unit_named(word: str) -> Unit | None:
-    """The unit a word stands for; a single letter must stand apart, for 12c may be a house."""
+    """Return the unit of a word; a single letter must stand apart, for 12c may be a house."""
     name = word.strip(" .")
     if len(name) == 1 and name.isalpha() and not word.startswith(" "):
         return None
@@ -197,7 +197,7 @@ def _unit_named(word: str) -> Unit | None:
 
 
 def can_convert(unit: str, other: str) -> bool:
-    """Whether both units measure the same.
+    """Return True if both units measure the same.
 
     >>> can_convert("km", "mi"), can_convert("USD", "EUR")
     (True, False)
@@ -206,7 +206,7 @@ def can_convert(unit: str, other: str) -> bool:
 
 
 def convert(number: str, unit: str, other: str) -> str:
-    """A number of one unit in another.
+    """Convert a number of one unit to another.
 
     >>> convert("3", "mi", "km"), convert("50", "°F", "°C")
     ('4.828032', '10')
@@ -219,7 +219,7 @@ def convert(number: str, unit: str, other: str) -> str:
 
 
 def as_text(amount: Fraction) -> str:
-    """An amount as a decimal: exact where it ends, else with 15 digits.
+    """Write an amount as a decimal: exact where it ends, else with 15 digits.
 
     >>> as_text(Fraction("10.50")), as_text(Fraction(1, 3))
     ('10.5', '0.333333333333333')

@@ -44,7 +44,7 @@ ELSEWHERE = r"^(?:please )?(?:contact|call|ask|see|check|consult) "
 
 
 def tidy(texts: pl.Series) -> pl.Series:
-    r"""Text as it may be shown: no HTML entities, single blanks, none at the ends.
+    r"""Write text as it may be shown: no HTML entities, single blanks, none at the ends.
 
     >>> tidy(pl.Series(["\u00a0D54 ", "AT&amp;T", "R&D"])).to_list()
     ['D54', 'AT&T', 'R&D']
@@ -57,7 +57,7 @@ def tidy(texts: pl.Series) -> pl.Series:
 
 
 def _unescape(text: str) -> str:
-    """What HTML entities stand for, however often they were written as entities again.
+    """Replace HTML entities, however often they were written as entities again.
 
     An ampersand without a semicolon may belong to an address and is left alone, but for ``&nbsp``.
     """
@@ -68,7 +68,7 @@ def _unescape(text: str) -> str:
 
 
 def plain(tidied: pl.Series) -> pl.Series:
-    r"""Tidy text with one sign for one meaning.
+    r"""Write tidy text with one sign for one meaning.
 
     >>> plain(pl.Series(["\u22125", "1½", "\uff2454", "O\u2019Hara"])).to_list()
     ['-5', '1 1/2', 'D54', "O'Hara"]
@@ -83,7 +83,7 @@ def plain(tidied: pl.Series) -> pl.Series:
 
 
 def fold(plain_texts: pl.Series) -> pl.Series:
-    """Plain text as it is compared: no case, no dots after words, no punctuation at the ends.
+    """Write plain text for comparing: no case, no dots after words, no punctuation at the ends.
 
     Nor is it told how a letter and a digit are kept apart, or that all is in brackets. Between
     digits every sign counts.
@@ -112,12 +112,12 @@ def fold(plain_texts: pl.Series) -> pl.Series:
 
 
 def _made_of(texts: pl.Series, made: pl.Expr) -> pl.Series:
-    """What is made of texts, by the name of `text`, in one query: a chain of calls is one each."""
+    """Return an expression of `text` for texts, in one query, not one for each call."""
     return texts.to_frame("text").select(made.alias(texts.name)).to_series()
 
 
 def says_nothing(folded: pl.Series) -> pl.Series:
-    """Which texts stand for "no value".
+    """Return which texts stand for "no value".
 
     >>> says_nothing(pl.Series(["", "n/a", "not provided by airline", "no", "0"])).to_list()
     [True, True, True, False, False]
@@ -126,7 +126,7 @@ def says_nothing(folded: pl.Series) -> pl.Series:
 
 
 def says_where_to_look(folded: pl.Series) -> pl.Series:
-    """Which texts send the reader elsewhere; where a number or a time is due, that is no value.
+    """Return which texts send the reader elsewhere: no value where a number or a time is due.
 
     >>> says_where_to_look(pl.Series(["contact airline", "contact"])).to_list()
     [True, False]

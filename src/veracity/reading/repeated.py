@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from veracity.claims.normalise.dates import read_dates
-from veracity.claims.schema import Kind, keys_of
 from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
+from veracity.reading.normalise.dates import read_dates
+from veracity.reading.schema import Kind, keys_of
 
 
 class Settled(NamedTuple):
@@ -29,7 +29,7 @@ class Settled(NamedTuple):
     """How many numbers have a weight other than one."""
 
     def __add__(self, other: Settled) -> Settled:  # type: ignore[override]
-        """Both together."""
+        """Add up both."""
         return Settled(*(one + two for one, two in zip(self, other, strict=True)))
 
     @property
@@ -50,7 +50,7 @@ class Settled(NamedTuple):
 def settled_batches(
     batches: Iterable[pl.DataFrame], kind: Kind, origin: str, *, are_all: bool
 ) -> tuple[Iterator[pl.DataFrame], Settled]:
-    """The rows of complete items, settled; they are brought together only where they have to be.
+    """Settle the rows of complete items; bring them together only where they have to be.
 
     `are_all` if there are no other rows: then one date that can be read in one way only tells how
     the others are to be read. Of a part, it must not, since others would be read otherwise.
@@ -66,14 +66,14 @@ def settled_batches(
 
 
 def has_to_be_settled(rows: pl.DataFrame, kind: Kind) -> bool:
-    """Whether some of such rows may be left out, or become one with others."""
+    """Return True if some of these rows may be left out, or become one with others."""
     return "time" in rows.columns or (kind == "numeric" and "weight" in rows.columns)
 
 
 def settled(
     rows: pl.DataFrame, kind: Kind, origin: str, *, are_all: bool = True
 ) -> tuple[pl.DataFrame, Settled]:
-    """The rows that count, without their times; numbers without their weights."""
+    """Return the rows that count, without their times; numbers without their weights."""
     keys, told = ["source", *keys_of(rows)], Settled()
     if "time" in rows.columns:
         times = _comparable_times(rows["time"], origin, are_all=are_all)
@@ -88,7 +88,7 @@ def settled(
 
 
 def _weighted_means(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """One row per source and item; its mean lies among its numbers, however these are rounded."""
+    """Return a row per source and item; its mean lies among its numbers, however rounded."""
     value, weight = pl.col("value"), pl.col("weight") / pl.col("weight").max()
     mean = (value * (weight / weight.sum())).sum()
     mean = pl.min_horizontal(pl.max_horizontal(mean, value.min()), value.max())
@@ -97,7 +97,7 @@ def _weighted_means(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 
 def _comparable_times(times: pl.Series, origin: str, *, are_all: bool) -> pl.Series:
-    """Times that can be compared: as they are, or read from text."""
+    """Return times that can be compared: as they are, or read from text."""
     if times.dtype.is_numeric() or times.dtype.is_temporal():
         return times
     texts = as_text(times).str.strip_chars()
@@ -116,7 +116,7 @@ def _comparable_times(times: pl.Series, origin: str, *, are_all: bool) -> pl.Ser
 
 
 def _times_in(texts: pl.Series, *, are_all: bool) -> pl.Series:
-    """Days with or without a time of day, as people write them; null where that is not plain."""
+    """Read days with or without a time of day; null where that is not plain."""
     different = texts.unique()
     read = read_dates(different)
     plain = set(read["order"].drop_nulls()) - {"either"}

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from veracity.claims.normalise.dates import order_in
-from veracity.claims.normalise.quantities import UNIT_OF_WORD, quantities_in
-from veracity.claims.normalise.spelling import plain, tidy
-from veracity.claims.normalise.value_types import Reading
 from veracity.errors import ParameterError
 from veracity.printing import counted, in_short
+from veracity.reading.normalise.dates import order_in
+from veracity.reading.normalise.quantities import UNIT_OF_WORD, quantities_in
+from veracity.reading.normalise.spelling import plain, tidy
+from veracity.reading.normalise.value_types import Reading
 
 Forms = Mapping[str, Mapping[str, str]]
 """The form of each source that does not write as its attribute is read, by attribute."""

@@ -1,4 +1,4 @@
-"""Rows become claims, or a clear error: what they lack, and words that say true or false."""
+"""Clean rows of claims: leave out what lacks something, read numbers, weights, true and false."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from collections import Counter
 
 import polars as pl
 
-from veracity.claims.asked import ASKED
-from veracity.claims.schema import Kind
-from veracity.claims.weights import weighed
 from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar
 from veracity.printing import counted, in_short
+from veracity.reading.asked import ASKED
 from veracity.reading.plan import plain
+from veracity.reading.schema import Kind, keys_of
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+"""What weighs less weighs nothing, and no claim weighs more: sums and shares stay numbers."""
+
+PERCENTAGE = r"^(.+?)\s*%$"
+"""A number before the sign that makes it a hundredth."""
 
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
@@ -37,7 +42,7 @@ def check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> No
 
 
 def complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """The rows that have all that a claim needs, and how many lack what."""
+    """Return the rows that have all that a claim needs, and count what others lack."""
     n_lacking = Counter[str]()
     for name in rows.columns:
         if name in ("attribute", ASKED):
@@ -51,7 +56,7 @@ def complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
 
 
 def _is_empty(column: pl.Series) -> pl.Series:
-    """Which names have nothing in them; it is null, or true, where there is none."""
+    """Return which names are empty; null or true where one is missing."""
     if column.dtype == pl.String:
         return column == ""
     if column.dtype == pl.Binary:
@@ -60,7 +65,7 @@ def _is_empty(column: pl.Series) -> pl.Series:
 
 
 def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFrame, Counter[str]]:
-    """Rows that stand in no order, as claims; and how many lack what."""
+    """Clean rows that stand in no order, and count what is missing in others."""
     rows = rows.select(plain(name, dtype) for name, dtype in rows.schema.items())
     if "claim" in rows.columns:
         rows = rows.with_columns(claim=as_claims(rows["claim"], origin))
@@ -72,14 +77,14 @@ def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFr
 
 
 def nothing_in(origin: str, what: str, reason: str) -> NoClaims:
-    """That no row of a table is left, why, and what to do."""
+    """Return the error for a table of which no row is left."""
     return NoClaims(
         f"{origin}: no {what} in it ({reason}); check the data, and columns= or --columns"
     )
 
 
 def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:
-    """How many rows were left out, and why."""
+    """Return notes on rows that were left out."""
     return tuple(itertools.starmap(_lacking, n_lacking.items()))
 
 
@@ -89,7 +94,7 @@ def _lacking(name: str, count: int) -> str:
 
 
 def with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
-    """The rows with their values as numbers."""
+    """Read the values of rows as numbers."""
     values = rows["value"]
     values = values if values.dtype.is_numeric() else as_text(values)
     numbers = values.cast(pl.Float64, strict=False)
@@ -105,7 +110,7 @@ def with_numbers(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
 
 
 def as_claims(column: pl.Series, origin: str, first_row: int | None = None) -> pl.Series:
-    """True and false, from the usual words and numbers for them."""
+    """Read the usual words and numbers for true and false."""
     if column.dtype == pl.Boolean:
         return column
     if column.dtype.is_numeric():
@@ -122,3 +127,24 @@ def as_claims(column: pl.Series, origin: str, first_row: int | None = None) -> p
             "use true/false, yes/no or 1/0, or --kind categorical if claims name values"
         )
     return is_true
+
+
+def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
+    """Read the weights of rows as numbers; leave out rows that weigh nothing."""
+    if "weight" not in rows.columns:
+        return rows
+    weights = rows["weight"]
+    texts = weights if weights.dtype.is_numeric() else as_text(weights).str.strip_chars()
+    numbers = texts.cast(pl.Float64, strict=False)
+    if texts.dtype == pl.String:
+        shares = texts.str.extract(PERCENTAGE).cast(pl.Float64, strict=False) / 100.0
+        numbers = numbers.fill_null(shares)
+    is_wrong = ~numbers.is_between(0.0, MOST_WEIGHT).fill_null(value=False)
+    if is_wrong.any():
+        wrong = rows.row(is_wrong.arg_max() or 0, named=True)
+        of_what = in_short(wrong[keys_of(rows)[0]])
+        raise BadValue(
+            f"{origin}: the weight '{in_short(wrong['weight'])}' of '{of_what}' is no number from "
+            "0 on, such as 0.5; correct such rows, or leave them out"
+        )
+    return rows.with_columns(weight=numbers).filter(pl.col("weight") >= LEAST_WEIGHT)

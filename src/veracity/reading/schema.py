@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import polars as pl
 
-from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
 from veracity.naming import as_text, text_like
 from veracity.reading.roles import CARRYING
 
@@ -30,73 +26,8 @@ KEYS = ("entity", "attribute", "fact")
 """The columns that name an item, in any table that has them."""
 
 
-@dataclass(frozen=True)
-class ClaimsTable:
-    """Claims as rows, under the names of ``CLAIM_COLUMNS``, with what was noticed on the way."""
-
-    rows: pl.DataFrame
-    kind: Kind
-    origin: str
-    frame_kind: FrameKind = "polars"
-    rows_read: int = 0
-    notes: tuple[str, ...] = field(default=())
-    columns: Mapping[str, str] = field(default_factory=dict)
-    shape: Mapping[str, str] = field(default_factory=dict)
-    """What is to be said of the shape of the table, beside its columns, to read it again."""
-    types: Mapping[str, str] = field(default_factory=dict)
-    """The columns whose values may have become text beside others, in their order, with types."""
-    encoding: str = "utf-8"
-    seconds: float = 0.0
-    """How long reading took."""
-    normalisation: Mapping[str, Any] | None = None
-    """How values were normalised, as `Normalisation.to_json` tells it; None if they were not."""
-    changes: pl.DataFrame | None = None
-    """Which values normalising changed."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self.rows)
-
-    @property
-    def rows_kept(self) -> int:
-        """How many rows have all that a claim needs."""
-        return len(self.rows)
-
-    @cached_property
-    def text(self) -> Text:
-        """How much text rows have."""
-        return Text.of(self.rows.head(FIRST_ROWS))
-
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """The rows, some at a time."""
-        return self.rows.iter_slices(ROWS_PER_BATCH)
-
-
-class Text(NamedTuple):
-    """How many bytes of text a row has, and how many of them no row before it had, on average."""
-
-    all: float = 0.0
-    new: float = 0.0
-
-    @classmethod
-    def of(cls, rows: pl.DataFrame) -> Text:
-        """As some rows tell.
-
-        >>> Text.of(pl.DataFrame({"source": ["a", "a"], "value": ["long", "longer"]}))
-        Text(all=6.0, new=5.5)
-        """
-        texts = rows.select(pl.col(pl.String)).get_columns()
-        new, n_rows = [text.unique() for text in texts], max(len(rows), 1)
-        return cls(_n_bytes(texts) / n_rows, _n_bytes(new) / n_rows)
-
-
-def _n_bytes(texts: list[pl.Series]) -> int:
-    return sum(int(text.str.len_bytes().sum()) for text in texts)
-
-
 def numbers_in(values: pl.Series) -> pl.Series | None:
-    """Texts as the numbers they are, or None where one of them is no plain number.
+    """Return texts as numbers, or None where one of them is no plain number.
 
     Codes such as ``007`` and numbers too long for a float are no plain numbers.
 
@@ -115,7 +46,7 @@ def numbers_in(values: pl.Series) -> pl.Series | None:
 def comparable(
     claimed: pl.Series, true: pl.Series, *, are_numbers: bool | None = None
 ) -> tuple[pl.Series, pl.Series]:
-    """Two columns of values, brought to the type of the claims, so that equal means the same.
+    """Cast claimed and true values to one type, so that they can be compared.
 
     Whether all that is claimed are numbers is found out, unless it is known of more claims.
 
@@ -136,7 +67,7 @@ def comparable(
 
 
 def _as_spelt(true: pl.Series, claimed: pl.Series) -> pl.Series:
-    """True and false as the claims spell them, such as True or FALSE, if they do so in one way."""
+    """Write true and false as the claims spell them, such as True or FALSE, if all do so alike."""
     text = as_text(true)
     spelt: dict[str, str] = {}
     for truth in ("true", "false"):
@@ -147,13 +78,13 @@ def _as_spelt(true: pl.Series, claimed: pl.Series) -> pl.Series:
 
 
 def _as_numbers(values: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Values as numbers, by how they are written if they are none; null where that is no number."""
+    """Return values as numbers; null where one is none."""
     are_numbers = values.dtype.is_numeric() or values.dtype == pl.Boolean
     return (values if are_numbers else as_text(values)).cast(dtype, strict=False)
 
 
 def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
-    """Others as those of the names that they are, in their type; null where they are none of them.
+    """Return for others the names that are written alike, in their type; null where none is.
 
     >>> in_type_of(pl.Series([7, 8]), pl.Series(["8", "x"])).to_list()
     [8, None]
@@ -167,12 +98,12 @@ def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
 
 
 def carries_more(table: Any) -> bool:
-    """Whether claims have times or weights, or are samples."""
+    """Return True if claims have times or weights, or are samples."""
     return not table.columns.keys().isdisjoint(CARRYING) or "samples" in table.shape
 
 
 def keys_of(table: pl.DataFrame) -> list[str]:
-    """The columns of a table that name its items.
+    """Return the columns of a table that name its items.
 
     >>> keys_of(pl.DataFrame({"entity": ["x"], "value": ["1"]}))
     ['entity']

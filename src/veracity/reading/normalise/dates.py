@@ -131,7 +131,7 @@ def read_dates(texts: pl.Series) -> pl.DataFrame:
 
 
 def _in_english(texts: pl.Series) -> pl.Series:
-    """The texts with the names of months as dateutil knows them.
+    """Write the names of months as dateutil knows them.
 
     >>> _in_english(pl.Series(["3. März 2020", "15 de junio de 2020", "5 km"])).to_list()
     ['3. march 2020', '15 june 2020', '5 km']
@@ -147,7 +147,7 @@ def _in_english(texts: pl.Series) -> pl.Series:
 
 
 def _clock() -> pl.Expr:
-    """Hours, minutes, and seconds if there are any: 19:42, 07:00:30.5."""
+    """Return hours, minutes, and seconds if there are any: 19:42, 07:00:30.5."""
     half = pl.coalesce("letter", "half").str.to_lowercase()
     hour = pl.col("hour").cast(pl.Int64)
     shift = (
@@ -161,14 +161,14 @@ def _clock() -> pl.Expr:
 
 
 def _ahead() -> pl.Expr:
-    """Minutes ahead of universal time."""
+    """Return the minutes ahead of universal time."""
     size = pl.col("hours").cast(pl.Int64) * 60 + pl.col("minutes").cast(pl.Int64)
     signed = pl.when(pl.col("sign") == "-").then(-size).otherwise(size)
     return pl.when(pl.col("universal").is_not_null()).then(0).otherwise(signed)
 
 
 def _read_days(rests: pl.Series) -> pl.DataFrame:
-    """What is told of a day by each different text that is left where the clock time is taken out.
+    """Read the days in texts from which the clock time was taken out.
 
     `is_short` is a day only beside a clock time; where it `is_crowded`, no clock time is one.
     """
@@ -212,7 +212,7 @@ def order_in(text: pl.Expr) -> pl.Expr:
 
 
 def _read_day(text: str) -> Day:
-    """What dateutil reads, if every number in the text is part of it."""
+    """Return what dateutil reads, if every number in the text is part of it."""
     from dateutil import parser  # noqa: PLC0415 - needed only where there are dates
 
     unread = Day(None, None, None, text)
@@ -236,7 +236,7 @@ def _read_day(text: str) -> Day:
 
 
 def _is_year(year: int | None, numbers: list[str]) -> bool:
-    """Whether the year is given with two or four digits: Dec 5 or 6 is not in 2006."""
+    """Return True if the year has two or four digits: Dec 5 or 6 is not in 2006."""
     return year is None or any(
         len(number) in (2, 4) and int(number) % 100 == year % 100 for number in numbers
     )

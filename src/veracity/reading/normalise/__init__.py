@@ -16,14 +16,19 @@ has a row for every value that was changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import polars as pl
 
-from veracity.claims.normalise.formats import (
+from veracity.errors import ParameterError
+from veracity.io.memory import require_memory
+from veracity.naming import as_text
+from veracity.printing import counted, in_short
+from veracity.reading.normalise.formats import (
     COUNT_SCHEMA,
     Forms,
     add_counts,
@@ -32,9 +37,9 @@ from veracity.claims.normalise.formats import (
     form_of_words,
     form_table,
 )
-from veracity.claims.normalise.rewriting import spell, write
-from veracity.claims.normalise.spelling import fold, says_nothing, says_where_to_look
-from veracity.claims.normalise.value_types import (
+from veracity.reading.normalise.rewriting import spell, write
+from veracity.reading.normalise.spelling import fold, says_nothing, says_where_to_look
+from veracity.reading.normalise.value_types import (
     READING_SCHEMA,
     VALUE_KINDS,
     Reading,
@@ -43,16 +48,13 @@ from veracity.claims.normalise.value_types import (
     in_unit_of_bare,
     read_values,
 )
-from veracity.claims.schema import Kind
-from veracity.errors import ParameterError
-from veracity.io.memory import require_memory
-from veracity.naming import as_text
-from veracity.printing import counted, in_short
+from veracity.reading.schema import Kind
 
 __all__ = [
     "ADVICE",
     "BYTES_PER_VALUE",
     "VALUE_KINDS",
+    "Find",
     "Kinds",
     "Normalisation",
     "Normalise",
@@ -61,10 +63,11 @@ __all__ = [
     "Rewriting",
     "Seen",
     "ValueKind",
-    "count_claims_formats",
+    "count_formats_of",
     "detect",
     "look",
     "normalise",
+    "rewriting_of",
 ]
 
 IN_WORDS: dict[ValueKind, str] = {
@@ -148,6 +151,7 @@ class Normalisation:
     readings: Mapping[str, Reading]
     numeric: bool = False
     """Whether the claims are numeric: what is no number is left out."""
+
     forms: Forms = field(default_factory=dict)
     """The form of each source that writes an attribute otherwise, by attribute."""
 
@@ -157,18 +161,15 @@ class Normalisation:
         return {name: reading.kind for name, reading in self.readings.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, as JSON can hold it; what is as usual is not mentioned."""
+        """Return all of it for JSON, without what is as usual."""
         told = {name: _as_json(reading) for name, reading in self.readings.items()}
         forms = {name: dict(of) for name, of in self.forms.items()}
-        return {
-            "attributes": told,
-            "numeric": self.numeric,
-            **({"sources": forms} if forms else {}),
-        }
+        more = {"sources": forms} if forms else {}
+        return {"attributes": told, "numeric": self.numeric, **more}
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Normalisation:
-        """Return what `to_json` told."""
+        """Make it again from what `to_json` returned."""
         readings = {name: _from_json(of) for name, of in told["attributes"].items()}
         forms = {
             attribute: {source: _form_from_json(form) for source, form in of.items()}
@@ -191,82 +192,43 @@ class Normalisation:
             are to be spelt like the facts they are compared with.
         """
         if not self.readings:
-            return self._apply(rows, None, like)
-        named = self._seen(rows)
-        found, notes = self.with_sources(count_formats(named))
-        return found._apply(rows, _Read.of(found._with_forms(named)), like, notes)
+            return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
+        mapping = rewriting_of(lambda: [rows], self.with_sources, like)
+        return Normalised(mapping.of(rows), mapping.changes, mapping.notes)
 
-    def with_sources(self, formats: pl.DataFrame) -> tuple[Normalisation, tuple[str, ...]]:
+    def with_sources(
+        self, seen: pl.DataFrame, formats: pl.DataFrame
+    ) -> tuple[Normalisation, tuple[str, ...]]:
         """Add the forms of sources that are not known, from their counts; return notes on them."""
+        del seen  # the readings are known
         if set(self.readings) == {""}:
             formats = add_counts(formats.with_columns(attribute=pl.lit("")))
         forms, notes = find_forms(self.readings, formats, self.forms)
         return replace(self, forms=forms), notes
 
-    def _apply(
-        self,
-        rows: pl.DataFrame,
-        read: _Read | None,
-        like: pl.DataFrame | None,
-        notes: tuple[str, ...] = (),
-        *,
-        keep_before: bool = False,
-    ) -> Normalised:
-        if read is None:
-            return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
-        values = read.values.join(self._table(), on="attribute", how="left")
-        values = values.join(form_table(values["form"].unique().sort()), on="form", how="left")
-        unheard_of = "number" if self.numeric else "unchanged"
-        values = values.with_columns(
-            pl.col("kind").fill_null(unheard_of),
-            sign_here=pl.coalesce("sign_here", "decimal_sign"),
-            day_first_here=pl.coalesce("day_first_here", "day_first"),
-        )
-        values = write(values, numeric=self.numeric)
-        values = spell(values, None if like is None else self._seen(like), numeric=self.numeric)
-        after = read.spread(values)
-        value = after.cast(pl.Float64) if self.numeric else after
-        name = "after" if keep_before else "value"
-        new = rows.with_columns(value.alias(name)).filter(after.is_not_null())
-        told = [name for name in CHANGE_SCHEMA if name != "claims"]
-        changed = values.filter(pl.col("change").is_not_null()).group_by(told)
-        changes = changed.agg(pl.col("claims").sum()).select(list(CHANGE_SCHEMA))
-        changes = changes.sort(
-            "attribute", "claims", "before", "after", descending=[False, True, False, False]
-        )
-        return Normalised(new, changes, (*_notes(values, numeric=self.numeric), *notes))
-
-    def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Source, attribute and value; attributes mean nothing if the claims had none."""
-        return _named(rows.drop("attribute", strict=False) if set(self.readings) == {""} else rows)
-
     def with_forms(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Add the column `form` to rows of claims."""
-        return rows.with_columns(self._with_forms(self._seen(rows))["form"])
-
-    def _with_forms(self, named: pl.DataFrame) -> pl.DataFrame:
-        """Add the form of each row's source."""
         forms = [(attribute, *pair) for attribute, of in self.forms.items() for pair in of.items()]
-        if not forms or "form" in named.columns:
-            return named if "form" in named.columns else named.with_columns(form=pl.lit(""))
         keys = ["attribute", "source"]
         table = pl.DataFrame(forms, schema=dict.fromkeys([*keys, "form"], pl.String), orient="row")
-        found = named.join(table, on=keys, how="left", maintain_order="left")
-        return found.with_columns(pl.col("form").fill_null(""))
+        names = self._seen(rows).select(keys)
+        found = names.join(table, on=keys, how="left", maintain_order="left")
+        return rows.with_columns(found["form"].fill_null(""))
+
+    def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return attribute and value of each row; without attribute if the claims had none."""
+        return _named(rows.drop("attribute", strict=False) if set(self.readings) == {""} else rows)
 
     def _table(self) -> pl.DataFrame:
-        """The readings, one row per attribute."""
+        """Return the readings, one row per attribute."""
         rows = [{"attribute": name, **vars(reading)} for name, reading in self.readings.items()]
         return pl.DataFrame(rows, schema={"attribute": pl.String, **READING_SCHEMA})
 
 
 def detect(
-    rows: pl.DataFrame,
-    kinds: Kinds | None = None,
-    *,
-    claims_kind: Kind = "categorical",
+    rows: pl.DataFrame, kinds: Kinds | None = None, *, claims_kind: Kind = "categorical"
 ) -> Normalisation:
-    """Find out how to read the values of claims.
+    """Detect how to read the values of claims.
 
     Values that are no text, and binary claims, need no normalising. Numeric claims are numbers.
 
@@ -275,25 +237,12 @@ def detect(
     rows
         Claims: rows with a value, and an attribute if there are several.
     kinds
-        The kind of an attribute's values, or the formats of some of its sources, where that is
-        known better. Where there are no attributes, the name of the only one is ``""``.
+        The kinds of values of some attributes, or the formats of some of their sources, where that
+        is known better. Where there are no attributes, the name of the only one is ``""``.
     claims_kind
         The kind of the claims.
     """
-    return _detect(rows, kinds or {}, claims_kind)[0]
-
-
-def normalise(
-    rows: pl.DataFrame,
-    kinds: Kinds | None = None,
-    *,
-    claims_kind: Kind = "categorical",
-) -> tuple[Normalisation, Normalised]:
-    """Detect how to read the values of claims, and apply it: quicker than one after the other."""
-    found, notes, read, named = _detect(rows, kinds or {}, claims_kind)
-    if read is not None and found.forms:
-        read = read.split(found._with_forms(named))
-    return found, found._apply(rows, read, None, notes)
+    return look(rows, count_formats_of(rows), kinds, claims_kind=claims_kind)[0]
 
 
 def look(
@@ -303,38 +252,108 @@ def look(
     *,
     claims_kind: Kind = "categorical",
 ) -> tuple[Normalisation, tuple[str, ...]]:
-    """Detect how to read values from what `Seen` counted; also return notes on sources."""
-    return _detect(seen, kinds or {}, claims_kind, formats)[:2]
+    """Detect how to read values from what `Seen` counted; return notes on their sources, too."""
+    kinds = kinds or {}
+    if claims_kind == "binary" or seen["value"].dtype != pl.String:
+        _check_kinds(kinds, [])
+        return Normalisation({}), ()
+    values = _read(_named(seen))
+    attributes = values["attribute"].unique().sort().to_list()
+    _check_kinds(kinds, attributes)
+    said = {name: kind for name, kind in kinds.items() if not isinstance(kind, Mapping)}
+    is_numeric = claims_kind == "numeric"
+    if is_numeric and any(kind != "number" for kind in said.values()):
+        raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
+    said = dict.fromkeys(attributes, "number") if is_numeric else said
+    readings = _detected(values, formats, attributes, said)
+    if is_numeric:
+        readings = in_unit_of_bare(readings, values)
+    found = Normalisation(readings, numeric=is_numeric, forms=_forms_said(kinds, formats))
+    return found.with_sources(seen, formats)
 
 
-def count_claims_formats(rows: pl.DataFrame) -> pl.DataFrame:
+def _forms_said(kinds: Kinds, formats: pl.DataFrame) -> dict[str, dict[str, str]]:
+    """Return the forms of sources that a user gave."""
+    forms: dict[str, dict[str, str]] = {}
+    for attribute, of in kinds.items():
+        if not isinstance(of, Mapping):
+            continue
+        sources = formats.filter(pl.col("attribute") == attribute)["source"].unique().sort()
+        for source, form in of.items():
+            if source not in sources:
+                known = ", ".join(f"'{in_short(one)}'" for one in sources[:12]) or "none"
+                raise ParameterError(
+                    f"normalise: no source {source!r} gives numbers or dates for {attribute!r}; "
+                    f"those that do are {known}"
+                )
+            forms.setdefault(attribute, {})[source] = form_of_words(form, attribute, source)
+    return forms
+
+
+def normalise(
+    rows: pl.DataFrame, kinds: Kinds | None = None, *, claims_kind: Kind = "categorical"
+) -> tuple[Normalisation, Normalised]:
+    """Detect how to read the values of claims, and apply it."""
+    if claims_kind == "binary":
+        _check_kinds(kinds or {}, [])
+        return Normalisation({}), Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
+    find = partial(look, kinds=kinds, claims_kind=claims_kind)
+    mapping = rewriting_of(lambda: [rows], find, None)
+    return mapping.found, Normalised(mapping.of(rows), mapping.changes, mapping.notes)
+
+
+def rewriting_of(
+    batches: Callable[[], Iterable[pl.DataFrame]], find: Find, like: pl.DataFrame | None
+) -> Rewriting:
+    """Return what becomes of the values of batches of rows.
+
+    If some sources write otherwise than others, the batches are read once more, to count the values
+    by form.
+    """
+    seen = Seen()
+    for rows in batches():
+        seen.add(rows)
+    found, notes = find(seen.table, seen.formats)
+    if found.forms:
+        seen = Seen(found)
+        for rows in batches():
+            seen.add(rows)
+    return Rewriting(found, seen.table, like, notes)
+
+
+def count_formats_of(rows: pl.DataFrame) -> pl.DataFrame:
     """Count what claims show of the formats of their sources."""
-    if rows["value"].dtype != pl.String:
+    if "value" not in rows.columns or rows["value"].dtype != pl.String:
         return pl.DataFrame(schema=COUNT_SCHEMA)
     return count_formats(_named(rows))
 
 
+Find = Callable[[pl.DataFrame, pl.DataFrame], tuple[Normalisation, tuple[str, ...]]]
+"""Makes of values that were seen, and of the counts of formats, how they are read, and notes."""
+
+
 class Seen:
-    """The different values of each attribute with their counts, and the formats of sources.
+    """The different values of each attribute, and in how many claims: what normalising looks at.
 
     It is added up batch by batch, so claims need not be in memory at once; their values have to.
-    Where the forms of sources are known, from `found`, values are counted by form.
+    The formats of sources are counted, too. Where these are known, values are counted by form.
     """
 
     def __init__(self, found: Normalisation | None = None) -> None:
-        self.found = found
+        self.formats = pl.DataFrame(schema=COUNT_SCHEMA)
+        self._found = found
         self._waiting: list[pl.DataFrame] = []
         self._table: pl.DataFrame | None = None
-        self.formats = pl.DataFrame(schema=COUNT_SCHEMA)
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count the values of a batch."""
-        if self.found is not None:
-            rows = self.found.with_forms(rows)
+        if self._found is not None:
+            rows = self._found.with_forms(rows)
         else:
-            self.formats = add_counts(self.formats, count_claims_formats(rows))
+            self.formats = add_counts(self.formats, count_formats_of(rows))
         keys = [name for name in VALUE_KEYS if name in rows.columns]
-        self._waiting.append(rows.group_by(keys).agg(claims=pl.len().cast(pl.UInt64)))
+        n_claims = pl.col("claims").sum() if "claims" in rows.columns else pl.len()
+        self._waiting.append(rows.group_by(keys).agg(claims=n_claims.cast(pl.UInt64)))
         n_known = 0 if self._table is None else len(self._table)
         if sum(map(len, self._waiting)) > n_known + MOST_WAITING:
             self._bring_together()
@@ -357,7 +376,7 @@ class Seen:
 
 
 class Rewriting:
-    """What normalising makes of each value that was seen, for rows that come batch by batch."""
+    """What becomes of each value that was seen, for rows that come batch by batch."""
 
     def __init__(
         self,
@@ -366,11 +385,39 @@ class Rewriting:
         like: pl.DataFrame | None,
         notes: tuple[str, ...] = (),
     ) -> None:
-        read = _Read.of(found._with_forms(found._seen(seen))) if found.readings else None
-        told = found._apply(seen, read, like, notes, keep_before=True)
-        self._found, self.changes, self.notes = found, told.changes, told.notes
+        self.found = found
         self._keys = [name for name in VALUE_KEYS if name in seen.columns]
-        self._table = told.rows.select(*self._keys, "after") if read is not None else None
+        self._table: pl.DataFrame | None = None
+        self.changes, self.notes = pl.DataFrame(schema=CHANGE_SCHEMA), tuple[str, ...]()
+        if not found.readings:
+            return
+        named = found._seen(seen)
+        values = _read(named).join(found._table(), on="attribute", how="left")
+        values = values.join(form_table(values["form"].unique().sort()), on="form", how="left")
+        unheard_of = "number" if found.numeric else "unchanged"
+        values = values.with_columns(
+            pl.col("kind").fill_null(unheard_of),
+            sign_here=pl.coalesce("sign_here", "decimal_sign"),
+            day_first_here=pl.coalesce("day_first_here", "day_first"),
+        )
+        values = write(values, numeric=found.numeric)
+        known = None if like is None else found._seen(like)
+        values = spell(values, known, numeric=found.numeric)
+        keys = ["attribute", "value", "form"]
+        after = named.select(keys).join(
+            values.select("attribute", "form", "after", value="before"),
+            on=keys, how="left", maintain_order="left",
+        )["after"]  # fmt: skip
+        after = after.cast(pl.Float64) if found.numeric else after
+        table = seen.select(self._keys).with_columns(after=after)
+        self._table = table.filter(pl.col("after").is_not_null())
+        alike = [name for name in CHANGE_SCHEMA if name != "claims"]  # but for the form
+        changed = values.filter(pl.col("change").is_not_null()).group_by(alike)
+        changes = changed.agg(pl.col("claims").sum()).select(list(CHANGE_SCHEMA))
+        self.changes = changes.sort(
+            "attribute", "claims", "before", "after", descending=[False, True, False, False]
+        )
+        self.notes = (*_notes(values, numeric=found.numeric), *notes)
 
     @property
     def like(self) -> pl.DataFrame | None:
@@ -382,58 +429,13 @@ class Rewriting:
         )
 
     def of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with their values rewritten; those that name none are left out."""
+        """Rewrite the values of rows; leave out rows that name none."""
         if self._table is None:
             return rows
         if "form" in self._keys:
-            rows = self._found.with_forms(rows)
+            rows = self.found.with_forms(rows)
         found = rows.join(self._table, on=self._keys, how="inner", maintain_order="left")
         return found.with_columns(value=pl.col("after")).drop("after", "form", strict=False)
-
-
-def _detect(
-    rows: pl.DataFrame,
-    kinds: Kinds,
-    claims_kind: Kind,
-    formats: pl.DataFrame | None = None,
-) -> tuple[Normalisation, tuple[str, ...], _Read | None, pl.DataFrame]:
-    """Detect how to read values: also return notes on sources, and the values as they are read."""
-    if claims_kind == "binary" or rows["value"].dtype != pl.String:
-        _check_kinds(kinds, [])
-        return Normalisation({}), (), None, rows
-    named = _named(rows)
-    read = _Read.of(named.with_columns(form=pl.lit("")))
-    formats = count_formats(named) if formats is None else formats
-    attributes = read.values["attribute"].unique().sort().to_list()
-    _check_kinds(kinds, attributes)
-    said = {name: kind for name, kind in kinds.items() if not isinstance(kind, Mapping)}
-    is_numeric = claims_kind == "numeric"
-    if is_numeric and any(kind != "number" for kind in said.values()):
-        raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
-    said = dict.fromkeys(attributes, "number") if is_numeric else said
-    readings = _detected(read.values, formats, attributes, said)
-    if is_numeric:
-        readings = in_unit_of_bare(readings, read.values)
-    found = Normalisation(readings, numeric=is_numeric, forms=_forms_said(kinds, formats))
-    return *found.with_sources(formats), read, named
-
-
-def _forms_said(kinds: Kinds, formats: pl.DataFrame) -> dict[str, dict[str, str]]:
-    """Return the forms of sources that a user gave."""
-    forms: dict[str, dict[str, str]] = {}
-    for attribute, of in kinds.items():
-        if not isinstance(of, Mapping):
-            continue
-        sources = formats.filter(pl.col("attribute") == attribute)["source"].unique().sort()
-        for source, form in of.items():
-            if source not in sources:
-                known = ", ".join(f"'{in_short(one)}'" for one in sources[:12]) or "none"
-                raise ParameterError(
-                    f"normalise: no source {source!r} gives numbers or dates for {attribute!r}; "
-                    f"those that do are {known}"
-                )
-            forms.setdefault(attribute, {})[source] = form_of_words(form, attribute, source)
-    return forms
 
 
 def _detected(
@@ -442,7 +444,7 @@ def _detected(
     attributes: list[str],
     kinds: Mapping[str, ValueKind],
 ) -> dict[str, Reading]:
-    """How to read each attribute; one that never names a value is text."""
+    """Detect how to read each attribute; one that never names a value is text."""
     is_read = pl.any_horizontal(pl.col("point", "clock").is_not_null())
     named = pl.concat([values.filter(is_read), _naming(values.filter(~is_read))])
     found = detect_readings(named, formats, kinds)
@@ -451,7 +453,7 @@ def _detected(
 
 
 def _naming(values: pl.DataFrame) -> pl.DataFrame:
-    """The values that name one; a day with "not available" beside it does not."""
+    """Return the values that name one; a day with "not available" beside it does not."""
     is_beside_day = pl.col("day").is_not_null() & pl.col("words").str.contains(r"\p{L}")
     said = values.select(pl.when(is_beside_day).then("words").otherwise("plain")).to_series()
     folded = fold(said.str.strip_chars(" -()"))
@@ -497,53 +499,26 @@ def _form_from_json(form: object) -> str:
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
-    """Source, attribute and value of each row, as text; what there is not has an empty name."""
+    """Return source, attribute, form and value of each row, as text; what is missing is empty."""
     names = {
         name: as_text(rows[name]).fill_null("") if name in rows.columns else pl.lit("")
-        for name in ("source", "attribute")
+        for name in ("source", "attribute", "form")
     }
-    more = [name for name in ("claims", "form") if name in rows.columns]
-    return rows.select(*more, **names, value=as_text(rows["value"]))
+    counts = [name for name in ("claims",) if name in rows.columns]
+    return rows.select(*counts, **names, value=as_text(rows["value"]))
 
 
-class _Read(NamedTuple):
-    """The different values of each attribute and form, as they are read, and that of each row.
-
-    Values are numbered, so that millions of rows are matched by numbers and not by text.
-    """
-
-    values: pl.DataFrame
-    value_of_row: pl.DataFrame
-    texts: pl.DataFrame
-
-    @classmethod
-    def of(cls, named: pl.DataFrame) -> _Read:
-        """Read the values of rows of attribute, form and value."""
-        texts = named["value"].unique().sort()
-        read = read_values(texts).with_columns(value=texts).with_row_index("text")
-        return cls(pl.DataFrame(), pl.DataFrame(), read).split(named)
-
-    def split(self, named: pl.DataFrame) -> _Read:
-        """Number the same values by the attributes and forms of these rows."""
-        ways = named.select("attribute", "form").unique().sort("attribute", "form")
-        ways = ways.with_row_index("of")
-        numbers = self.texts.select("value", "text")
-        numbered = named.join(numbers, on="value", how="left", maintain_order="left")
-        numbered = numbered.join(ways, on=["attribute", "form"], how="left", maintain_order="left")
-        n_claims = pl.col("claims").sum() if "claims" in named.columns else pl.len()
-        values = numbered.group_by("of", "text").agg(claims=n_claims.cast(pl.UInt32))
-        values = values.join(ways, on="of").join(self.texts.drop("value"), on="text")
-        return _Read(values, numbered.select("of", "text"), self.texts)
-
-    def spread(self, values: pl.DataFrame) -> pl.Series:
-        """`after` of the values, for every row."""
-        after = values.select("of", "text", "after")
-        keys = ["of", "text"]
-        return self.value_of_row.join(after, on=keys, how="left", maintain_order="left")["after"]
+def _read(named: pl.DataFrame) -> pl.DataFrame:
+    """Return the values of each attribute and form, as they are read, and how many claims."""
+    n_claims = pl.col("claims").sum() if "claims" in named.columns else pl.len()
+    values = named.group_by("attribute", "form", "value").agg(claims=n_claims.cast(pl.UInt32))
+    texts = values["value"].unique().sort()
+    read = read_values(texts).with_columns(value=texts)
+    return values.join(read, on="value").drop("value")
 
 
 def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
-    """A sentence for each attribute, those with most changes first."""
+    """Return a sentence for each attribute, those with most changes first."""
     is_read_otherwise = pl.col("is_text") & (pl.col("kind") != "text")
     is_bare = pl.col("mixes_units") & pl.col("own_unit").is_null() & ~pl.col("is_text")
     filled = pl.col("month").is_not_null() & pl.col("year").is_null() & pl.col("has_year")
@@ -557,7 +532,7 @@ def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
         "bare number": is_bare & numeric,
         "filled": filled & pl.col("after").is_not_null() & ~pl.col("is_text"),
     }
-    usual_first = values.sort("claims", "text", descending=[True, False])
+    usual_first = values.sort("claims", "before", descending=[True, False])
     told = usual_first.group_by("attribute", *READING_SCHEMA).agg(
         changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
         before=pl.col("before").n_unique(),
@@ -580,14 +555,14 @@ def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
 
 
 def _sentence(alike: list[dict[str, Any]]) -> str:
-    """How the values of attributes that are alike are read."""
+    """Return a sentence on attributes whose values are read alike."""
     names = [f'"{in_short(of["attribute"])}"' if of["attribute"] else "values" for of in alike]
     is_one = len(names) == 1 and alike[0]["attribute"]
     return f"{', '.join(names)} {'is' if is_one else 'are'} {_how(alike[0])}"
 
 
 def _how(of: dict[str, Any]) -> str:
-    """How the values of an attribute are read, and what becomes of them."""
+    """Return words on how the values of an attribute are read, and what becomes of them."""
     if of["kind"] == "unchanged":
         return "left unchanged"
     became = f"{counted(of['before'], 'spelling becomes', 'spellings become')} {of['after']:,}"
@@ -603,14 +578,14 @@ def _how(of: dict[str, Any]) -> str:
 
 
 def _filled_in(of: dict[str, Any]) -> str:
-    """How dates without a year got one; times need none."""
+    """Return words on how dates without a year got one; times need none."""
     if not of["filled"] or of["near"] is None or of["kind"] == "time":
         return ""
     return f", those without a year in the year that brings them closest to {of['near']}"
 
 
 def _manner(of: dict[str, Any]) -> str:
-    """What a reader would not expect of how values are read."""
+    """Return words on how values are read where a user would not expect it."""
     return "".join(
         [
             f" in {of['unit']}" if of["unit"] else "",

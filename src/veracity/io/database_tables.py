@@ -20,9 +20,12 @@ from veracity.io.lazy import LazyTable
 from veracity.naming import rendered
 
 MARK = "written by veracity"
-"""By this, in what the database keeps with a table, veracity knows its own."""
+"""Begins the comment of a table that veracity wrote."""
 
 ROWS_PER_INSERT = 1 << 18
+
+LOGS = (".wal", "-journal", "-wal", "-shm")
+"""Endings of files in which DuckDB and SQLite note what is not in the database yet."""
 
 Tell = Callable[[str, int, int], None]
 
@@ -30,10 +33,10 @@ Tell = Callable[[str, int, int], None]
 def check_tables(address: str, names: list[str], schema: str | None, *, force: bool) -> str:
     """Refuse to write where that will fail, or where tables are that must not be lost.
 
-    Returns the address as it may be shown.
+    Return the address without its password.
     """
     target = _target(address, schema)
-    with target.opened(), target.write_errors():
+    with target.opened(), target.errors():
         target.begin()  # and never committed
         target.check(names, force=force)
     return target.address.shown
@@ -50,36 +53,30 @@ def write_tables(
 ) -> str:
     """Write tables, replacing those that veracity wrote, and others only with `force`.
 
-    Returns the address as it may be shown.
+    Return the address without its password.
     """
     target = _target(address, schema)
     n_written, n_rows = 0, sum(map(len, tables.values()))
     with target.opened():
-        with target.write_errors():
+        with target.errors():
             target.begin()
             target.check(list(tables), force=force)
             for name, table in tables.items():
                 target.replace(name, table.schema, f"{MARK}, run {run}")
-                for rows in _in_slices(table):
-                    if tell is not None:
-                        tell("writing", n_written, n_rows)
-                    target.insert(name, rows)
-                    n_written += len(rows)
-        with target.committing(run):
+                for chunk in table.chunks() if isinstance(table, LazyTable) else [table]:
+                    for rows in chunk.iter_slices(ROWS_PER_INSERT):
+                        if tell is not None:
+                            tell("writing", n_written, n_rows)
+                        target.insert(name, target.plain(rows))
+                        n_written += len(rows)
+        with target.errors(committing=run):
             target.commit()
     if tell is not None:
         tell("writing", n_rows, n_rows)
     return target.address.shown
 
 
-def _in_slices(table: pl.DataFrame | LazyTable) -> Iterator[pl.DataFrame]:
-    """Some rows at a time; no more than a piece is ever made of those in pieces."""
-    for piece in table.chunks() if isinstance(table, LazyTable) else [table]:
-        yield from piece.iter_slices(ROWS_PER_INSERT)
-
-
 def _target(address: str, schema: str | None) -> Target:
-    """Where an address says that tables go."""
     found = address_of(address) if is_address(address) else database_file(address)
     if found is None:
         raise ParameterError(
@@ -92,30 +89,52 @@ def _target(address: str, schema: str | None) -> Target:
 
 
 class Target(ABC):
-    """A place in a database for tables: a schema, or a prefix where there are none."""
+    """A database in a file, and its schema; the file is removed if it was made in vain."""
 
-    types: ClassVar[dict[Any, str]]
-    """What columns are called in SQL, by the type of their polars column."""
+    types: ClassVar[dict[Any, str]] = {
+        pl.Int64: "bigint", pl.Float64: "double precision", pl.String: "text",
+        pl.Boolean: "boolean", pl.Date: "date", pl.Time: "time", pl.Datetime: "timestamp",
+        pl.Binary: "blob", "with time zone": "timestamp with time zone",
+    }  # fmt: skip
+    """Types of columns in SQL, by their types in polars."""
+
+    driver_errors: ClassVar[str]
+    """Module whose `Error` the driver raises."""
+
+    is_server: ClassVar[bool] = False
+    """True if only the server knows what was written if the connection breaks at the end."""
 
     def __init__(self, address: Address, schema: str | None) -> None:
         self.address, self.schema = address, schema
         self.connection: Any = None
+        self.is_done = False
 
     @abstractmethod
-    def opened(self) -> contextlib.AbstractContextManager[None]:
-        """Connected, until it is left; what was not committed then is undone."""
+    def connect(self) -> Any:
+        """Connect to the database."""
 
-    @abstractmethod
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Connect; undo what was not committed when it is left."""
+        file = Path(self.address.location)
+        is_new = not file.exists()
+        if not file.parent.is_dir():
+            raise OutputError(f"{self.address.shown}: there is no folder {file.parent}")
+        try:
+            with self.errors():
+                self.connection = self.connect()
+            yield
+        finally:
+            if self.connection is not None:
+                self.connection.close()
+            if is_new and not self.is_done:
+                for ending in ("", *LOGS):
+                    Path(f"{file}{ending}").unlink(missing_ok=True)
+
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a statement."""
-
-    @abstractmethod
-    def existing(self) -> dict[str, tuple[bool, str]]:
-        """The names that are taken: whether by a table, and what the database keeps with it."""
-
-    @abstractmethod
-    def insert(self, name: str, rows: pl.DataFrame) -> None:
-        """Add rows to a table."""
+        rows: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
+        return rows
 
     def begin(self) -> None:
         """Begin the transaction."""
@@ -124,18 +143,27 @@ class Target(ABC):
     def commit(self) -> None:
         """Make all that was written stay."""
         self.run("commit")
+        self.is_done = True
+
+    @abstractmethod
+    def existing(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield the names that are taken, True for tables, and their comments."""
+
+    @abstractmethod
+    def insert(self, name: str, rows: pl.DataFrame) -> None:
+        """Add rows to a table."""
 
     def name_of(self, name: str) -> str:
-        """What a table is called."""
+        """Return the name of a table in the database."""
         return name
 
     def full_name(self, name: str) -> str:
-        """A table, as SQL has it."""
-        return quoted(self.schema, self.name_of(name))
+        """Return the name of a table in SQL."""
+        return quoted(self.schema, name)
 
     def check(self, names: list[str], *, force: bool) -> None:
         """Refuse to replace what others wrote."""
-        existing = self.existing()
+        existing = {name: (is_table, mark) for name, is_table, mark in self.existing()}
         for name in map(self.name_of, names):
             is_table, mark = existing.get(name, (True, MARK))
             if not is_table:
@@ -151,24 +179,25 @@ class Target(ABC):
                 )
 
     def replace(self, name: str, schema: pl.Schema, mark: str) -> None:
-        """An empty table in the place of one that may be there."""
-        self.run(f"drop table if exists {self.full_name(name)}")
-        self.run(f"create table {self.full_name(name)} ({self.columns(schema)})")
-        self.run(f"comment on table {self.full_name(name)} is '{mark}'")
+        """Make an empty table in the place of one that may be there."""
+        table = self.full_name(name)
+        self.run(f"drop table if exists {table}")
+        self.run(f"create table {table} ({self.columns(schema)})")
+        self.run(f"comment on table {table} is '{mark}'")
 
     def columns(self, schema: pl.Schema) -> str:
-        """The columns of a table, as SQL has them."""
+        """Return the columns of a table in SQL."""
         return ", ".join(f"{quoted(name)} {self.type_of(t)}" for name, t in schema.items())
 
     def type_of(self, dtype: pl.DataType) -> str:
-        """What a type is called in SQL."""
+        """Return the name of a type in SQL."""
         if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
             return self.types.get("with time zone", self.types[pl.String])
         kind = pl.Int64 if dtype.is_integer() else pl.Float64 if dtype.is_float() else type(dtype)
         return self.types[kind if kind in self.types else pl.String]
 
     def plain(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows with the types that `type_of` has names for."""
+        """Cast columns to the types that `type_of` has names for."""
         casts = []
         for name, dtype in rows.schema.items():
             if dtype.is_integer():
@@ -181,60 +210,49 @@ class Target(ABC):
                 casts.append(rendered(pl.col(name), dtype))
         return rows.with_columns(casts)
 
-    @property
-    def errors(self) -> tuple[type[BaseException], ...]:
-        """What the driver raises."""
-        return (OSError, pl.exceptions.PolarsError)
-
     @contextlib.contextmanager
-    def write_errors(self) -> Iterator[None]:
-        """What goes wrong is told in one sentence, and nothing was written."""
+    def errors(self, committing: str | None = None) -> Iterator[None]:
+        """Turn errors into one sentence; nothing was written, unless a server was committing."""
         try:
             yield
         except UnreadableDatabase as error:  # out of reach
             raise OutputError(str(error)) from error
-        except self.errors as error:
-            raise OutputError(
-                f"{self.address.shown}: {reason_of(error, self.address.secrets)}; nothing was "
-                f"written; {advice_on(error, 'check the address')}"
-            ) from error
+        except (OSError, pl.exceptions.PolarsError, self._driver_error()) as error:
+            reason = f"{self.address.shown}: {reason_of(error, self.address.secrets)}"
+            if committing is not None and self.is_server:
+                raise OutputError(
+                    f"{reason}, at the very end; look whether the table notes tells of run "
+                    f"{committing}, and try again if not"
+                ) from error
+            advice = advice_on(error, "check the address")
+            raise OutputError(f"{reason}; nothing was written; {advice}") from error
 
-    @contextlib.contextmanager
-    def committing(self, run: str) -> Iterator[None]:
-        """Only the server knows, if the connection breaks while it commits."""
-        try:
-            yield
-        except self.errors as error:
-            raise OutputError(
-                f"{self.address.shown}: {reason_of(error, self.address.secrets)}, at the very end; "
-                f"look whether the table notes tells of run {run}, and try again if not"
-            ) from error
+    def _driver_error(self) -> type[BaseException]:
+        error: type[BaseException] = importlib.import_module(self.driver_errors).Error
+        return error
 
 
 class PostgresTarget(Target):
     """A schema of PostgreSQL; rows come by its binary COPY."""
 
-    types: ClassVar[dict[Any, str]] = {
-        pl.Int64: "bigint", pl.Float64: "double precision", pl.String: "text",
-        pl.Boolean: "boolean", pl.Date: "date", pl.Time: "time", pl.Datetime: "timestamp",
-        pl.Decimal: "numeric", pl.Binary: "bytea", "with time zone": "timestamp with time zone",
-    }  # fmt: skip
+    types: ClassVar[dict[Any, str]] = {**Target.types, pl.Decimal: "numeric", pl.Binary: "bytea"}
+    driver_errors = "adbc_driver_manager"
+    is_server = True
+
+    def connect(self) -> Any:
+        """Connect to the server."""
+        dbapi = driver("adbc_driver_postgresql.dbapi", "PostgreSQL", "postgresql")
+        return dbapi.connect(self.address.location)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Connected, until it is left; what was not committed then is undone."""
-        with self.write_errors():
-            dbapi = driver("adbc_driver_postgresql.dbapi", "PostgreSQL", "postgresql")
-            self.connection = dbapi.connect(self.address.location)
+        """Connect; undo what was not committed when it is left."""
+        with self.errors():
+            self.connection = self.connect()
         try:
             yield
         finally:
             self.connection.close()
-
-    @property
-    def errors(self) -> tuple[type[BaseException], ...]:
-        """What the driver raises."""
-        return (*super().errors, importlib.import_module("adbc_driver_manager").Error)
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a statement."""
@@ -244,7 +262,7 @@ class PostgresTarget(Target):
             return rows
 
     def begin(self) -> None:
-        """The driver has begun the transaction; here the schema comes to be."""
+        """Make the schema; the driver has begun the transaction."""
         if self.schema is None:
             self.schema = self.run("select current_schema()::text")[0][0] or "public"
         found = dict(
@@ -262,165 +280,94 @@ class PostgresTarget(Target):
         """Make all that was written stay."""
         self.connection.commit()
 
-    def existing(self) -> dict[str, tuple[bool, str]]:
-        """The names that are taken: whether by a table, and what the database keeps with it."""
+    def existing(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield the names that are taken, True for tables, and their comments."""
         rows = self.run(
             "select nspname::text, relname::text, relkind in ('r', 'p'), "
             "coalesce(obj_description(c.oid, 'pg_class'), '') "
             "from pg_class c join pg_namespace n on n.oid = relnamespace"
         )
-        return {
-            name: (is_table, mark) for schema, name, is_table, mark in rows if schema == self.schema
-        }
+        yield from (row[1:] for row in rows if row[0] == self.schema)
 
     def insert(self, name: str, rows: pl.DataFrame) -> None:
         """Add rows to a table."""
         with self.connection.cursor() as cursor:
-            cursor.adbc_ingest(name, self.plain(rows), mode="append", db_schema_name=self.schema)
+            cursor.adbc_ingest(name, rows, mode="append", db_schema_name=self.schema)
 
 
-LOGS = (".wal", "-journal", "-wal", "-shm")
-"""How the names of files end in which DuckDB and SQLite note what is not in the database yet."""
-
-
-class FileTarget(Target):
-    """A database in a file, which is gone again if it was made for what could not be written."""
-
-    is_done = False
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
-        """Connected, until it is left; what was not committed then is undone."""
-        file = Path(self.address.location)
-        is_new = not file.exists()
-        if not file.parent.is_dir():
-            raise OutputError(f"{self.address.shown}: there is no folder {file.parent}")
-        try:
-            with self.write_errors():
-                self.connection = self.connect()
-            yield
-        finally:
-            if self.connection is not None:
-                self.connection.close()
-            if is_new and not self.is_done:
-                for beside in ("", *LOGS):
-                    Path(f"{file}{beside}").unlink(missing_ok=True)
-
-    @abstractmethod
-    def connect(self) -> Any:
-        """A connection to the file."""
-
-    def commit(self) -> None:
-        """Make all that was written stay."""
-        super().commit()
-        self.is_done = True
-
-    @contextlib.contextmanager
-    def committing(self, run: str) -> Iterator[None]:
-        """There is no server that knows more: what could not be committed was not written."""
-        with self.write_errors():
-            yield
-
-    def run(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a statement."""
-        rows: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
-        return rows
-
-
-class DuckDbTarget(FileTarget):
+class DuckDbTarget(Target):
     """A schema of DuckDB, which takes Arrow by itself."""
 
-    types: ClassVar[dict[Any, str]] = {
-        pl.Int64: "bigint", pl.Float64: "double", pl.String: "varchar", pl.Boolean: "boolean",
-        pl.Date: "date", pl.Time: "time", pl.Datetime: "timestamp", pl.Binary: "blob",
-        "with time zone": "timestamp with time zone",
-    }  # fmt: skip
+    types: ClassVar[dict[Any, str]] = {**Target.types, pl.Decimal: "decimal"}
+    driver_errors = "duckdb"
 
     def connect(self) -> Any:
-        """A connection to the file."""
+        """Connect to the file."""
         duckdb = driver("duckdb", "DuckDB", "duckdb")
         return duckdb.connect(self.address.location, config=NO_EXTENSIONS)
 
-    @property
-    def errors(self) -> tuple[type[BaseException], ...]:
-        """What the driver raises."""
-        return (*super().errors, importlib.import_module("duckdb").Error)
-
     def begin(self) -> None:
-        """Begin the transaction."""
+        """Begin the transaction, and make the schema."""
         super().begin()
         self.schema = self.schema or self.run("select current_schema()")[0][0]
         self.run(f"create schema if not exists {quoted(self.schema)}")
 
     def type_of(self, dtype: pl.DataType) -> str:
-        """What a type is called in SQL."""
+        """Return the name of a type in SQL."""
         if isinstance(dtype, pl.Decimal):
             return f"decimal({dtype.precision}, {dtype.scale})"
         return super().type_of(dtype)
 
-    def existing(self) -> dict[str, tuple[bool, str]]:
-        """The names that are taken: whether by a table, and what the database keeps with it."""
+    def existing(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield the names that are taken, True for tables, and their comments."""
         rows = self.run(
-            "select schema_name, table_name, true, comment from duckdb_tables() "
+            "select schema_name, table_name, true, coalesce(comment, '') from duckdb_tables() "
             "where database_name = current_database() union all "
-            "select schema_name, view_name, false, comment from duckdb_views() "
+            "select schema_name, view_name, false, coalesce(comment, '') from duckdb_views() "
             "where database_name = current_database()"
         )
-        return {
-            name: (is_table, mark or "")
-            for schema, name, is_table, mark in rows
-            if schema == self.schema
-        }
+        yield from (row[1:] for row in rows if row[0] == self.schema)
 
     def insert(self, name: str, rows: pl.DataFrame) -> None:
         """Add rows to a table."""
-        self.connection.register("veracity_rows", self.plain(rows))
+        self.connection.register("veracity_rows", rows)
         self.run(f"insert into {self.full_name(name)} select * from veracity_rows")
         self.connection.unregister("veracity_rows")
 
-    def plain(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows with the types that `type_of` has names for."""
-        decimals = [name for name, dtype in rows.schema.items() if dtype.is_decimal()]
-        return super().plain(rows).with_columns(rows[name] for name in decimals)
 
-
-class SqliteTarget(FileTarget):
+class SqliteTarget(Target):
     """A SQLite file; its tables have a prefix, since there are no schemas."""
 
     types: ClassVar[dict[Any, str]] = {
         pl.Int64: "integer", pl.Float64: "real", pl.String: "text", pl.Boolean: "boolean",
         pl.Binary: "blob",
     }  # fmt: skip
+    driver_errors = "sqlite3"
 
     def connect(self) -> Any:
-        """A connection to the file."""
+        """Connect to the file."""
         connect = importlib.import_module("sqlite3").connect
         return connect(self.address.location, isolation_level=None)
-
-    @property
-    def errors(self) -> tuple[type[BaseException], ...]:
-        """What the driver raises."""
-        return (*super().errors, importlib.import_module("sqlite3").Error)
 
     def begin(self) -> None:
         """Begin the transaction, in which nobody else writes."""
         self.run("begin immediate")
 
     def name_of(self, name: str) -> str:
-        """What a table is called."""
+        """Return the name of a table in the database."""
         return name if self.schema is None else f"{self.schema}_{name}"
 
     def full_name(self, name: str) -> str:
-        """A table, as SQL has it."""
+        """Return the name of a table in SQL."""
         return quoted(self.name_of(name))
 
-    def existing(self) -> dict[str, tuple[bool, str]]:
-        """The names that are taken: whether by a table, and what the database keeps with it."""
+    def existing(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield the names that are taken, True for tables, and the statements that made them."""
         rows = self.run("select name, type = 'table', coalesce(sql, '') from sqlite_master")
-        return {name: (bool(is_table), sql) for name, is_table, sql in rows}
+        yield from ((name, bool(is_table), sql) for name, is_table, sql in rows)
 
     def replace(self, name: str, schema: pl.Schema, mark: str) -> None:
-        """An empty table in the place of one that may be there."""
+        """Make an empty table in the place of one that may be there."""
         self.run(f"drop table if exists {self.full_name(name)}")
         # SQLite has no comments on tables, but keeps what stands in this statement.
         self.run(f"create table {self.full_name(name)} ( /* {mark} */ {self.columns(schema)})")
@@ -428,9 +375,8 @@ class SqliteTarget(FileTarget):
     def insert(self, name: str, rows: pl.DataFrame) -> None:
         """Add rows to a table."""
         places = ", ".join("?" * rows.width)
-        self.connection.executemany(
-            f"insert into {self.full_name(name)} values ({places})", self.plain(rows).iter_rows()
-        )
+        insert = f"insert into {self.full_name(name)} values ({places})"
+        self.connection.executemany(insert, rows.iter_rows())
 
 
 TARGETS: dict[str, type[Target]] = {

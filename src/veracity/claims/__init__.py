@@ -1,1 +1,0 @@
-"""Rows become blocks: schema, reading, normalising, encoding, known truths."""
