@@ -8,8 +8,8 @@ from reprlib import repr as short
 from typing import Any
 
 from veracity.algorithms import Algorithm, algorithm_named
-from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures
+from veracity.algorithms.parameters import require_share
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.answers import answer, as_result, require_sound, with_kinds_of_items
 from veracity.engines import Engine
@@ -169,8 +169,6 @@ def _instead(features: str, kinds: Sequence[Kind]) -> str:
         return "; of numbers, what is known of sources goes into a prior of errors, for ltd-rbm-n"
     if kinds == ("numeric",):
         return "; no algorithm for numbers learns from them"
-    if features == "source_features" and "categorical" in kinds:
-        return ", or take veracity, one-coin or an LCA"
     return ", or take veracity"
 
 

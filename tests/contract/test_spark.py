@@ -490,6 +490,20 @@ def test_values_are_normalised_as_on_one_machine(engine):
     assert_same_answers(on_this_machine(again), expected.fitted.judge(claims))
 
 
+@pytest.mark.slow
+def test_each_source_is_read_in_its_format_as_on_one_machine(engine):
+    said = {"a": ["0.4", "2.6", "12/25/2020"], "b": ["0,400", "2,600", "25/12/2020"]}
+    rows = [(source, f"e{n}", "xxd"[n], value)
+            for source, values in said.items() for n, value in enumerate(values)]  # fmt: skip
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    found = veracity.discover(frame_of(claims), "majority-vote", normalise=True, engine=engine)
+    expected = veracity.discover(claims, "majority-vote", normalise=True)
+    assert found.run.normalisation == expected.run.normalisation
+    assert sorted(found.notes) == sorted(expected.notes)
+    assert as_polars(found.changes).equals(expected.changes)
+    assert_same_answers(on_this_machine(found), expected)
+
+
 def test_frames_of_spark_connect_are_refused_in_one_sentence():
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
     frame.sparkSession = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -28,7 +28,14 @@ from veracity.reading.clean import (
     weighed,
     with_numbers,
 )
-from veracity.reading.normalise import Normalisation, Normalise, Rewriting, Seen, detect
+from veracity.reading.normalise import (
+    Find,
+    Normalisation,
+    Normalise,
+    Rewriting,
+    look,
+    rewriting_of,
+)
 from veracity.reading.options import ReadOptions, SourceFrom, Wide
 from veracity.reading.plan import ReadPlan
 from veracity.reading.repeated import settled
@@ -252,7 +259,7 @@ class Claims:
 
     def normalised(
         self,
-        find: Callable[[pl.DataFrame], Normalisation],
+        find: Find,
         like: pl.DataFrame | None = None,
         *,
         memory: int | None = None,
@@ -265,12 +272,9 @@ class Claims:
         rows = None
         if fits_in_memory(self.n_rows, memory, bytes_per_claim(self.text.new)):
             rows = self.collect()
-        seen = Seen()
-        for batch in [rows] if rows is not None else self.batches():
-            seen.add(batch)
-        found = find(seen.table)
-        self._mapping = Rewriting(found, seen.table, like)
-        self.normalisation, self.changes = found.to_json(), self._mapping.changes
+        mapping = rewriting_of(lambda: self.batches() if rows is None else [rows], find, like)
+        self._mapping = mapping
+        self.normalisation, self.changes = mapping.found.to_json(), mapping.changes
         if rows is not None:
             rows, counts = settled(self._mapping.of(rows), self.kind, self.origin)
             if rows.is_empty():
@@ -285,7 +289,7 @@ def open_claims(data: object, options: ReadOptions, *, memory: int | None = None
     claims = Claims(data, options)
     if options.normalise is False or options.kind == "binary":
         return claims
-    find = partial(detect, kinds=options.kinds_of_values, claims_kind=options.kind)
+    find = partial(look, kinds=options.kinds_of_values, claims_kind=options.kind)
     return claims.normalised(find, memory=memory)
 
 
@@ -302,7 +306,7 @@ def open_claims_like(
         return open_claims(data, options, memory=memory)
     known = Normalisation.from_json(normalisation)
     claims = Claims(data, replace(options, normalise=True))
-    return claims.normalised(lambda seen: known, like, memory=memory)
+    return claims.normalised(known.with_sources, like, memory=memory)
 
 
 def read_claims(

@@ -8,7 +8,7 @@ from reprlib import repr as short
 from typing import Any, Literal, get_args
 
 from veracity.errors import ParameterError
-from veracity.reading.normalise import Normalise, ValueKind
+from veracity.reading.normalise import Kinds, Normalise
 from veracity.reading.roles import CARRYING, joined_names
 from veracity.reading.schema import CLAIM_COLUMNS, KINDS, Kind
 
@@ -117,6 +117,6 @@ class ReadOptions:
         return {name: value for name, value in said if value is not None}
 
     @property
-    def kinds_of_values(self) -> Mapping[str, ValueKind]:
-        """What the values of some attributes are, to normalise them."""
+    def kinds_of_values(self) -> Kinds:
+        """Return the kinds of some attributes, or the formats of their sources."""
         return {} if isinstance(self.normalise, bool) else self.normalise

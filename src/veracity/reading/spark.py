@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ from veracity.reading.normalise import (
     Normalisation,
     Normalise,
     Rewriting,
-    detect,
+    count_formats_of,
+    look,
 )
+from veracity.reading.normalise.formats import COUNT_KEYS, COUNTS
 from veracity.reading.options import ReadOptions
 from veracity.reading.plan import ReadPlan
 from veracity.reading.schema import Kind
@@ -62,16 +64,19 @@ class SparkClaims:
     def normalised(self, normalise: Normalise) -> SparkClaims:
         """Return the same with values that mean the same brought to one spelling."""
         kinds = {} if normalise is True or normalise is False else normalise
-        seen = self._seen()
-        found = detect(seen, kinds=kinds, claims_kind=self.kind)
-        return self._rewritten(found, Rewriting(found, seen, None))
+        found, notes = look(self._seen(), self._formats(), kinds, claims_kind=self.kind)
+        return self._rewritten(found, notes, None)
 
     def normalised_as(self, told: Mapping[str, Any], like: pl.DataFrame | None) -> SparkClaims:
         """Return the same with values normalised as others were, and spelt `like` them."""
-        found = Normalisation.from_json(told)
-        return self._rewritten(found, Rewriting(found, self._seen(), like))
+        known = Normalisation.from_json(told)
+        found, notes = known.with_sources(pl.DataFrame(), self._formats())
+        return self._rewritten(found, notes, like)
 
-    def _rewritten(self, found: Normalisation, rewriting: Rewriting) -> SparkClaims:
+    def _rewritten(
+        self, found: Normalisation, notes: tuple[str, ...], like: pl.DataFrame | None
+    ) -> SparkClaims:
+        rewriting = Rewriting(found, self._seen(found), like, notes)
         return replace(
             self,
             rewriting=rewriting,
@@ -80,19 +85,39 @@ class SparkClaims:
             notes=(*self.notes, *rewriting.notes),
         )
 
-    def _seen(self) -> pl.DataFrame:
-        """Return the different values of each attribute, and how many claims name them."""
+    def _complete(self) -> Frame:
+        """Return the rows that have all that a claim needs."""
         frame = self.frame.na.drop(subset=["source", "entity", "value"])
         for name, kind in self.frame.dtypes:
             if kind == "string" and name != "attribute":
                 frame = frame.filter(frame[name] != "")
+        return frame
+
+    def _seen(self, found: Normalisation | None = None) -> pl.DataFrame:
+        """Return the different values of each attribute, and how many claims name them.
+
+        Where `found` has forms of sources, values are counted by form.
+        """
+        frame = self._complete()
         keys = [name for name in ("attribute", "value") if name in frame.columns]
+        if found is not None and found.forms:
+            frame = _made_of(frame, found.with_forms)
+            keys.append("form")
         counted = frame.groupBy(*keys).count()
         n_values = counted.count()
         what = f"{self.origin}: to normalise, {n_values:,} different values, on this machine,"
         require_memory(BYTES_PER_VALUE * n_values, what, ADVICE)
         seen = pl.DataFrame(pl.from_arrow(counted.toArrow()))
         return seen.select(*keys, claims=pl.col("count").cast(pl.UInt64)).sort(keys)
+
+    def _formats(self) -> pl.DataFrame:
+        """Return the counts of formats, by attribute, source and unit."""
+        from pyspark.sql import functions  # noqa: PLC0415 - an extra
+
+        counts = _made_of(self._complete(), count_formats_of).groupBy(*COUNT_KEYS)
+        counts = counts.agg(*(functions.sum(name).alias(name) for name in COUNTS))
+        found = pl.DataFrame(pl.from_arrow(counts.toArrow()))
+        return found.select(*COUNT_KEYS, pl.col(COUNTS).cast(pl.Int64)).sort(COUNT_KEYS)
 
 
 def open_on_spark(
@@ -171,6 +196,26 @@ class SparkReader:
 
     def _here(self, frame: Frame) -> pl.DataFrame:
         return pl.DataFrame(pl.from_arrow(frame.toArrow()))
+
+
+@dataclass(frozen=True)
+class Making:
+    """Makes other rows of batches of claims, where the executors are."""
+
+    make: Callable[[pl.DataFrame], pl.DataFrame]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Turn batches of claims into batches of what is made of them."""
+        for batch in batches:
+            yield from spark_table(self.make(pl.DataFrame(pl.from_arrow(batch)))).to_batches()
+
+
+def _made_of(frame: Frame, make: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
+    """Return the rows that a function makes of batches of a frame."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
+
+    none = make(pl.DataFrame(pl.from_arrow(frame.limit(0).toArrow())))
+    return frame.mapInArrow(Making(make), from_arrow_schema(spark_table(none).schema))
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ has a row for every value that was changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -27,6 +28,15 @@ from veracity.errors import ParameterError
 from veracity.io.memory import require_memory
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
+from veracity.reading.normalise.formats import (
+    COUNT_SCHEMA,
+    Forms,
+    add_counts,
+    count_formats,
+    find_forms,
+    form_of_words,
+    form_table,
+)
 from veracity.reading.normalise.rewriting import spell, write
 from veracity.reading.normalise.spelling import fold, says_nothing, says_where_to_look
 from veracity.reading.normalise.value_types import (
@@ -44,6 +54,8 @@ __all__ = [
     "ADVICE",
     "BYTES_PER_VALUE",
     "VALUE_KINDS",
+    "Find",
+    "Kinds",
     "Normalisation",
     "Normalise",
     "Normalised",
@@ -51,8 +63,11 @@ __all__ = [
     "Rewriting",
     "Seen",
     "ValueKind",
+    "count_formats_of",
     "detect",
+    "look",
     "normalise",
+    "rewriting_of",
 ]
 
 IN_WORDS: dict[ValueKind, str] = {
@@ -93,8 +108,13 @@ BYTES_PER_VALUE = 400
 
 ADVICE = "normalise them in portions, or say which attributes stay as they are"
 
-Normalise = bool | Mapping[str, ValueKind]
-"""Whether to normalise; or yes, and what the values of some attributes are."""
+VALUE_KEYS = ("attribute", "value", "form")
+
+Kinds = Mapping[str, ValueKind | Mapping[str, str]]
+"""The kinds of values of attributes, or the formats of their sources, as a user gives them."""
+
+Normalise = bool | Kinds
+"""Whether to normalise; or yes, with kinds of attributes, or formats of their sources."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +152,9 @@ class Normalisation:
     numeric: bool = False
     """Whether the claims are numeric: what is no number is left out."""
 
+    forms: Forms = field(default_factory=dict)
+    """The form of each source that writes an attribute otherwise, by attribute."""
+
     @property
     def kinds(self) -> dict[str, ValueKind]:
         """What the values of each attribute are."""
@@ -140,16 +163,25 @@ class Normalisation:
     def to_json(self) -> dict[str, Any]:
         """Return all of it for JSON, without what is as usual."""
         told = {name: _as_json(reading) for name, reading in self.readings.items()}
-        return {"attributes": told, "numeric": self.numeric}
+        forms = {name: dict(of) for name, of in self.forms.items()}
+        more = {"sources": forms} if forms else {}
+        return {"attributes": told, "numeric": self.numeric, **more}
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Normalisation:
         """Make it again from what `to_json` returned."""
         readings = {name: _from_json(of) for name, of in told["attributes"].items()}
-        return cls(readings, numeric=bool(told["numeric"]))
+        forms = {
+            attribute: {source: _form_from_json(form) for source, form in of.items()}
+            for attribute, of in told.get("sources", {}).items()
+        }
+        return cls(readings, numeric=bool(told["numeric"]), forms=forms)
 
     def apply(self, rows: pl.DataFrame, *, like: pl.DataFrame | None = None) -> Normalised:
         """Normalise the values of claims or truths.
+
+        Truths, and sources that were not seen before, are read as their own values show, or else
+        as their attribute is.
 
         Parameters
         ----------
@@ -161,10 +193,27 @@ class Normalisation:
         """
         if not self.readings:
             return Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
-        seen = Seen()
-        seen.add(rows)
-        mapping = Rewriting(self, seen.table, like)
+        mapping = rewriting_of(lambda: [rows], self.with_sources, like)
         return Normalised(mapping.of(rows), mapping.changes, mapping.notes)
+
+    def with_sources(
+        self, seen: pl.DataFrame, formats: pl.DataFrame
+    ) -> tuple[Normalisation, tuple[str, ...]]:
+        """Add the forms of sources that are not known, from their counts; return notes on them."""
+        del seen  # the readings are known
+        if set(self.readings) == {""}:
+            formats = add_counts(formats.with_columns(attribute=pl.lit("")))
+        forms, notes = find_forms(self.readings, formats, self.forms)
+        return replace(self, forms=forms), notes
+
+    def with_forms(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Add the column `form` to rows of claims."""
+        forms = [(attribute, *pair) for attribute, of in self.forms.items() for pair in of.items()]
+        keys = ["attribute", "source"]
+        table = pl.DataFrame(forms, schema=dict.fromkeys([*keys, "form"], pl.String), orient="row")
+        names = self._seen(rows).select(keys)
+        found = names.join(table, on=keys, how="left", maintain_order="left")
+        return rows.with_columns(found["form"].fill_null(""))
 
     def _seen(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return attribute and value of each row; without attribute if the claims had none."""
@@ -177,10 +226,7 @@ class Normalisation:
 
 
 def detect(
-    rows: pl.DataFrame,
-    kinds: Mapping[str, ValueKind] | None = None,
-    *,
-    claims_kind: Kind = "categorical",
+    rows: pl.DataFrame, kinds: Kinds | None = None, *, claims_kind: Kind = "categorical"
 ) -> Normalisation:
     """Detect how to read the values of claims.
 
@@ -191,51 +237,121 @@ def detect(
     rows
         Claims: rows with a value, and an attribute if there are several.
     kinds
-        What the values of an attribute are, where that is known better. Where there are no
-        attributes, the name of the only one is ``""``.
+        The kinds of values of some attributes, or the formats of some of their sources, where that
+        is known better. Where there are no attributes, the name of the only one is ``""``.
     claims_kind
         The kind of the claims.
     """
-    if claims_kind == "binary" or rows["value"].dtype != pl.String:
-        _check_kinds(kinds or {}, [])
-        return Normalisation({})
-    kinds, values = kinds or {}, _read(_named(rows))
+    return look(rows, count_formats_of(rows), kinds, claims_kind=claims_kind)[0]
+
+
+def look(
+    seen: pl.DataFrame,
+    formats: pl.DataFrame,
+    kinds: Kinds | None = None,
+    *,
+    claims_kind: Kind = "categorical",
+) -> tuple[Normalisation, tuple[str, ...]]:
+    """Detect how to read values from what `Seen` counted; return notes on their sources, too."""
+    kinds = kinds or {}
+    if claims_kind == "binary" or seen["value"].dtype != pl.String:
+        _check_kinds(kinds, [])
+        return Normalisation({}), ()
+    values = _read(_named(seen))
     attributes = values["attribute"].unique().sort().to_list()
     _check_kinds(kinds, attributes)
+    said = {name: kind for name, kind in kinds.items() if not isinstance(kind, Mapping)}
     is_numeric = claims_kind == "numeric"
-    if is_numeric and any(kind != "number" for kind in kinds.values()):
+    if is_numeric and any(kind != "number" for kind in said.values()):
         raise ParameterError("normalise: numeric claims are numbers; set no other kind of value")
-    kinds = dict.fromkeys(attributes, "number") if is_numeric else kinds
-    readings = _detected(values, attributes, kinds)
+    said = dict.fromkeys(attributes, "number") if is_numeric else said
+    readings = _detected(values, formats, attributes, said)
     if is_numeric:
         readings = in_unit_of_bare(readings, values)
-    return Normalisation(readings, numeric=is_numeric)
+    found = Normalisation(readings, numeric=is_numeric, forms=_forms_said(kinds, formats))
+    return found.with_sources(seen, formats)
+
+
+def _forms_said(kinds: Kinds, formats: pl.DataFrame) -> dict[str, dict[str, str]]:
+    """Return the forms of sources that a user gave."""
+    forms: dict[str, dict[str, str]] = {}
+    for attribute, of in kinds.items():
+        if not isinstance(of, Mapping):
+            continue
+        sources = formats.filter(pl.col("attribute") == attribute)["source"].unique().sort()
+        for source, form in of.items():
+            if source not in sources:
+                known = ", ".join(f"'{in_short(one)}'" for one in sources[:12]) or "none"
+                raise ParameterError(
+                    f"normalise: no source {source!r} gives numbers or dates for {attribute!r}; "
+                    f"those that do are {known}"
+                )
+            forms.setdefault(attribute, {})[source] = form_of_words(form, attribute, source)
+    return forms
 
 
 def normalise(
-    rows: pl.DataFrame,
-    kinds: Mapping[str, ValueKind] | None = None,
-    *,
-    claims_kind: Kind = "categorical",
+    rows: pl.DataFrame, kinds: Kinds | None = None, *, claims_kind: Kind = "categorical"
 ) -> tuple[Normalisation, Normalised]:
     """Detect how to read the values of claims, and apply it."""
-    found = detect(rows, kinds, claims_kind=claims_kind)
-    return found, found.apply(rows)
+    if claims_kind == "binary":
+        _check_kinds(kinds or {}, [])
+        return Normalisation({}), Normalised(rows, pl.DataFrame(schema=CHANGE_SCHEMA))
+    find = partial(look, kinds=kinds, claims_kind=claims_kind)
+    mapping = rewriting_of(lambda: [rows], find, None)
+    return mapping.found, Normalised(mapping.of(rows), mapping.changes, mapping.notes)
+
+
+def rewriting_of(
+    batches: Callable[[], Iterable[pl.DataFrame]], find: Find, like: pl.DataFrame | None
+) -> Rewriting:
+    """Return what becomes of the values of batches of rows.
+
+    If some sources write otherwise than others, the batches are read once more, to count the values
+    by form.
+    """
+    seen = Seen()
+    for rows in batches():
+        seen.add(rows)
+    found, notes = find(seen.table, seen.formats)
+    if found.forms:
+        seen = Seen(found)
+        for rows in batches():
+            seen.add(rows)
+    return Rewriting(found, seen.table, like, notes)
+
+
+def count_formats_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """Count what claims show of the formats of their sources."""
+    if "value" not in rows.columns or rows["value"].dtype != pl.String:
+        return pl.DataFrame(schema=COUNT_SCHEMA)
+    return count_formats(_named(rows))
+
+
+Find = Callable[[pl.DataFrame, pl.DataFrame], tuple[Normalisation, tuple[str, ...]]]
+"""Makes of values that were seen, and of the counts of formats, how they are read, and notes."""
 
 
 class Seen:
     """The different values of each attribute, and in how many claims: what normalising looks at.
 
     It is added up batch by batch, so claims need not be in memory at once; their values have to.
+    The formats of sources are counted, too. Where these are known, values are counted by form.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, found: Normalisation | None = None) -> None:
+        self.formats = pl.DataFrame(schema=COUNT_SCHEMA)
+        self._found = found
         self._waiting: list[pl.DataFrame] = []
         self._table: pl.DataFrame | None = None
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count the values of a batch."""
-        keys = ["attribute", "value"] if "attribute" in rows.columns else ["value"]
+        if self._found is not None:
+            rows = self._found.with_forms(rows)
+        else:
+            self.formats = add_counts(self.formats, count_formats_of(rows))
+        keys = [name for name in VALUE_KEYS if name in rows.columns]
         n_claims = pl.col("claims").sum() if "claims" in rows.columns else pl.len()
         self._waiting.append(rows.group_by(keys).agg(claims=n_claims.cast(pl.UInt64)))
         n_known = 0 if self._table is None else len(self._table)
@@ -262,31 +378,46 @@ class Seen:
 class Rewriting:
     """What becomes of each value that was seen, for rows that come batch by batch."""
 
-    def __init__(self, found: Normalisation, seen: pl.DataFrame, like: pl.DataFrame | None) -> None:
-        self._keys = [name for name in ("attribute", "value") if name in seen.columns]
+    def __init__(
+        self,
+        found: Normalisation,
+        seen: pl.DataFrame,
+        like: pl.DataFrame | None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.found = found
+        self._keys = [name for name in VALUE_KEYS if name in seen.columns]
         self._table: pl.DataFrame | None = None
         self.changes, self.notes = pl.DataFrame(schema=CHANGE_SCHEMA), tuple[str, ...]()
         if not found.readings:
             return
         named = found._seen(seen)
         values = _read(named).join(found._table(), on="attribute", how="left")
+        values = values.join(form_table(values["form"].unique().sort()), on="form", how="left")
         unheard_of = "number" if found.numeric else "unchanged"
-        values = values.with_columns(pl.col("kind").fill_null(unheard_of))
+        values = values.with_columns(
+            pl.col("kind").fill_null(unheard_of),
+            sign_here=pl.coalesce("sign_here", "decimal_sign"),
+            day_first_here=pl.coalesce("day_first_here", "day_first"),
+        )
         values = write(values, numeric=found.numeric)
         known = None if like is None else found._seen(like)
         values = spell(values, known, numeric=found.numeric)
-        keys = ["attribute", "value"]
+        keys = ["attribute", "value", "form"]
         after = named.select(keys).join(
-            values.select("attribute", "after", value="before"),
+            values.select("attribute", "form", "after", value="before"),
             on=keys, how="left", maintain_order="left",
         )["after"]  # fmt: skip
         after = after.cast(pl.Float64) if found.numeric else after
         table = seen.select(self._keys).with_columns(after=after)
         self._table = table.filter(pl.col("after").is_not_null())
-        changes = values.filter(pl.col("change").is_not_null())
-        changes = changes.sort("attribute", "claims", "before", descending=[False, True, False])
-        self.changes = changes.select(list(CHANGE_SCHEMA))
-        self.notes = _notes(values, numeric=found.numeric)
+        alike = [name for name in CHANGE_SCHEMA if name != "claims"]  # but for the form
+        changed = values.filter(pl.col("change").is_not_null()).group_by(alike)
+        changes = changed.agg(pl.col("claims").sum()).select(list(CHANGE_SCHEMA))
+        self.changes = changes.sort(
+            "attribute", "claims", "before", "after", descending=[False, True, False, False]
+        )
+        self.notes = (*_notes(values, numeric=found.numeric), *notes)
 
     @property
     def like(self) -> pl.DataFrame | None:
@@ -294,24 +425,29 @@ class Rewriting:
         if self._table is None:
             return None
         return self._table.select(
-            pl.exclude("value", "after"), value=pl.col("after").cast(pl.String)
+            pl.exclude("value", "after", "form"), value=pl.col("after").cast(pl.String)
         )
 
     def of(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rewrite the values of rows; leave out rows that name none."""
         if self._table is None:
             return rows
+        if "form" in self._keys:
+            rows = self.found.with_forms(rows)
         found = rows.join(self._table, on=self._keys, how="inner", maintain_order="left")
-        return found.with_columns(value=pl.col("after")).drop("after")
+        return found.with_columns(value=pl.col("after")).drop("after", "form", strict=False)
 
 
 def _detected(
-    values: pl.DataFrame, attributes: list[str], kinds: Mapping[str, ValueKind]
+    values: pl.DataFrame,
+    formats: pl.DataFrame,
+    attributes: list[str],
+    kinds: Mapping[str, ValueKind],
 ) -> dict[str, Reading]:
     """Detect how to read each attribute; one that never names a value is text."""
     is_read = pl.any_horizontal(pl.col("point", "clock").is_not_null())
     named = pl.concat([values.filter(is_read), _naming(values.filter(~is_read))])
-    found = detect_readings(named, kinds)
+    found = detect_readings(named, formats, kinds)
     empty = {name: Reading(kind=kinds.get(name, "text")) for name in attributes}
     return {name: found.get(name, empty[name]) for name in attributes}
 
@@ -324,9 +460,9 @@ def _naming(values: pl.DataFrame) -> pl.DataFrame:
     return values.filter(~says_nothing(folded) & ~says_where_to_look(folded))
 
 
-def _check_kinds(kinds: Mapping[str, ValueKind], attributes: list[str]) -> None:
+def _check_kinds(kinds: Kinds, attributes: list[str]) -> None:
     for name, kind in kinds.items():
-        if kind not in VALUE_KINDS:
+        if not isinstance(kind, Mapping) and kind not in VALUE_KINDS:
             raise ParameterError(
                 f"normalise: the kind of {name!r} must be one of {', '.join(VALUE_KINDS)}, "
                 f"got {kind!r}"
@@ -356,18 +492,26 @@ def _from_json(told: Mapping[str, Any]) -> Reading:
     return Reading(**{**told, "near": None if near is None else date.fromisoformat(near)})
 
 
+def _form_from_json(form: object) -> str:
+    if not isinstance(form, str):
+        raise ValueError(f"the format of a source is {form!r}")
+    return form_of_words(form, "", "")
+
+
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return attribute and value of each row, as text; without attributes, its name is empty."""
-    has_one = "attribute" not in rows.columns
-    attribute = pl.lit("") if has_one else as_text(rows["attribute"]).fill_null("")
+    """Return source, attribute, form and value of each row, as text; what is missing is empty."""
+    names = {
+        name: as_text(rows[name]).fill_null("") if name in rows.columns else pl.lit("")
+        for name in ("source", "attribute", "form")
+    }
     counts = [name for name in ("claims",) if name in rows.columns]
-    return rows.select(*counts, value=as_text(rows["value"]), attribute=attribute)
+    return rows.select(*counts, **names, value=as_text(rows["value"]))
 
 
 def _read(named: pl.DataFrame) -> pl.DataFrame:
-    """Return the different values of each attribute, as they are read, and how many claims."""
+    """Return the values of each attribute and form, as they are read, and how many claims."""
     n_claims = pl.col("claims").sum() if "claims" in named.columns else pl.len()
-    values = named.group_by("attribute", "value").agg(claims=n_claims.cast(pl.UInt32))
+    values = named.group_by("attribute", "form", "value").agg(claims=n_claims.cast(pl.UInt32))
     texts = values["value"].unique().sort()
     read = read_values(texts).with_columns(value=texts)
     return values.join(read, on="value").drop("value")
@@ -391,7 +535,7 @@ def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
     usual_first = values.sort("claims", "before", descending=[True, False])
     told = usual_first.group_by("attribute", *READING_SCHEMA).agg(
         changed=pl.col("claims").filter(pl.col("change").is_not_null()).sum(),
-        before=pl.len(),
+        before=pl.col("before").n_unique(),
         after=pl.col("after").drop_nulls().n_unique(),
         **{name: pl.col("claims").filter(is_so).sum() for name, is_so in is_so_of.items()},
         **{

@@ -190,20 +190,23 @@ def _read_days(rests: pl.Series) -> pl.DataFrame:
     )
     told = [pl.when(~has_many_words).then(pl.col(part)).alias(part) for part in DAY_PARTS]
     return read.with_columns(told).with_columns(
-        order=pl.when(pl.col("day").is_not_null()).then(_order())
+        order=pl.when(pl.col("day").is_not_null()).then(order_in(pl.col("rest")))
     )
 
 
-def _order() -> pl.Expr:
-    """Return what comes first where numbers leave it open, month or day; with dots the day does."""
-    groups = pl.col("rest").str.extract_groups(IN_NUMBERS)
+def order_in(text: pl.Expr) -> pl.Expr:
+    """Return which of day and month comes first, where numbers leave it open ("either").
+
+    With dots the day comes first, so these do not count.
+    """
+    groups = text.str.extract_groups(IN_NUMBERS)
     first, second = (groups.struct.field(name).cast(pl.Int64) for name in ("1", "2"))
     return (
-        pl.when(first > 12)
+        pl.when(first.is_between(13, 31) & (second <= 12))
         .then(pl.lit("day"))
-        .when(second > 12)
+        .when(second.is_between(13, 31) & (first <= 12))
         .then(pl.lit("month"))
-        .when(first.is_not_null())
+        .when((first <= 12) & (second <= 12))
         .then(pl.lit("either"))
     )
 

@@ -28,13 +28,17 @@ QUANTITY = re.compile(
 FRACTION = re.compile(r"(?:([0-9]+) )?([0-9]+)/([1-9][0-9]*)")
 
 AMOUNT = {
-    decimal_sign: re.compile(
-        rf"(?:0|[1-9][0-9]*|[1-9][0-9]{{0,2}}(?:([{group} '])[0-9]{{3}})(?:\1[0-9]{{3}})*)?"
+    decimal_sign: (
+        r"(?:0|[1-9][0-9]*|[1-9][0-9]{0,2}"
+        rf"(?:(?:{re.escape(group)}[0-9]{{3}})+|(?: [0-9]{{3}})+|(?:'[0-9]{{3}})+))?"
         rf"(?:{re.escape(decimal_sign)}[0-9]+)?"
     )
     for decimal_sign, group in ((".", ","), (",", "."))
 }
 """By decimal sign: digits, or groups of three with one sign between them, and decimals."""
+
+LONGEST_UNIT = 16
+"""A word of more letters is no unit."""
 
 SCHEMA = {"point": pl.String, "comma": pl.String, "sign": pl.String, "unit": pl.String}
 
@@ -149,8 +153,39 @@ def _amounts(digits: str) -> dict[str, Fraction]:
     return {
         sign: Fraction(re.sub(rf"[^0-9{sign}]", "", digits).replace(",", "."))
         for sign, amount in AMOUNT.items()
-        if amount.fullmatch(digits)
+        if re.fullmatch(amount, digits)
     }
+
+
+def quantities_in(texts: pl.Series) -> pl.DataFrame:
+    """Find the decimal sign and the unit that plain texts show, without reading the numbers.
+
+    >>> quantities_in(pl.Series(["0,4 kg", "2,652", "12.5"])).rows()[:2]
+    [('kg', True, False, False, False), (None, False, False, True, True)]
+    """
+    groups = texts.str.extract_groups(f"^{QUANTITY.pattern}$").struct.unnest()
+    words = groups.select(word=pl.concat_str("before", "after", ignore_nulls=True)).to_series()
+    different = words.unique()
+    units = [
+        _unit_named(word) if word and len(word) <= LONGEST_UNIT else None for word in different
+    ]
+    unit = words.replace_strict(
+        different, [None if unit is None else unit.name for unit in units], return_dtype=pl.String
+    )
+    with_point, with_comma = (
+        groups["digits"].str.contains(f"^{AMOUNT[sign]}$").fill_null(value=False) for sign in ".,"
+    )
+    is_number = (with_point | with_comma) & (unit.is_not_null() | (words.fill_null("") == ""))
+    has_sign = groups["digits"].str.contains("[.,]")
+    return pl.DataFrame(
+        {
+            "unit": pl.select(pl.when(is_number).then(unit)).to_series(),
+            "comma": is_number & with_comma & ~with_point,
+            "point": is_number & with_point & ~with_comma,
+            "open_number": is_number & with_point & with_comma & has_sign,
+            "bare": is_number & unit.is_null(),
+        }
+    )
 
 
 def _unit_named(word: str) -> Unit | None:

@@ -24,12 +24,13 @@ def write(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
 
 
 def _with_numbers(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
-    has_comma = pl.col("decimal_sign") == ","
-    amount = pl.when(has_comma).then("comma").otherwise("point")
-    rows = values.with_columns(after=amount)
+    amount = pl.when(pl.col("sign_here") == ",").then("comma").otherwise("point")
+    only_unit = pl.when("shows_unit").then("unit")
+    own_unit = pl.coalesce("own_unit", "bare_unit", only_unit)
+    rows = values.with_columns(after=amount, own_unit=own_unit)
     rows = rows.with_columns(after=_in_one_unit(rows, numeric=numeric))
-    # 1.234 is a thousand and more to whoever reads it here; 1.2340 is not
-    is_open = has_comma & pl.col("after").str.contains(OPEN)
+    # 1.234 is a thousand and more where the comma is the decimal sign; 1.2340 is not
+    is_open = (pl.col("decimal_sign") == ",") & pl.col("after").str.contains(OPEN)
     after = pl.when(is_open).then(pl.col("after") + "0").otherwise("after")
     is_left_out = pl.col("after").is_null() & amount.is_not_null()
     change = pl.when(is_left_out).then(pl.lit("other unit"))
@@ -38,20 +39,19 @@ def _with_numbers(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
 
 def _in_one_unit(rows: pl.DataFrame, *, numeric: bool) -> pl.Series:
     """Return numbers in the unit of their attribute, which is shown where others are named, too."""
-    is_simple = rows["own_unit"].is_null() | (
-        (rows["own_unit"] == rows["unit"]) & ~rows["mixes_units"]
-    )
+    shows_unit = rows["mixes_units"] | rows["shows_unit"]
+    is_simple = rows["own_unit"].is_null() | ((rows["own_unit"] == rows["unit"]) & ~shows_unit)
     if is_simple.all():
         return rows["after"]
     written = []
-    for number, own, unit, mixes in rows.select(
-        "after", "own_unit", "unit", "mixes_units"
+    for number, own, unit, shows in rows.select(
+        "after", "own_unit", "unit", shows=shows_unit
     ).iter_rows():
         if number is None or own is None:
             written.append(number)
         elif unit is not None and can_convert(own, unit):
             amount = convert(number, own, unit)
-            written.append(f"{amount} {unit}" if mixes and not numeric else amount)
+            written.append(f"{amount} {unit}" if shows and not numeric else amount)
         else:
             written.append(None if numeric else f"{number} {own}")
     return pl.Series(written, dtype=pl.String)
@@ -89,7 +89,7 @@ def _why_no_date(words: pl.Series) -> pl.Expr:
 
 def _day_text() -> pl.Expr:
     """Write the day as 2011-12-28, or as 12-28 where no year is ever given."""
-    is_swapped = pl.col("day_first") & (pl.col("order") == "either")
+    is_swapped = pl.col("day_first_here") & (pl.col("order") == "either")
     month = pl.when(is_swapped).then("day").otherwise("month")
     day = pl.when(is_swapped).then("month").otherwise("day")
     near = pl.col("near")

@@ -48,6 +48,8 @@ class Reading:
         Which of 1.234 and 1,234 is more than a thousand: the one without it.
     unit, mixes_units
         The unit named most often, and whether others are named as well.
+    shows_unit
+        True if a single unit stays with the values, because only one of several sources names it.
     """
 
     kind: ValueKind
@@ -58,6 +60,7 @@ class Reading:
     decimal_sign: str = "."
     unit: str | None = None
     mixes_units: bool = False
+    shows_unit: bool = False
 
 
 READING_SCHEMA: dict[str, Any] = {
@@ -69,6 +72,7 @@ READING_SCHEMA: dict[str, Any] = {
     "decimal_sign": pl.String,
     "unit": pl.String,
     "mixes_units": pl.Boolean,
+    "shows_unit": pl.Boolean,
 }
 
 
@@ -81,12 +85,12 @@ def read_values(values: pl.Series) -> pl.DataFrame:
     return pl.concat([words, numbers, read_dates(texts)], how="horizontal")
 
 
-def detect_readings(values: pl.DataFrame, kinds: Mapping[str, ValueKind]) -> dict[str, Reading]:
-    """Detect how to read each attribute, from its values as numbers and dates.
+def detect_readings(
+    values: pl.DataFrame, formats: pl.DataFrame, kinds: Mapping[str, ValueKind]
+) -> dict[str, Reading]:
+    """Detect how to read each attribute, from its values and the counts of formats.
 
-    >>> values = read_values(pl.Series(["7 pm", "19:30"]))
-    >>> detect_readings(values.with_columns(attribute=pl.lit("when"), claims=1), {})["when"].kind
-    'time'
+    The kinds of some attributes may be set.
     """
     told = values.group_by("attribute").agg(
         n=pl.col("claims").sum(),
@@ -95,6 +99,17 @@ def detect_readings(values: pl.DataFrame, kinds: Mapping[str, ValueKind]) -> dic
     )
     near = _near(values)
     units = _units(values)
+    shown = formats.group_by("attribute").agg(
+        with_comma=pl.col("comma").sum(),
+        with_point=pl.col("point").sum(),
+        day_first=pl.col("day").sum(),
+        month_first=pl.col("month").sum(),
+        sources=pl.col("source").n_unique(),
+        with_unit=pl.col("source").filter(pl.col("unit").is_not_null()).n_unique(),
+    )
+    told = told.join(shown, on="attribute", how="left").with_columns(
+        pl.col(shown.columns[1:]).fill_null(0)
+    )
     mostly = "," if told["with_comma"].sum() > told["with_point"].sum() else "."
     told = told.with_columns(decimal_sign=_decimal_sign(mostly))
     return {
@@ -121,15 +136,11 @@ def _signs() -> dict[str, pl.Expr]:
     is_bare = ~pl.col("words").str.contains(r"[\p{L}\p{N}]")
     return {
         "number": is_number,
-        "with_comma": pl.col("sign") == ",",
-        "with_point": pl.col("sign") == ".",
         "clock_only": has_clock & ~has_day & ~pl.col("has_unclear_day"),
         "day_only": ~is_number & ~has_clock & has_day & is_bare,
         "both": has_clock & (has_day | pl.col("has_unclear_day")),
         "at_midnight": has_clock & has_day & (pl.col("clock") == "00:00"),
         "ahead": has_clock & pl.col("ahead").is_not_null(),
-        "day_first": pl.col("order") == "day",
-        "month_first": pl.col("order") == "month",
         "year": has_day & pl.col("year").is_not_null(),
     }
 
@@ -149,6 +160,7 @@ def _reading(
             decimal_sign=told["decimal_sign"],
             unit=named[0] if named else None,
             mixes_units=len(named) > 1,
+            shows_unit=len(named) == 1 and told["with_unit"] == 1 < told["sources"],
         )
     if kind not in ("date", "datetime"):
         return Reading(kind=kind)
