@@ -136,18 +136,6 @@ def test_a_fit_of_numbers_takes_no_plausibility(how):
         getattr(fitted, how)(claims, min_plausibility=0.5)
 
 
-@pytest.mark.parametrize("wrong", ["run", None, pl.DataFrame({"entity": ["x"]})])
-def test_who_hands_over_what_is_no_result_is_told_so(two_against_one, wrong):
-    result = veracity.discover(two_against_one)
-    for call in (
-        lambda: veracity.evaluate(wrong, two_against_one),
-        lambda: veracity.write_report(wrong, "page.html"),
-        lambda: veracity.diff(result, wrong),
-    ):
-        with pytest.raises(ParameterError, match="must be a result, as discover and load"):
-            call()
-
-
 @pytest.mark.parametrize("budget", [0, float("nan"), "x", None])
 def test_a_budget_is_a_number(two_against_one, budget):
     with pytest.raises(ParameterError, match="questions: budget must be"):
