@@ -56,8 +56,7 @@ OF_ALL_ALGORITHMS = (
 OF_KERNELS = ("tests/test_kernels.py", "tests/golden/test_ltd_rbm_paper.py")
 OF_ENCODING = ("tests/test_encode.py", "tests/test_spill.py", "tests/test_odd_data.py")
 
-SHARED = ("base", "catalogue", "checks", "distributions", "labels", "numbers", "prior", "rules",
-          "settings", "state")  # fmt: skip
+SHARED = ("base", "catalogue", "distributions", "parameters", "prior", "rules", "state")
 """Modules that many algorithms use, each in a way of its own."""
 
 NAMES = {
@@ -65,17 +64,12 @@ NAMES = {
     "or few_rounds or shortened or very_many or throws or rest or decides or threads or flipping "
     "or supporter)) or (test_flow.py and not astray) or bounds",
     "flow": "test_flow or flow",
-    "gtm": "test_numbers or gtm",
-    "catd": "test_numbers or catd",
-    "crh": "test_numbers or crh",
-    "sums": "test_pasternack or sums",
-    "average_log": "test_pasternack or average-log",
-    "investment": "test_pasternack or investment",
-    "pooled_investment": "test_pasternack or pooled-investment",
-    "two_estimates": "test_estimates or two-estimates",
-    "three_estimates": "test_estimates or three-estimates",
-    "lca": "test_lca or guess-lca or mistake-lca or lie-lca",
-    "popularity": "test_lca or test_pop_accu or sstf",
+    "accu": "test_accu.py or test_pop_accu or test_accu_format or accu- or accu]",
+    "labels": "test_dawid_skene or one-coin or dawid-skene",
+    "numbers": "test_numbers or gtm or catd or crh",
+    "sums": "test_pasternack or sums or average-log or investment",
+    "estimates": "test_estimates or test_cosine or estimates or cosine",
+    "lca": "test_lca or test_simple_lca or lca",
 }
 """By which words the tests of an algorithm are known, where these are not its name."""
 
@@ -144,7 +138,7 @@ def judges_of(module: str) -> Judges:
     folder, _, name = module.removesuffix(".py").partition("/")
     if folder == "kernels":
         return Judges(OF_KERNELS)
-    if folder == "claims":
+    if folder == "encoding":
         return Judges(OF_ENCODING)
     if name in SHARED:
         return Judges(OF_ALL_ALGORITHMS)

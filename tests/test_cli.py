@@ -57,7 +57,8 @@ def vote(*arguments, code=0):
 def python(script):
     """A Python of its own that runs a script."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", script], text=True, **pipes)
+    command = [sys.executable, "-B", "-c", script]  # what is compiled may not fit, either
+    return subprocess.Popen(command, text=True, **pipes)
 
 
 def program(*arguments, **options):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import veracity
-from veracity import ItemFeatures, LieLCA, Local, OneCoin, SourceFeatures, Veracity
+from veracity import ItemFeatures, Local, SourceFeatures, Veracity
 from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import MOST_MISSING, SPREADS, Counts, Fit, fitted
 from veracity.cli import main
@@ -67,9 +67,6 @@ def right(claims, truth, algorithm, features=None):
     [
         ("veracity", False, 0.03),
         ("veracity", True, 0.03),
-        ("one-coin", False, 0.01),
-        ("simple-lca", False, 0.01),
-        ("guess-lca", False, 0.01),
     ],
 )
 def test_features_help_sources_of_five_claims_or_cost_nothing(name, labels, least):
@@ -209,12 +206,11 @@ def test_of_facts_that_are_true_or_false_features_tell_both_rates():
 
 
 @pytest.mark.parametrize("labels", [False, True], ids=["values", "labels"])
-@pytest.mark.parametrize("name", ["veracity", "one-coin", "mistake-lca"])
-def test_who_was_never_met_is_as_their_features_say(name, labels, tmp_path):
+def test_who_was_never_met_is_as_their_features_say(labels, tmp_path):
     accuracy = accuracies(1)
     claims, _ = drawn(1, accuracy, labels=labels)
     features = described(1, accuracy).drop("noise")
-    result = veracity.discover(claims, name, source_features=features)
+    result = veracity.discover(claims, source_features=features)
     loaded = veracity.load(result.save(tmp_path / "run"))
     assert loaded.features.equals(result.features)
     new = pl.DataFrame({"source": ["old hand", "beginner"], "entity": ["x"] * 2, "value": "12"})
@@ -241,10 +237,9 @@ def test_blocks_make_no_difference(known):
     assert_allclose(whole.features["weight"], cut.features["weight"], atol=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", [Veracity, OneCoin, LieLCA])
-def test_weights_add_up_with_features(algorithm):
+def test_weights_add_up_with_features():
     table = {"source": list("abcdefgh"), "kind": list("xxxyyyyx"), "n": [1, 2, 3, 4, 5, 6, 7, 9]}
-    check_weights_add_up(algorithm(source_features=SourceFeatures.read(table)))
+    check_weights_add_up(Veracity(source_features=SourceFeatures.read(table)))
 
 
 def test_columns_become_numbers():
@@ -321,12 +316,12 @@ def test_tables_that_cannot_be_features_are_refused(table, error, message):
 @pytest.mark.parametrize(
     ("name", "kind", "told", "instead"),
     [
-        ("dare", "categorical", "source_features", "or take veracity, one-coin or an LCA$"),
+        ("dare", "categorical", "source_features", "leave out source_features, or take"),
         ("ltm", "multiple", "source_features", "leave out source_features, or take veracity$"),
         ("gtm", "numeric", "source_features", "goes into a prior of errors, for ltd-rbm-n$"),
         ("ltd-rbm-n", "numeric", "source_features", "goes into a prior of errors"),
         ("crh", "numeric", "source_features", "goes into a prior of errors"),
-        ("crh", None, "source_features", "or take veracity, one-coin or an LCA$"),
+        ("crh", None, "source_features", "or take veracity$"),
         (None, "numeric", "source_features", "gtm has no use for features of sources"),
         ("gtm", "numeric", "item_features", "no algorithm for numbers learns from them$"),
         ("dare", None, "item_features", "or take veracity$"),

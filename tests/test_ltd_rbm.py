@@ -15,7 +15,7 @@ from claims import as_block, as_encoded, binary_rows, started, value_rows
 from veracity import LTDRBM, Local, Prior, Rate
 from veracity.algorithms.base import Turn
 from veracity.algorithms.flow import LIMIT
-from veracity.algorithms.ltd_rbm import Training, rates_of, source_bias, weights_of
+from veracity.algorithms.ltd_rbm import RBM, rates_of, source_bias, weights_of
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.errors import NotConverged
 from veracity.kernels import Machine, Pace, compiled, reference
@@ -37,7 +37,7 @@ def machine_for(block, seed=0):
 
 def training(machine, single_truth=False):
     a, w, b, is_fixed = machine
-    return Training(a, w, is_fixed, b, 1.0, single_truth)
+    return RBM(a, w, is_fixed, b, 1.0, single_truth)
 
 
 def judged(block, machine, single_truth=False):
@@ -356,7 +356,7 @@ def test_the_learning_rate_decays_from_round_to_round():
     block = as_block(veracity.synthetic.Synthetic(items=50).draw().claims)
     start = training(machine_for(block)[0])
     slow = LTDRBM(learning_rate=1e-6, decay=0.5)
-    first, third = (slow.climb(block, start, Turn(n))[0].weight - start.weight for n in (1, 3))
+    first, third = (slow.ascend(block, start, Turn(n))[0].weight - start.weight for n in (1, 3))
     assert_allclose(third, first * np.exp(-1.0), rtol=1e-3, atol=1e-9)
 
 
@@ -378,7 +378,7 @@ def patient(many):
 
 
 def test_rounds_on_some_of_the_items_learn_as_much(many, hasty, patient):
-    assert hasty.fitted.state.share < 0.1
+    assert hasty.fitted.state.share_of_items < 0.1
     assert (hasty.truths["value"] == patient.truths["value"]).mean() > 0.97
     right, patiently = (veracity.evaluate(r, many.truth).accuracy for r in (hasty, patient))
     assert right > patiently - 0.002
@@ -413,7 +413,7 @@ def test_rounds_stop_there_also_where_sources_say_so_little_that_all_items_are_l
     fully = veracity.discover(claims, "ltd-rbm")
     monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 5_000)
     hastily = veracity.discover(claims, "ltd-rbm")
-    assert hastily.fitted.state.share == fully.fitted.state.share == 1.0
+    assert hastily.fitted.state.share_of_items == fully.fitted.state.share_of_items == 1.0
     assert hastily.run["rounds"] < fully.run["rounds"]
     assert hastily.run["trace"][-1]["change"] < 0.0224
     assert not [note for note in hastily.notes if "each round" in note]  # it looked at all
@@ -436,11 +436,11 @@ def test_rounds_on_some_of_the_items_are_told_of(hasty, patient):
 def test_every_round_draws_other_items_and_in_another_order(many):
     encoded = as_encoded(many.claims)
     (block,) = encoded.blocks
-    start = started(LTDRBM(), encoded)._replace(share=0.1)
+    start = started(LTDRBM(), encoded)._replace(share_of_items=0.1)
     # a share of 0.1 is a tenth of the gradients, so a tenth of the way for steps this small
     slow = LTDRBM(learning_rate=1e-9, decay=0.0)
-    part, other = (slow.climb(block, start, Turn(n))[0].weight - start.weight for n in (1, 2))
-    whole = slow.climb(block, start._replace(share=1.0), Turn(1))[0].weight - start.weight
+    part, other = (slow.ascend(block, start, Turn(n))[0].weight - start.weight for n in (1, 2))
+    whole = slow.ascend(block, start._replace(share_of_items=1.0), Turn(1))[0].weight - start.weight
     assert_allclose(part, 0.1 * whole, rtol=0.5)
     assert (part != other).all()
 
@@ -448,7 +448,7 @@ def test_every_round_draws_other_items_and_in_another_order(many):
 def test_a_round_looks_at_all_items_where_sources_say_little(monkeypatch):
     monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 100)
     encoded = as_encoded(veracity.synthetic.Synthetic(items=500).draw().claims)
-    assert started(LTDRBM(), encoded).share == 1.0
+    assert started(LTDRBM(), encoded).share_of_items == 1.0
 
 
 def test_the_share_of_a_round_worked_out_by_hand(monkeypatch):
@@ -458,35 +458,37 @@ def test_the_share_of_a_round_worked_out_by_hand(monkeypatch):
     for plenty, of_source, share in ((9, 2, 0.6), (3, 2, 0.4), (3, 1, 0.2), (15, 1, 1), (99, 9, 1)):
         monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", plenty)
         monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY_OF_SOURCE", of_source)
-        assert started(LTDRBM(), encoded).share == pytest.approx(share)
-        assert started(LTDRBM(shorten=False), encoded).share == 1.0
+        assert started(LTDRBM(), encoded).share_of_items == pytest.approx(share)
+        assert started(LTDRBM(shorten=False), encoded).share_of_items == 1.0
     # Batches of 400 facts take steps as for 200, so a round needs twice as many items.
     monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 3)
     monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY_OF_SOURCE", 1)
-    assert started(LTDRBM(batch_size=400), encoded).share == pytest.approx(0.4)
-    assert started(LTDRBM(batch_size=400, facts_per_step=None), encoded).share == pytest.approx(0.2)
+    assert started(LTDRBM(batch_size=400), encoded).share_of_items == pytest.approx(0.4)
+    assert started(
+        LTDRBM(batch_size=400, facts_per_step=None), encoded
+    ).share_of_items == pytest.approx(0.2)
 
 
 def two_sources(**changes):
     """A state with two sources, the second of them fixed."""
     a, w = weights_of(np.array([0.8, 0.6]), np.array([0.3, 0.1]))
-    return Training(a, w, np.array([0.0, 1.0]), 0.0, 1.0, False)._replace(**changes)
+    return RBM(a, w, np.array([0.0, 1.0]), 0.0, 1.0, False)._replace(**changes)
 
 
 def test_rates_are_counted_over_the_judged_facts_by_hand():
     # Of 4 true facts the first source supports 3, of 5 false ones 2; what was thought is one more.
     total = (np.array([[3.0, 5.0, 4.0, 9.0]] * 2), np.array([7.0, 19.0]))
-    rates = LTDRBM().close(two_sources(), total).rates
+    rates = LTDRBM().take_counts(two_sources(), total).rates
     assert_allclose(rates.tpr, [(3 + 0.8) / 5, 0.6])
     assert_allclose(rates.fpr, [(2 + 0.3) / 6, 0.1])
     assert rates.prevalence == pytest.approx((7 + 0.5) / 20)
     # Under a single truth the prevalence is no part of the machine.
-    assert LTDRBM(single_truth=True).close(two_sources(), total).hidden_bias == 0.0
+    assert LTDRBM(single_truth=True).take_counts(two_sources(), total).hidden_bias == 0.0
 
 
 def test_counted_rates_stay_within_the_limit_of_the_machine():
     always = np.array([[1e15, 1e15, 1e15, 2e15]] * 2)  # all that is true, and nothing that is false
-    closed = LTDRBM().close(two_sources(), (always, np.array([0.0, 1e15])))
+    closed = LTDRBM().take_counts(two_sources(), (always, np.array([0.0, 1e15])))
     assert closed.visible_bias[0] == -LIMIT
     assert closed.weight[0] == 2.0 * LIMIT
     assert closed.hidden_bias == -LIMIT
@@ -509,7 +511,7 @@ def test_a_closing_count_is_of_the_facts_as_they_are_judged_and_known(monkeypatc
     (of_source, of_facts), _ = step.look(block, state, Turn())
     assert_allclose(of_source, [[p + q, 2, p + q + 1, 3], [p, 1, p + q + 1, 3]])
     assert_allclose(of_facts, [p + q + 1, 3])
-    assert step.learn == algorithm.close
+    assert step.learn == algorithm.take_counts
 
 
 @pytest.mark.parametrize(
@@ -543,16 +545,16 @@ def test_many_facts_make_a_step_no_longer_unless_the_limit_is_lifted():
 
     def reached(most):
         algorithm = LTDRBM(batch_size=10_000, facts_per_step=most)
-        return np.abs(algorithm.climb(block, start, Turn(1))[0].weight - start.weight).max()
+        return np.abs(algorithm.ascend(block, start, Turn(1))[0].weight - start.weight).max()
 
     assert reached(10) < reached(20) < reached(None)
     assert reached(None) == reached(10_000)
 
 
 def test_a_flow_looks_at_all_items_whatever_the_share():
-    assert LTDRBM().notes(two_sources(share=0.25)) != []
+    assert LTDRBM().notes(two_sources(share_of_items=0.25)) != []
     assert LTDRBM().notes(two_sources()) == []
-    assert LTDRBM(learning="flow").notes(two_sources(share=0.25)) == []
+    assert LTDRBM(learning="flow").notes(two_sources(share_of_items=0.25)) == []
 
 
 def test_of_a_flow_that_has_not_begun_all_is_left():
@@ -637,7 +639,7 @@ def test_steps_by_a_very_high_rate_come_to_rest(flights):
     end = started(LTDRBM(), as_encoded(flights.claims))
     hasty = LTDRBM(learning_rate=10.0, batch_size=100_000, facts_per_step=None)
     for _ in range(60):
-        before, end = end, hasty.climb(block, end, Turn(1))[0]
+        before, end = end, hasty.ascend(block, end, Turn(1))[0]
     assert hasty.change(before, end) < 1e-3
     assert 0.05 < end.rates.prevalence < 0.95
 

@@ -19,7 +19,7 @@ VALUES = CLAIM_COLUMNS["categorical"]
 def columns_of(found, given=None, wanted=VALUES):
     rows = pl.LazyFrame(schema=dict.fromkeys(found, pl.String))
     options = ReadOptions(columns=given or {})
-    return sniff(LazyReader(rows, "claims.csv"), wanted, options, [], {}).layout.keys
+    return sniff(LazyReader(rows, "claims.csv"), wanted, options, [], {}).named
 
 
 def test_every_kind_of_claims_has_its_columns():

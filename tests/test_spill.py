@@ -28,7 +28,7 @@ from veracity.engines.beside import Beside
 from veracity.io.database_tables import write_tables
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import as_bytes
-from veracity.io.temp_files import PREFIX, TempFolder
+from veracity.io.temp_files import MARKER, PREFIX, TempFolder
 from veracity.preparing import prepare
 from veracity.progress import no_progress
 from veracity.reading.claims import Claims
@@ -147,7 +147,7 @@ def test_leftovers_of_runs_that_were_killed_are_removed_and_nothing_else(tmp_pat
     for name in ("killed", "alive", "new"):
         (tmp_path / f"{PREFIX}{name}").mkdir()
     for name in ("killed", "alive"):
-        (tmp_path / f"{PREFIX}{name}" / "lock").touch()
+        (tmp_path / f"{PREFIX}{name}" / MARKER).touch()
     (tmp_path / f"{PREFIX}new" / "something").touch()
     (tmp_path / "mine").mkdir()
     lock = os.open(tmp_path / f"{PREFIX}alive", os.O_RDONLY)

@@ -92,7 +92,7 @@ def test_a_changed_algorithm_is_told_from_one_that_is_not(request):
         ("algorithms.default.confusion.SHARE_OF_VOTE", "veracity"),
         ("algorithms.default.one_coin.BEYOND_VALUES", "veracity"),
         ("dependence.agreement.SUSPECT", "veracity"),
-        ("algorithms.ltd_rbm_n.items.USUAL_FREEDOM", "ltd-rbm-n"),
+        ("algorithms.ltd_rbm_n_items.USUAL_FREEDOM", "ltd-rbm-n"),
     ],
 )
 def test_a_changed_constant_is_a_change_wherever_it_matters(place, name, monkeypatch):

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import veracity
 from veracity.algorithms import CATALOGUE
-from veracity.algorithms.settings import parsed, settable, with_parameters
+from veracity.algorithms.parameters import parsed, settable, with_parameters
 from veracity.cli import main
 from veracity.errors import ParameterError
 

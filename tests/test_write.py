@@ -281,10 +281,10 @@ def test_who_is_asked_to_end_leaves_nothing(run, name):
 
 
 def test_a_file_may_have_any_name(tmp_path):
-    for name in ("lock", "name", "new"):
+    for name in ("name", "new", "owner"):
         with atomic_file(tmp_path / name) as file:
             file.write_text("x")
-    assert content(tmp_path) == ["lock", "name", "new"]
+    assert content(tmp_path) == ["name", "new", "owner"]
 
 
 def test_what_others_are_writing_and_what_is_not_known_stays(run):

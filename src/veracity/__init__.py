@@ -19,38 +19,26 @@ from veracity.algorithms.catalogue import public_names
 
 if TYPE_CHECKING:
     from veracity import errors, study, synthetic, tables, testing
-    from veracity.algorithms.accu import Accu
+    from veracity.algorithms.accu import Accu, AccuFormat, AccuSim, PopAccu
     from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy
-    from veracity.algorithms.accu_format import AccuFormat
-    from veracity.algorithms.accu_sim import AccuSim
-    from veracity.algorithms.average_log import AverageLog
     from veracity.algorithms.base import Algorithm
-    from veracity.algorithms.catd import CATD
-    from veracity.algorithms.cosine import Cosine
-    from veracity.algorithms.crh import CRH
     from veracity.algorithms.dare import DARE
-    from veracity.algorithms.dawid_skene import DawidSkene
     from veracity.algorithms.default import Veracity
-    from veracity.algorithms.gtm import GTM
-    from veracity.algorithms.investment import Investment
+    from veracity.algorithms.estimates import Cosine, ThreeEstimates, TwoEstimates
     from veracity.algorithms.item_features import ItemFeatures
-    from veracity.algorithms.lca import GuessLCA, LieLCA, MistakeLCA
+    from veracity.algorithms.labels import DawidSkene, OneCoin
+    from veracity.algorithms.lca import GuessLCA, LieLCA, MistakeLCA, SimpleLCA
     from veracity.algorithms.ltd_rbm import LTDRBM
     from veracity.algorithms.ltd_rbm_n import NumericLTDRBM
     from veracity.algorithms.ltm import LTM
     from veracity.algorithms.majority_vote import MajorityVote
     from veracity.algorithms.mle import MLE
-    from veracity.algorithms.one_coin import OneCoin
-    from veracity.algorithms.pooled_investment import PooledInvestment
-    from veracity.algorithms.pop_accu import PopAccu
+    from veracity.algorithms.numbers import CATD, CRH, GTM
     from veracity.algorithms.prior import ErrorSpread, Prior, Rate
-    from veracity.algorithms.simple_lca import SimpleLCA
     from veracity.algorithms.source_features import SourceFeatures
     from veracity.algorithms.sstf import SSTF
-    from veracity.algorithms.sums import Sums
-    from veracity.algorithms.three_estimates import ThreeEstimates
+    from veracity.algorithms.sums import AverageLog, Investment, PooledInvestment, Sums
     from veracity.algorithms.truth_finder import TruthFinder
-    from veracity.algorithms.two_estimates import TwoEstimates
     from veracity.discovery import discover
     from veracity.engines import Local
     from veracity.engines.spark import Spark

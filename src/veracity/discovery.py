@@ -8,8 +8,8 @@ from reprlib import repr as short
 from typing import Any
 
 from veracity.algorithms import Algorithm, algorithm_named
-from veracity.algorithms.checks import require_share
 from veracity.algorithms.item_features import ItemFeatures
+from veracity.algorithms.parameters import require_share
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.answers import answer, as_result, require_sound, with_kinds_of_items
 from veracity.engines import Engine
@@ -83,10 +83,10 @@ def discover(  # noqa: PLR0913 - all that can be said of a run, by name
         others are recognised. `Result.changes` lists what was changed.
     wide
         "attributes" if a row is all that a source says about an entity, with a column for each
-        attribute; "sources" if there is a column for each source; "entities" if a row is all that
-        a source says, with a column for each entity. Recognised where it is plain. "samples" if a
-        source was asked several times, with a column for each of its answers to one question; or,
-        for "multiple", a column for each of its values.
+        attribute, or "sources" if there is a column for each source: these two are recognised where
+        they are plain. "entities" if a row is all that a source says, with a column for each
+        entity. "samples" if a source was asked several times, with a column for each of its answers
+        to one question; or, for "multiple", a column for each of its values.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.
@@ -169,8 +169,6 @@ def _instead(features: str, kinds: Sequence[Kind]) -> str:
         return "; of numbers, what is known of sources goes into a prior of errors, for ltd-rbm-n"
     if kinds == ("numeric",):
         return "; no algorithm for numbers learns from them"
-    if features == "source_features" and "categorical" in kinds:
-        return ", or take veracity, one-coin or an LCA"
     return ", or take veracity"
 
 

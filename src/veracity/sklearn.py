@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from veracity.algorithms import Algorithm
-from veracity.algorithms.settings import settable
+from veracity.algorithms.parameters import settable
 from veracity.discovery import chosen_algorithm, discover
 from veracity.encoding.block import FloatArray
 from veracity.errors import ParameterError

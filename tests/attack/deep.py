@@ -14,7 +14,7 @@ from attack import odd_files
 from attack.case import Case
 from attack.names import ODD
 from veracity.algorithms.catalogue import CATALOGUE, algorithm_named
-from veracity.algorithms.settings import settable
+from veracity.algorithms.parameters import settable
 from veracity.cli.options import KIND_NAMES
 
 Command = tuple[str, ...]

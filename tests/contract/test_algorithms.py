@@ -46,7 +46,6 @@ CHECKED = {
     **{name: entry.make() for name, entry in CATALOGUE.items()},
     "ltd-rbm, flow": veracity.LTDRBM(learning="flow"),
     "ltd-rbm-c, flow": veracity.LTDRBM(learning="flow", single_truth=True),
-    "ltd-rbm-n, sampled": veracity.NumericLTDRBM(negative_phase="sampled"),
     "crh, both losses": veracity.CRH(both_losses=True),
     "catd, both losses": veracity.CATD(both_losses=True),
     "mle, missing is negative": veracity.MLE(missing="negative"),

@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, started, states, survey_of, value_rows
-from veracity.algorithms.accu import Accu, Accuracies
-from veracity.algorithms.accu_sim import AccuSim
+from veracity.algorithms.accu import Accu, Accuracies, AccuSim
 from veracity.algorithms.prior import Prior, Rate
 from veracity.errors import ParameterError
 

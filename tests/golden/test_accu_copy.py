@@ -13,9 +13,8 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, started, states, survey_of, value_rows
-from veracity.algorithms.accu import Accu
+from veracity.algorithms.accu import Accu, AccuSim
 from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy, log_dependence
-from veracity.algorithms.accu_sim import AccuSim
 from veracity.algorithms.rules import scores
 from veracity.dependence.pairs import (
     PairRule,

@@ -8,9 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from claims import as_encoded
-from veracity.algorithms.accu import Accuracies
-from veracity.algorithms.accu_format import AccuFormat
-from veracity.algorithms.accu_sim import Likened
+from veracity.algorithms.accu import AccuFormat, Accuracies, Likened
 from veracity.algorithms.prior import Prior
 from veracity.granularity import covers, grains
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 from claims import as_block, as_encoded, binary_rows, states
-from veracity.algorithms.cosine import Cosine, Directions
+from veracity.algorithms.estimates import Cosine, Directions
 
 
 def test_truths_are_as_on_paper_also_where_a_source_is_distrusted():

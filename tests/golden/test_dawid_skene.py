@@ -95,7 +95,7 @@ def test_bluebirds_need_a_confusion_matrix(shared_data):
 
 
 def test_more_cells_than_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("veracity.algorithms.dawid_skene.MOST_CELLS", 10)
+    monkeypatch.setattr("veracity.algorithms.labels.MOST_CELLS", 10)
     claims, _ = crowd(n_items=10)
     with pytest.raises(veracity.errors.ParameterError, match="use OneCoin"):
         veracity.discover(claims, DawidSkene())

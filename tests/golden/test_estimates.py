@@ -13,7 +13,7 @@ import veracity
 from claims import as_encoded, started, states
 from veracity import ThreeEstimates, TwoEstimates
 from veracity.algorithms.base import Turn
-from veracity.algorithms.two_estimates import stretch
+from veracity.algorithms.estimates import stretch
 
 ROWS = [("a", "p", True), ("b", "p", True), ("c", "p", False), ("a", "q", False), ("c", "q", True)]
 CLAIMS = pl.DataFrame(ROWS, schema=["source", "fact", "claim"], orient="row")

@@ -13,9 +13,8 @@ from numpy.testing import assert_allclose
 
 from claims import as_block, as_encoded, states, value_rows
 from veracity.algorithms.base import Turn
-from veracity.algorithms.lca import LOOKS, GuessLCA, LieLCA, MistakeLCA
+from veracity.algorithms.lca import LOOKS, GuessLCA, Honesty, LieLCA, MistakeLCA
 from veracity.algorithms.prior import Prior
-from veracity.algorithms.simple_lca import Honesty
 
 TWO_AGAINST_ONE = pl.DataFrame(
     {"source": list("abc"), "entity": ["x"] * 3, "value": ["1", "1", "2"]}

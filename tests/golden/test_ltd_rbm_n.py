@@ -1,4 +1,4 @@
-"""LTD-RBM for numbers: units by hand, both negative phases, biases, tails, intervals, priors."""
+"""LTD-RBM for numbers: units by hand, biases, tails, intervals, priors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import veracity
 from claims import as_block, as_encoded, started
 from veracity import ErrorSpread, NumericLTDRBM, Prior, Rate
 from veracity.algorithms.base import Turn
-from veracity.algorithms.ltd_rbm_n.items import infer, measured
-from veracity.algorithms.ltd_rbm_n.units import Cells, rescaled
+from veracity.algorithms.ltd_rbm_n import Cells, rescaled
+from veracity.algorithms.ltd_rbm_n_items import infer, measured
 from veracity.errors import BadValue, ParameterError
 from veracity.study.numbers import ENDLESS, SHAPES, draw_numbers
 
@@ -111,23 +111,6 @@ def test_variances_that_steps_have_driven_apart_stay_numbers():
 # --- what it learns -------------------------------------------------------------------------------
 
 
-def test_contrastive_divergence_ends_near_the_exact_phase():
-    claims, truth = drawn(1, bias=0.7)
-    exact, sampled = (
-        found(claims, negative_phase=phase)["value"].to_numpy() for phase in ("exact", "sampled")
-    )
-    assert np.abs(exact - sampled).mean() < np.abs(exact - truth).mean() / 5
-
-
-def test_samples_follow_the_seed():
-    claims, _ = drawn(1, n_items=50)
-    one, same, other = (
-        found(claims, negative_phase="sampled", seed=seed)["value"] for seed in (1, 1, 2)
-    )
-    assert one.equals(same)
-    assert not one.equals(other)
-
-
 def test_biases_are_taken_off():
     claims, truth = drawn(2, bias=2.0)
     off = {
@@ -189,7 +172,6 @@ def test_the_bias_of_the_hidden_unit_helps_where_truths_are_close_together():
             NumericLTDRBM(),
             NumericLTDRBM(biases=False),
             NumericLTDRBM(hidden_bias=True),
-            NumericLTDRBM(negative_phase="sampled", gibbs_steps=2),
         ]
     ),
 )
@@ -265,14 +247,6 @@ def test_rates_are_not_for_numbers_and_errors_not_for_values():
     two = claims.with_columns(attribute=pl.Series(["length", "weight"]))
     with pytest.raises(ParameterError, match="2 attributes; discover them apart"):
         found(two, prior=errors)
-
-
-@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
-def test_a_step_goes_no_farther_than_the_draws_would_have_it():
-    with pytest.raises(ParameterError, match="learning_rate must be at most 1, got 2"):
-        NumericLTDRBM(learning_rate=2)
-    truths = found(drawn(0, n_items=50)[0], negative_phase="sampled", learning_rate=1, decay=0)
-    assert truths["value"].is_finite().all()
 
 
 # --- why GTM is the default -----------------------------------------------------------------------

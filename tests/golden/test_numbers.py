@@ -18,9 +18,7 @@ import veracity
 from claims import as_block, as_encoded, started, states
 from veracity import CATD, CRH, GTM
 from veracity.algorithms.base import Turn
-from veracity.algorithms.crh import Losses
-from veracity.algorithms.gtm import Variances
-from veracity.algorithms.numbers import Distances
+from veracity.algorithms.numbers import Distances, Losses, Variances
 
 WITHOUT_BIASES = ["gtm", "crh", "catd"]
 NUMERIC = [*WITHOUT_BIASES, "ltd-rbm-n"]

@@ -13,12 +13,9 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, binary_rows, started, value_rows
-from veracity.algorithms.average_log import AverageLog
 from veracity.algorithms.base import Turn
-from veracity.algorithms.investment import Investment
 from veracity.algorithms.majority_vote import MajorityVote
-from veracity.algorithms.pooled_investment import PooledInvestment
-from veracity.algorithms.sums import Sums
+from veracity.algorithms.sums import AverageLog, Investment, PooledInvestment, Sums
 from veracity.errors import NotConverged, ParameterError
 
 KINDS = (Sums, AverageLog, Investment, PooledInvestment)

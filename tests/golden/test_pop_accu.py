@@ -10,10 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from claims import as_block
-from veracity.algorithms.accu import Accuracies
-from veracity.algorithms.pop_accu import PopAccu
-from veracity.algorithms.popularity import surprise
+from veracity.algorithms.accu import Accuracies, PopAccu
 from veracity.algorithms.prior import Prior
+from veracity.algorithms.rules import surprise
 
 
 def accuracies(*of_source):

@@ -8,8 +8,8 @@ from hypothesis import given
 from numpy.testing import assert_allclose
 
 from claims import as_block, as_encoded, states, value_rows
+from veracity.algorithms.lca import Honesty, SimpleLCA
 from veracity.algorithms.prior import Prior, Rate
-from veracity.algorithms.simple_lca import Honesty, SimpleLCA
 
 
 def test_plausibilities_of_two_against_one_against_one_are_as_on_paper():

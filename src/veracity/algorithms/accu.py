@@ -1,13 +1,16 @@
 """Accu: a source's vote weighs as much as its accuracy, a value is true with a probability.
 
 Dong, Berti-Equille, Srivastava: Integrating Conflicting Data: The Role of Source Dependence
-(VLDB 2009). `accu_sim` adds similar values to it, `accu_copy` sources that copy from one another.
+(VLDB 2009), has Accu and AccuSim, in which a value gains from the votes for similar ones; sources
+that copy from one another are in `accu_copy`. PopAccu is from Dong, Saha, Srivastava: Less is More:
+Selecting Sources Wisely for Integration (VLDB 2013); AccuFormat from Li, Dong, Lyons, Meng,
+Srivastava: Truth Finding on the Deep Web: Is the Problem Solved? (VLDB 2013).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,21 +18,27 @@ from veracity.algorithms.base import (
     SUREST,
     Algorithm,
     BySource,
+    Labels,
     Memory,
+    Phase,
+    Step,
     Tally,
     Turn,
     clamp_known,
 )
-from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.algorithms.rules import Weights, logit, ratio
+from veracity.algorithms.rules import Weights, logit, ratio, surprise
 from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
+from veracity.granularity import covers, grains
 from veracity.kernels.loading import kernels
+from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
 
 class Accuracies(NamedTuple):
-    """How often each source names the true value; how many false values there are; the prior."""
+    """Accuracy A of each source, number n of false values of an item, and the prior."""
 
     accuracy: BySource
     n_false_values: float
@@ -37,16 +46,25 @@ class Accuracies(NamedTuple):
 
     @classmethod
     def at_start(cls, survey: Survey, prior: PriorRates, n_false_values: float) -> Accuracies:
-        """The prior's: where one value is true, the tpr of a source is its accuracy.
+        """Return the prior's: where one value is true, the tpr of a source is its accuracy.
 
         There are never more false values than the values that are claimed of any item, less one:
-        who errs on a yes-or-no question has one way to do so.
+        a source that errs on a yes-or-no question has one way to do so.
         """
         start = cls(prior.tpr, max(1.0, min(n_false_values, survey.n_labels - 1.0)), prior)
         return start._replace(accuracy=start._clear(prior.weigh_known_accuracy(prior.tpr)))
 
+    @property
+    def accuracies(self) -> Accuracies:
+        """The accuracies themselves: other states hold them under this name."""
+        return self
+
+    def having(self, accuracies: Accuracies) -> Accuracies:
+        """Return the state with these accuracies."""
+        return accuracies
+
     def learn(self, counts: FloatArray) -> Accuracies:
-        """The mean plausibility of what a source says, from `count_votes`; fixed sources stay."""
+        """Return the mean plausibility of what a source names, from `count_votes`."""
         supports_of_true, supports = counts.T[:2]
         mean = np.where(supports > 0, ratio(supports_of_true, supports), self.accuracy)
         return self._replace(
@@ -54,11 +72,11 @@ class Accuracies(NamedTuple):
         )
 
     def calibrated(self) -> Accuracies:
-        """As the known truths correct them."""
+        """Return the accuracies as the known truths correct them."""
         return self._replace(accuracy=self._clear(self.prior.weigh_known_accuracy(self.accuracy)))
 
     def weights(self, block: Block) -> Weights:
-        """What each source's word weighs, ln(n A / (1 - A)): zero for one that guesses.
+        """Return the votes, ln(n A / (1 - A)): zero for a source that guesses.
 
         Of the n + 1 values of an item, n + 1 - |Ω| are claimed by nobody; each has a score of zero.
         """
@@ -67,22 +85,18 @@ class Accuracies(NamedTuple):
         with np.errstate(divide="ignore"):
             return Weights("softmax", vote, unclaimed=np.log(n_unclaimed))
 
-    def change(self, after: Accuracies) -> float:
-        """The largest move of any accuracy."""
-        return float(np.abs(after.accuracy - self.accuracy).max())
-
     def _clear(self, accuracy: FloatArray) -> FloatArray:
-        """Accuracies clear of one, not below a guess, 1 / (n + 1); but fixed ones as they are.
+        """Return accuracies clear of one, not below a guess, 1 / (n + 1); fixed ones as they are.
 
-        A source worse than a guess is ignored. Were its word counted against what it says, then on
-        items where nobody agrees with anybody the value with the most supporters would come last.
+        A source worse than a guess is ignored. Were its votes counted against what it names, then
+        on items where nobody agrees with anybody the value with most supporters would come last.
         """
         clear = np.clip(accuracy, 1.0 / (self.n_false_values + 1.0), 1.0 - SUREST)
         return np.where(self.prior.is_fixed, accuracy, clear)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accu(Algorithm[Accuracies]):
+class Accu(Algorithm[Any]):
     """P(value) from the votes of its sources, weighed by their accuracies; and these from P.
 
     Parameters
@@ -98,47 +112,168 @@ class Accu(Algorithm[Accuracies]):
 
     name = "accu"
     kinds = ("categorical",)
-    state_type = Accuracies
+    state_type: ClassVar[Any] = Accuracies
     takes_shares = True
 
     prior: Prior = NO_PRIOR
-    n_false_values: float = 100.0
-    max_rounds: int = 100
-    tolerance: float = 1e-4
+    n_false_values: float = bounded(100.0, at_least=1)
+    max_rounds: int = bounded(100, at_least=1)
+    tolerance: float = bounded(1e-4, above=0)
 
-    def __post_init__(self) -> None:
-        require_positive(self, tolerance=self.tolerance)
-        require_at_least(self, 1, n_false_values=self.n_false_values, max_rounds=self.max_rounds)
-
-    def start(self, survey: Survey, prior: PriorRates) -> Accuracies:
+    def start(self, survey: Survey, prior: PriorRates) -> Any:
         """Start from the prior."""
         return Accuracies.at_start(survey, prior, self.n_false_values)
 
-    def is_settled(self, state: Accuracies) -> bool:
-        """Where all sources are fixed there is nothing to learn."""
-        return bool(state.prior.is_fixed.all())
+    def tally(self, block: Block, state: Any, turn: Turn) -> Tally:
+        """Judge the facts and count how the claims of each source meet them."""
+        plausibility = clamp_known(self.judge(block, state, turn.memory), block)
+        return (kernels.count_votes(block, plausibility, len(state.accuracies.accuracy)),)
 
-    def tally(self, block: Block, state: Accuracies, turn: Turn) -> Tally:
-        """Judge the facts and count how the sources' words met them."""
-        plausibility = clamp_known(self.judge(block, state), block)
-        return (kernels.count_votes(block, plausibility, len(state.accuracy)),)
+    def learn(self, state: Any, total: Tally) -> Any:
+        """Learn A_s, the mean plausibility of the values that a source names."""
+        return state.having(state.accuracies.learn(total[0]))
 
-    def learn(self, state: Accuracies, total: Tally) -> Accuracies:
-        """A_s = mean plausibility of the values it names."""
-        return state.learn(total[0])
+    def trust(self, state: Any) -> FloatArray:
+        """Return the accuracy."""
+        return np.asarray(state.accuracies.accuracy)
 
-    def change(self, before: Accuracies, after: Accuracies) -> float:
-        """The largest move of any accuracy."""
-        return before.change(after)
-
-    def trust(self, state: Accuracies) -> FloatArray:
-        """The accuracy."""
-        return state.accuracy
-
-    def calibrate(self, state: Accuracies, prior: PriorRates) -> Accuracies:
+    def calibrate(self, state: Any, prior: PriorRates) -> Any:
         """Correct the accuracies by the known truths."""
-        return state.calibrated()
+        return state.having(state.accuracies.calibrated())
+
+    def weigh(self, block: Block, state: Any, memory: Memory = None) -> Weights:
+        """C(c) = Σ_s ln(n A_s / (1 - A_s)) over the sources of a value; P(c) from all C."""
+        weights: Weights = state.accuracies.weights(block)
+        return weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopAccu(Accu):
+    """Accu, but a source that errs names a false value as often as others do.
+
+    Parameters
+    ----------
+    prior
+        Where the accuracies start: its tpr. Fixed sources stay as they are.
+    n_false_values
+        No accuracy falls below one in so many and one. It plays no other part here.
+    max_rounds, tolerance
+        It stops when a round moves no accuracy by `tolerance`.
+    """
+
+    name = "pop-accu"
 
     def weigh(self, block: Block, state: Accuracies, memory: Memory = None) -> Weights:
-        """C(c) = Σ_s ln(n A_s / (1 - A_s)) over the sources of a value; P(c) from all C."""
-        return state.weights(block)
+        """C(c) = Σ_s max(0, ln(A_s / (1 - A_s)) + (n ln n - m ln m - (n - m) ln(n - m)) / m).
+
+        Here m of the n claims on the item name c. What nobody claims has a score of zero: all err.
+        A claim that would count against what it names is ignored, as in Accu.
+        """
+        vote = logit(state.accuracy)
+        of_claim = vote[block.source_of_support] + surprise(block)[block.fact_of_support]
+        return Weights("softmax", vote, of_claim=np.maximum(of_claim, 0.0), unclaimed=0.0)
+
+
+class Likened(NamedTuple):
+    """The accuracies, and the values that are compared."""
+
+    accuracies: Accuracies
+    labels: Labels
+
+    def having(self, accuracies: Accuracies) -> Likened:
+        """Return the state with these accuracies."""
+        return self._replace(accuracies=accuracies)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccuSim(Accu):
+    """Accu with C*(c) = C(c) + influence · Σ similarity(c, c') C(c') in the place of C(c).
+
+    Parameters
+    ----------
+    prior
+        Where the accuracies start: its tpr. Fixed sources stay as they are.
+    n_false_values
+        How many false values an item has, all equally likely to be named by a source that errs.
+        Fewer where fewer values are claimed in all.
+    similarity
+        How similar two values of an item are, from 0 to 1.
+    influence
+        How much of the votes for a similar value counts, rho in the paper.
+    most_values
+        Values of an item with more than these are not compared: pairs grow with their square.
+    max_rounds, tolerance
+        It stops when a round moves no accuracy by `tolerance`.
+    """
+
+    name = "accu-sim"
+    state_type = Likened
+
+    similarity: Similarity = BY_KIND
+    influence: float = bounded(0.5, at_least=0)
+    most_values: int = bounded(MOST_VALUES, at_least=1)
+
+    def start(self, survey: Survey, prior: PriorRates) -> Likened:
+        """Start from the prior."""
+        survey.require_labels(self.name)
+        return Likened(super().start(survey, prior), survey.names.labels)
+
+    def phases(self, state: Likened) -> tuple[Phase[Likened], ...]:
+        """Return rounds; the values of each item are compared once."""
+        return (Phase("rounds", (Step(self.tally, self.learn, self.pairs),), self.change),)
+
+    def pairs(self, block: Block, state: Likened) -> SimilarPairs:
+        """Compare the values of each item."""
+        values = state.labels.gather(block.label_of_fact)
+        return similar_pairs(values, block.first_fact_of_item, self.similarity, self.most_values)
+
+    def weigh(self, block: Block, state: Likened, memory: Memory = None) -> Weights:
+        """C*(c) = C(c) + influence · Σ similarity(c, c') C(c') over the item's other values."""
+        fact, other, share = memory or self.pairs(block, state)
+        return super().weigh(block, state)._replace(pairs=(fact, other, self.influence * share))
+
+    def grow(self, state: Likened, names: Names) -> Likened:
+        """Add new sources as usual; new values are compared like others."""
+        grown: Likened = super().grow(state, names)
+        return grown._replace(labels=names.labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccuFormat(AccuSim):
+    """AccuSim, but what is a rounding of a value is as good as the value itself.
+
+    Parameters
+    ----------
+    prior
+        Where the accuracies start: its tpr. Fixed sources stay as they are.
+    n_false_values
+        How many false values an item has, all equally likely to be named by a source that errs.
+        Fewer where fewer values are claimed in all.
+    similarity
+        How similar two values of an item are, from 0 to 1. Values of which one is a rounding of the
+        other count as the same for the finer one.
+    influence
+        How much of the votes for a similar value counts.
+    most_values
+        Values of an item with more than these are not compared: pairs grow with their square.
+    max_rounds, tolerance
+        It stops when a round moves no accuracy by `tolerance`.
+    """
+
+    name = "accu-format"
+
+    def pairs(self, block: Block, state: Likened) -> SimilarPairs:
+        """Compare the values of each item, both ways, and find those that are roundings."""
+        one, other, similarity = super().pairs(block, state)
+        fact, lender = np.append(one, other), np.append(other, one)
+        written = grains(state.labels.gather(block.label_of_fact))
+        is_rounding = covers(written, lender, fact)
+        share = np.where(is_rounding, 1.0, np.append(similarity, similarity))
+        return SimilarPairs(fact, lender, share)
+
+    def weigh(self, block: Block, state: Likened, memory: Memory = None) -> Weights:
+        """C*(c) = C(c) + influence · Σ s(c' → c) C(c') over the item's other values.
+
+        s(c' → c) is 1 if c' is a rounding of c, and else the similarity of the two.
+        """
+        return super().weigh(block, state, memory)._replace(pairs_are_one_way=True)

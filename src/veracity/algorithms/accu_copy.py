@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.accu import Accuracies
+from veracity.algorithms.accu import Accu, Accuracies
 from veracity.algorithms.base import (
-    Algorithm,
     BySource,
     Copies,
     Labels,
@@ -26,8 +25,8 @@ from veracity.algorithms.base import (
     Turn,
     clamp_known,
 )
-from veracity.algorithms.checks import require_at_least, require_positive, require_probability
-from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
+from veracity.algorithms.parameters import bounded
+from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, plausibilities, sigmoid
 from veracity.dependence.pairs import (
     Links,
@@ -43,12 +42,11 @@ from veracity.dependence.pairs import (
 from veracity.encoding.block import SAME, Block, FloatArray, IntArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
-from veracity.errors import ParameterError
 from veracity.kernels.loading import kernels
 from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
 MOST_COPIES = 10_000
-"""How many pairs are told of, at most."""
+"""Most pairs that are reported."""
 
 EXCELLENT = 0.95
 """The accuracy of all sources at the first look, before there are truths to measure it by."""
@@ -73,6 +71,10 @@ class Copying(NamedTuple):
     shared_true: FloatArray
     labels: Labels
 
+    def having(self, accuracies: Accuracies) -> Copying:
+        """Return the state with these accuracies."""
+        return self._replace(accuracies=accuracies)
+
     def check(self, n_sources: int) -> None:
         """Refuse, with a `ValueError`, counts that are not of the pairs."""
         shape = self.pairs.source.shape
@@ -81,14 +83,14 @@ class Copying(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What is worked out once for a block: what pairs share there, and which values are similar."""
+    """Links of pairs in a block, and similar values: computed once for each block."""
 
     links: Links
     similar: SimilarPairs | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class AccuCopy(Algorithm[Copying]):
+class AccuCopy(Accu):
     """Accu with every vote weighed by the probability that it was not copied.
 
     Parameters
@@ -117,46 +119,31 @@ class AccuCopy(Algorithm[Copying]):
     """
 
     name = "accu-copy"
-    kinds = ("categorical",)
     state_type = Copying
+    takes_shares = False
     looks_for_copies = True
 
-    prior: Prior = NO_PRIOR
-    n_false_values: float = 100.0
-    copying: float = 0.2
-    copied: float = 0.8
-    min_shared: int = 10
-    most_supporters: int = 100
-    most_partners: int = 50
+    copying: float = bounded(0.2, above=0, below=0.5)
+    copied: float = bounded(0.8, above=0, below=1)
+    min_shared: int = bounded(10, at_least=1)
+    most_supporters: int = bounded(100, at_least=2)
+    most_partners: int = bounded(50, at_least=1)
     similarity: Similarity | None = None
-    influence: float = 0.5
-    most_values: int = MOST_VALUES
-    max_rounds: int = 50
-    tolerance: float = 1e-3
-
-    def __post_init__(self) -> None:
-        require_positive(self, tolerance=self.tolerance)
-        require_probability(self, copying=self.copying, copied=self.copied)
-        if self.copying >= 0.5:
-            raise ParameterError(
-                f"{type(self).__name__}: copying must be below 0.5, got {self.copying}"
-            )
-        require_at_least(self, 1, n_false_values=self.n_false_values, max_rounds=self.max_rounds)
-        require_at_least(self, 1, min_shared=self.min_shared, most_partners=self.most_partners)
-        require_at_least(self, 2, most_supporters=self.most_supporters)
-        require_at_least(self, 0, influence=self.influence)
-        require_at_least(self, 1, most_values=self.most_values)
+    influence: float = bounded(0.5, at_least=0)
+    most_values: int = bounded(MOST_VALUES, at_least=1)
+    max_rounds: int = bounded(50, at_least=1)
+    tolerance: float = bounded(1e-3, above=0)
 
     @property
     def rule(self) -> PairRule:
-        """Which pairs are looked at."""
+        """The rule by which pairs are chosen."""
         return PairRule(self.min_shared, self.most_supporters, self.most_partners)
 
     def start(self, survey: Survey, prior: PriorRates) -> Copying:
         """Accuracies as in Accu; no pair has been looked at."""
         if self.similarity is not None:
             survey.require_labels(self.name)
-        accuracies = Accuracies.at_start(survey, prior, self.n_false_values)
+        accuracies = super().start(survey, prior)
         claims = survey.counted.supports_of_source
         nobody, nothing = Pairs(*np.zeros((2, 0), np.int64)), np.zeros(0)
         no_pairs = (nobody, nothing, nothing, nothing)
@@ -178,13 +165,13 @@ class AccuCopy(Algorithm[Copying]):
         return shared, signature_of_source(block, len(state.claims))
 
     def learn_pairs(self, state: Copying, total: Tally) -> Copying:
-        """The pairs that will be looked at."""
+        """Choose the pairs."""
         shared, signature = total
         rank = nameless_rank(state.claims, signature)
         return state._replace(rank=rank, pairs=choose_pairs(shared, rank, self.rule))
 
     def beside(self, block: Block, state: Copying) -> Beside:
-        """What the pairs share, and how similar the values of each item are."""
+        """Find what the pairs share, and how similar the values of each item are."""
         links = links_of(block, state.pairs, len(state.claims))
         if self.similarity is None:
             return Beside(links, None)
@@ -192,17 +179,17 @@ class AccuCopy(Algorithm[Copying]):
         return Beside(links, similar_pairs(values, first, self.similarity, self.most_values))
 
     def tally_links(self, block: Block, state: Copying, turn: Turn) -> Tally:
-        """How much each pair shares, and how often it differs."""
+        """Count how much each pair shares, and how often it differs."""
         links: Links = turn.memory.links
         return links.n_links.astype(np.float64), links.different
 
     def learn_links(self, state: Copying, total: Tally) -> Copying:
-        """At first all that is shared is taken to be true."""
+        """Take all that is shared to be true, at first."""
         n_shared, different = total
         return state._replace(n_shared=n_shared, different=different, shared_true=n_shared)
 
     def tally_vote(self, block: Block, state: Copying, turn: Turn) -> Tally:
-        """A vote of sources as accurate as the prior says, those that hardly differ left out.
+        """Judge the facts by a vote that leaves out sources that hardly differ.
 
         Who copies is not asked of an ordinary vote: a crowd of copies may win it, and then all
         that the others share would seem to be mistakes. So at first all sources are taken to be
@@ -236,34 +223,23 @@ class AccuCopy(Algorithm[Copying]):
         accuracies = state.accuracies.learn(counts)
         return state._replace(accuracies=accuracies, shared_true=shared_true)
 
-    def change(self, before: Copying, after: Copying) -> float:
-        """The largest move of any accuracy."""
-        return before.accuracies.change(after.accuracies)
-
-    def trust(self, state: Copying) -> FloatArray:
-        """The accuracy."""
-        return state.accuracies.accuracy
-
-    def calibrate(self, state: Copying, prior: PriorRates) -> Copying:
-        """Correct the accuracies by the known truths."""
-        return state._replace(accuracies=state.accuracies.calibrated())
-
     def weigh(self, block: Block, state: Copying, memory: Memory = None) -> Weights:
-        """A source's vote, ln(n A_s / (1 - A_s)), times the probability that it is no copy."""
+        """Weigh ln(n A_s / (1 - A_s)) times I, the probability that the vote is no copy."""
         beside = memory or self.beside(block, state)
         independence = self._independence(block, state, beside.links)
         return self._weights(block, state, beside, independence)
 
     def grow(self, state: Copying, names: Names) -> Copying:
-        """New sources as usual; new values are compared like others."""
-        return super().grow(state, names)._replace(labels=names.labels)
+        """Add new sources as usual; new values are compared like others."""
+        grown: Copying = super().grow(state, names)
+        return grown._replace(labels=names.labels)
 
     def resume(self, state: Copying, survey: Survey, prior: PriorRates) -> Copying:
-        """The accuracies reached so far, with the claims of all."""
+        """Go on from the accuracies reached so far, with the claims of all."""
         return self.grow(state, survey.names)._replace(claims=survey.counted.supports_of_source)
 
     def copies(self, state: Copying) -> Copies:
-        """The pairs that are likelier dependent than not, the clearest first.
+        """Return the pairs that are likelier dependent than not, the clearest first.
 
         Many are so with a probability that differs from one by nothing. Of these the ones that
         hardly ever differ come first (to the percent), then those with the most evidence.
@@ -295,7 +271,7 @@ class AccuCopy(Algorithm[Copying]):
         )
 
     def _log_dependence(self, state: Copying) -> tuple[FloatArray, FloatArray]:
-        """`log_dependence` of every pair."""
+        """Return `log_dependence` of every pair."""
         pairs, accuracy = state.pairs, state.accuracies.accuracy
         n_partners = np.bincount(np.append(*pairs), minlength=len(accuracy))
         return log_dependence(
@@ -327,7 +303,7 @@ class AccuCopy(Algorithm[Copying]):
     def _weights(
         self, block: Block, state: Copying, beside: Beside, independence: FloatArray
     ) -> Weights:
-        """What each claim weighs: the vote of its source, as far as it is independent."""
+        """Weigh each claim by the vote of its source, as far as it is independent."""
         weights = state.accuracies.weights(block)
         own = weights._replace(of_claim=weights.support[block.source_of_support] * independence)
         if beside.similar is None:
@@ -365,7 +341,7 @@ def log_dependence(
     coincidence: float,
     c: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Log-odds of "the source copies the other", and of the reverse, against independence.
+    """Return the log-odds of "the source copies the other", and of the reverse, to independence.
 
     With kt, kf, kd the shared true, shared false and different values, Pt = A₁A₂,
     Pf = (1 - A₁)(1 - A₂)·coincidence and Pd = 1 - Pt - Pf, independent sources claim as they do
@@ -390,7 +366,7 @@ def log_dependence(
 
 
 def _coincidence(state: Copying) -> float:
-    """How likely two independent sources that err name the same false value; at least 1 / n.
+    """Return the probability that two that err name the same false value; at least 1 / n.
 
     1 / n in the paper. But some errors suggest themselves, as a temperature one degree off. So it
     is the lower quartile, over the pairs, of their shared false values in proportion to the items
@@ -408,13 +384,13 @@ def _coincidence(state: Copying) -> float:
 
 
 def _probabilities(log_forth: FloatArray, log_back: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Probabilities of copying forth and back, from their log-odds against independence."""
+    """Return the probabilities of copying forth and back, from log-odds to independence."""
     log_total = np.logaddexp(np.logaddexp(log_forth, log_back), 0.0)
     return np.exp(log_forth - log_total), np.exp(log_back - log_total)
 
 
 def _order(net: FloatArray, state: Copying) -> IntArray:
-    """At which place each source is counted: who copies least, on balance, comes first.
+    """Return the place of each source in counting: who copies least, on balance, is first.
 
     `net` is, for each pair, the probability that the source copies less that of the reverse. Of
     sources that copy as much as they are copied, the more accurate comes first.

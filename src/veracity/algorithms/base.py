@@ -1,4 +1,4 @@
-"""What every algorithm is: *judge* the facts from the reliabilities, *learn* them from the facts.
+"""The contract of an algorithm: *judge* the facts from the reliabilities, *learn* these from them.
 
 An algorithm is a short sequence of phases. The loop in `fit` drives any algorithm through these
 questions, all of them pure::
@@ -28,6 +28,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.item_features import ItemFeatures
+from veracity.algorithms.parameters import check_parameters
 from veracity.algorithms.prior import NO_PRIOR, BySource, CountBySource, Prior, PriorRates
 from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import Weights, plausibilities
@@ -59,7 +60,7 @@ SUREST = 1e-6
 """No rate that is learned comes closer to zero or one than this."""
 
 Memory = Any
-"""What is kept beside a block from one look at it to the next."""
+"""Arrays that are stored with a block from one look at it to the next."""
 
 Tally = tuple[Any, ...]
 """Numbers and arrays that merge by adding: `Largest` is one that merges otherwise."""
@@ -71,7 +72,7 @@ State = TypeVar("State")
 
 
 class Rates(NamedTuple):
-    """What is told of the sources: NaN where nothing was seen that could tell."""
+    """Rates of the sources, NaN where nothing was seen; and the prevalence."""
 
     tpr: FloatArray
     fpr: FloatArray
@@ -79,7 +80,7 @@ class Rates(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """Which round of its phase a look belongs to, from 1, and what is kept beside the block.
+    """Number of the round in its phase, from 1, and what is stored with the block.
 
     `ready` is what a `Walk` had made ready, if the engine found the time.
     """
@@ -90,7 +91,7 @@ class Turn(NamedTuple):
     ready: Any = None
 
     def rng(self, block: Block) -> np.random.Generator:
-        """The randomness of this round and block."""
+        """Return the randomness of this round and block."""
         return np.random.default_rng([self.seed, self.round_number, block.number])
 
 
@@ -108,7 +109,7 @@ class Step(Generic[State]):
     remembers: bool = False
 
     def look(self, block: Block, state: State, turn: Turn) -> tuple[Tally, Memory]:
-        """The tally of a block, and what is to be kept beside it."""
+        """Return the tally of a block, and what is to be stored with it."""
         if self.derives is not None and turn.memory is None:
             turn = turn._replace(memory=self.derives(block, state))
         found = self.tally(block, state, turn)
@@ -144,6 +145,7 @@ class Phase(Generic[State]):
     steps: tuple[Step[State] | Walk[State], ...]
     change: Callable[[State, State], float] | None = None
     tolerance: float = 0.0
+    min_rounds: int = 0
 
 
 class Algorithm(ABC, Generic[State]):
@@ -164,9 +166,6 @@ class Algorithm(ABC, Generic[State]):
     looks_for_copies: ClassVar[bool] = False
     """Whether it may count what copies say once: see `copies`."""
 
-    rounds_go_on: ClassVar[bool] = False
-    """Whether rounds are counted on where learning goes on with new claims."""
-
     prior: Prior = NO_PRIOR
     source_features: SourceFeatures | None = None
     item_features: ItemFeatures | None = None
@@ -174,52 +173,54 @@ class Algorithm(ABC, Generic[State]):
 
     seed: int = 0
     max_rounds: int = 0
-    min_rounds: int = 0
     tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters: see `bounded`."""
+        check_parameters(self)
 
     @abstractmethod
     def start(self, survey: Survey, prior: PriorRates) -> State:
-        """The state before the first phase."""
+        """Return the state before the first phase."""
 
     def phases(self, state: State) -> tuple[Phase[State], ...]:
-        """What is done, in order. Unless overridden: rounds of `tally` and `learn`, if any."""
+        """Return the phases in order. Unless overridden: rounds of `tally` and `learn`, if any."""
         if self.max_rounds == 0:
             return ()
         return (Phase("rounds", (Step(self.tally, self.learn),), self.change),)
 
     def tally(self, block: Block, state: State, turn: Turn) -> Any:
-        """What one block tells of the sources (E-step)."""
+        """Return the sufficient statistics of one block (E-step)."""
         raise NotImplementedError(f"{self.name} has no rounds")
 
     def learn(self, state: State, total: Any) -> State:
-        """What follows from the sum over all blocks (M-step)."""
+        """Return the state that follows from the sum over all blocks (M-step)."""
         raise NotImplementedError(f"{self.name} has no rounds")
 
     def change(self, before: State, after: State) -> float:
-        """How far a round moved what matters."""
-        raise NotImplementedError(f"{self.name} has no rounds")
+        """Return how far a round moved what matters; unless overridden, any `trust`."""
+        old, new = self.trust(before), self.trust(after)
+        if old is None or new is None:
+            raise NotImplementedError(f"{self.name} has neither change nor trust")
+        return float(np.abs(new - old).max())
 
     def by_sweeps(self) -> Algorithm[State]:
-        """The same, learned by sweeps alone where there is such a way: for engines slow to walk."""
+        """Return the same algorithm, learned by sweeps alone if it can be: for Spark."""
         return self
 
-    def is_settled(self, state: State) -> bool:
-        """Whether there is nothing to learn."""
-        return False
-
     def calibrate(self, state: State, prior: PriorRates) -> State:
-        """Let known truths weigh on what was learned."""
+        """Correct what was learned by known truths."""
         return state
 
     def weigh(self, block: Block, state: State, memory: Memory = None) -> Weights | None:
-        """What each claim weighs; None if facts are not judged by weights.
+        """Return the weight of each claim; None if facts are not judged by weights.
 
         `memory` is what a step derived from this block, or None: then it is derived again.
         """
         return None
 
     def judge(self, block: Block, state: State, memory: Memory = None) -> FloatArray:
-        """The plausibility of each fact of the block: what follows from the weights."""
+        """Return the plausibility of each fact of the block, which follows from the weights."""
         weights = self.weigh(block, state, memory)
         if weights is None:
             raise NotImplementedError(f"{self.name} does not judge by weights")
@@ -228,7 +229,7 @@ class Algorithm(ABC, Generic[State]):
     def judge_with_doubt(
         self, block: Block, state: State, memory: Memory = None
     ) -> tuple[FloatArray, FloatArray | None]:
-        """The plausibilities, and by how much all may be off together: if claims have two readings.
+        """Return the plausibilities, and the error that all may share if claims have two readings.
 
         Of each fact a standard error, with a sign: all facts are off in this way, or all in the
         other.
@@ -236,51 +237,51 @@ class Algorithm(ABC, Generic[State]):
         return self.judge(block, state, memory), None
 
     def estimate(self, block: Block, state: State) -> tuple[FloatArray, FloatArray]:
-        """For numeric claims: the number each item is estimated at, and its standard error."""
+        """Return the estimate of each item's number, and its standard error."""
         raise NotImplementedError(f"{self.name} is not for numbers")
 
     def trust(self, state: State) -> FloatArray | None:
-        """The algorithm's own score of each source, where it is neither a tpr nor an fpr."""
+        """Return the algorithm's own score of each source, if it has one beyond tpr and fpr."""
         return None
 
     def bias(self, state: State) -> FloatArray | None:
-        """By how much the numbers of each source are too high, where the algorithm learns it."""
+        """Return by how much the numbers of each source are too high, if that is learned."""
         return None
 
     def copies(self, state: State) -> Copies | None:
-        """Pairs of sources of which one seems to copy the other, where the algorithm looks."""
+        """Return pairs of sources of which one seems to copy the other, if these are sought."""
         return None
 
     def confusion(self, state: State) -> FloatArray | None:
-        """[source, true label, label said]: how likely that is, where the algorithm learns it."""
+        """Return P(label claimed | label true), [source, true, claimed], if that is learned."""
         return None
 
     def difficulty(self, block: Block, state: State) -> FloatArray | None:
-        """How hard each item of the block is, where the algorithm learns it: more is harder."""
+        """Return how hard each item of the block is, if that is learned: more is harder."""
         return None
 
     def worth(self, state: State) -> dict[str, Fit]:
-        """What features of sources are worth for each rate, where the algorithm learns it."""
+        """Return the effects of source features on each rate, if these are learned."""
         return {}
 
     def worth_of_items(self, state: State) -> dict[str, Fit]:
-        """What features of items are worth for each rate, where the algorithm learns it."""
+        """Return the effects of item features on each rate, if these are learned."""
         return {}
 
     def rivals(self, state: State) -> dict[str, Algorithm[Any]]:
-        """Others that could read the claims otherwise, by how they are come by: see `readings`."""
+        """Return algorithms that could read the claims otherwise, by name: see `readings`."""
         return {}
 
     def doubted(self, state: State, rival: Algorithm[Any], other: Any) -> State:
-        """The state where a rival, with a state of its own, reads the claims otherwise."""
+        """Return the state in which `other`, learned by a rival, is mixed into every answer."""
         return state
 
     def in_own_reading(self, state: State) -> State:
-        """The state without the doubt that another reading of the claims adds."""
+        """Return the state without the doubt that another reading of the claims adds."""
         return state
 
     def rates(self, state: State, counts: FloatArray) -> Rates:
-        """What is told of the sources; `counts` is `count_votes` of the final plausibilities."""
+        """Return the rates of the sources; `counts` is `count_votes` of the plausibilities."""
         supports_of_true, supports, true, facts = counts.T
         return Rates(
             _share(supports_of_true, true),
@@ -289,7 +290,7 @@ class Algorithm(ABC, Generic[State]):
         )
 
     def notes(self, state: State) -> list[str]:
-        """What should be told of how the state was learned, in sentences."""
+        """Return sentences on how the state was learned."""
         return []
 
     def findings(self, state: State) -> dict[str, str]:
@@ -297,29 +298,29 @@ class Algorithm(ABC, Generic[State]):
         return {}
 
     def check(self, state: State, survey: Survey, prior: PriorRates) -> None:
-        """Refuse, with a `ValueError`, a state that this cannot have learned from such claims."""
+        """Raise ValueError if this cannot have learned such a state from such claims."""
         from veracity.algorithms.state import check_state  # noqa: PLC0415 - it looks at this module
 
         check_state(state, self.start(survey, prior), survey.n_sources)
 
     def grow(self, state: State, names: Names) -> State:
-        """The state with rows for sources never met: they count as the mean of those that were."""
+        """Return the state with rows for new sources: they get the mean of the others."""
         from veracity.algorithms.state import grown  # noqa: PLC0415 - it looks at this module
 
         return grown(state, names.n_sources)
 
     def resume(self, state: State, survey: Survey, prior: PriorRates) -> State:
-        """The state from which learning goes on with new claims; the survey is of all so far."""
+        """Return the state from which learning goes on; the survey is of all claims so far."""
         return self.grow(state, survey.names)
 
 
 def clamp_known(plausibility: FloatArray, block: Block) -> FloatArray:
-    """Plausibilities, with what is known of facts in the place of what is thought of them."""
+    """Return plausibilities, with known truths in the place of what was judged."""
     is_known = block.known_of_fact != UNKNOWN
     return np.where(is_known, block.known_of_fact, plausibility) if is_known.any() else plausibility
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """``part / whole``, NaN where the whole is nothing."""
+    """Return ``part / whole``, NaN where the whole is zero."""
     is_some = whole > 1e-9
     return np.where(is_some, np.clip(part / np.where(is_some, whole, 1.0), 0.0, 1.0), np.nan)

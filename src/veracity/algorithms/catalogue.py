@@ -42,14 +42,14 @@ class Entry:
         return self.place.partition(":")[0]
 
     def load(self) -> type[Algorithm[Any]]:
-        """The class."""
+        """Return the class."""
         loaded: type[Algorithm[Any]] = getattr(
             importlib.import_module(self.module), self.class_name
         )
         return loaded
 
     def make(self, **parameters: object) -> Algorithm[Any]:
-        """The algorithm, with these parameters and the preset's."""
+        """Return the algorithm, with these parameters and the preset's."""
         return self.load()(**{**self.preset, **parameters})
 
 
@@ -67,31 +67,31 @@ CATALOGUE: dict[str, Entry] = {
     "majority-vote": Entry(f"{_HERE}.majority_vote:MajorityVote"),
     "mle": Entry(f"{_HERE}.mle:MLE"),
     "ltm": Entry(f"{_HERE}.ltm:LTM"),
-    "two-estimates": Entry(f"{_HERE}.two_estimates:TwoEstimates"),
-    "three-estimates": Entry(f"{_HERE}.three_estimates:ThreeEstimates"),
-    "cosine": Entry(f"{_HERE}.cosine:Cosine"),
+    "two-estimates": Entry(f"{_HERE}.estimates:TwoEstimates"),
+    "three-estimates": Entry(f"{_HERE}.estimates:ThreeEstimates"),
+    "cosine": Entry(f"{_HERE}.estimates:Cosine"),
     "sstf": Entry(f"{_HERE}.sstf:SSTF"),
     "truth-finder": Entry(f"{_HERE}.truth_finder:TruthFinder"),
     "accu": Entry(f"{_HERE}.accu:Accu"),
-    "pop-accu": Entry(f"{_HERE}.pop_accu:PopAccu"),
-    "accu-sim": Entry(f"{_HERE}.accu_sim:AccuSim"),
-    "accu-format": Entry(f"{_HERE}.accu_format:AccuFormat"),
+    "pop-accu": Entry(f"{_HERE}.accu:PopAccu"),
+    "accu-sim": Entry(f"{_HERE}.accu:AccuSim"),
+    "accu-format": Entry(f"{_HERE}.accu:AccuFormat"),
     "accu-copy": Entry(f"{_HERE}.accu_copy:AccuCopy"),
     "accu-sim-copy": Entry(f"{_HERE}.accu_copy:AccuSimCopy"),
-    "simple-lca": Entry(f"{_HERE}.simple_lca:SimpleLCA"),
+    "simple-lca": Entry(f"{_HERE}.lca:SimpleLCA"),
     "guess-lca": Entry(f"{_HERE}.lca:GuessLCA"),
     "mistake-lca": Entry(f"{_HERE}.lca:MistakeLCA"),
     "lie-lca": Entry(f"{_HERE}.lca:LieLCA"),
     "dare": Entry(f"{_HERE}.dare:DARE"),
     "sums": Entry(f"{_HERE}.sums:Sums"),
-    "average-log": Entry(f"{_HERE}.average_log:AverageLog"),
-    "investment": Entry(f"{_HERE}.investment:Investment"),
-    "pooled-investment": Entry(f"{_HERE}.pooled_investment:PooledInvestment"),
-    "dawid-skene": Entry(f"{_HERE}.dawid_skene:DawidSkene"),
-    "one-coin": Entry(f"{_HERE}.one_coin:OneCoin"),
-    "crh": Entry(f"{_HERE}.crh:CRH"),
-    "catd": Entry(f"{_HERE}.catd:CATD"),
-    "gtm": Entry(f"{_HERE}.gtm:GTM"),
+    "average-log": Entry(f"{_HERE}.sums:AverageLog"),
+    "investment": Entry(f"{_HERE}.sums:Investment"),
+    "pooled-investment": Entry(f"{_HERE}.sums:PooledInvestment"),
+    "dawid-skene": Entry(f"{_HERE}.labels:DawidSkene"),
+    "one-coin": Entry(f"{_HERE}.labels:OneCoin"),
+    "crh": Entry(f"{_HERE}.numbers:CRH"),
+    "catd": Entry(f"{_HERE}.numbers:CATD"),
+    "gtm": Entry(f"{_HERE}.numbers:GTM"),
     "ltd-rbm-n": Entry(f"{_HERE}.ltd_rbm_n:NumericLTDRBM"),
 }
 """Our own algorithms by the name they have on the command line."""
@@ -107,7 +107,7 @@ def algorithms() -> dict[str, Entry]:
 
 
 def algorithm_named(name: str) -> Algorithm[Any]:
-    """The algorithm of this name, with its default parameters.
+    """Return the algorithm of this name, with its default parameters.
 
     >>> algorithm_named("majority-vote")
     MajorityVote()
@@ -119,7 +119,7 @@ def algorithm_named(name: str) -> Algorithm[Any]:
 
 
 def restored(name: str, parameters: Mapping[str, Any]) -> Algorithm[Any] | None:
-    """The algorithm that a run tells of; None if it is not at hand, or had more than words."""
+    """Return the algorithm of a saved run, or None if it is missing or had a function."""
     entry = entry_of(name)
     if entry is None or not _can_be_restored(parameters):
         return None
@@ -130,17 +130,17 @@ def restored(name: str, parameters: Mapping[str, Any]) -> Algorithm[Any] | None:
 
 
 def _can_be_restored(parameters: Mapping[str, Any]) -> bool:
-    """Whether no parameter was a function of the user's own."""
+    """Return True unless a parameter was a function of the user's own."""
     return parameters.get("similarity") is None or isinstance(parameters["similarity"], dict)
 
 
 def entry_of(name: str) -> Entry | None:
-    """The algorithm of this name, if there is one; others' are looked for if it is none of ours."""
+    """Return the algorithm of this name, ours or that of another package, or None."""
     return CATALOGUE.get(name) or algorithms().get(name)
 
 
 def no_algorithm(name: str) -> str:
-    """What is said of a name that no algorithm has: which one may be meant, or all.
+    """Return the message for an unknown name: the one that may be meant, or all names.
 
     >>> no_algorithm("DawidSkene")
     "no algorithm 'DawidSkene'; did you mean 'dawid-skene'?"
@@ -150,7 +150,7 @@ def no_algorithm(name: str) -> str:
 
 
 def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
-    """Parameters that are more than numbers and words, made again."""
+    """Make parameters again that are more than numbers and words."""
     made: dict[str, object] = {}
     if isinstance(parameters.get("prior"), dict):
         from veracity.algorithms.prior import Prior  # noqa: PLC0415 - only where there is one
@@ -172,5 +172,5 @@ def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
 
 
 def public_names() -> dict[str, str]:
-    """The classes of our algorithms, and the module of each."""
+    """Return the classes of our algorithms, and the module of each."""
     return {entry.class_name: entry.module for entry in CATALOGUE.values()}

@@ -20,14 +20,14 @@ from veracity.algorithms.base import (
     Turn,
     clamp_known,
 )
-from veracity.algorithms.checks import require_at_least, require_at_most, require_positive
+from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
 from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.encoding.survey import Survey
 
 LOOKS = 10
-"""How often the truth of an item and its difficulty are found from each other, to judge."""
+"""Number of times that the truth of an item and its difficulty are found from each other."""
 
 FARTHEST = 1.0
 """A step moves no ability and no difficulty by more: beyond, the curve it follows is another."""
@@ -37,21 +37,21 @@ STEEPEST = 100.0
 
 
 class Abilities(NamedTuple):
-    """How able each source is, and what was known of it beforehand."""
+    """Ability of each source, and the prior."""
 
     ability: BySource
     prior: PriorRates
 
 
 class Known(NamedTuple):
-    """Of each claim: how likely its source is to know the truth, and how likely it did."""
+    """Probabilities that the source of each claim knows the truth, before and after the claim."""
 
     before: FloatArray
     """Before it is seen what is said."""
     after: FloatArray
 
     def summed(self, block: Block, group: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
-        """How many more claims of each group were known than was expected, and their variance."""
+        """Sum up, by group, how many more claims were known than expected, and their variance."""
         surplus, spread = (
             np.bincount(group, block.weighted(of_claim), n_groups).astype(np.float64)
             for of_claim in (self.after - self.before, self.before * (1.0 - self.before))
@@ -85,34 +85,22 @@ class DARE(Algorithm[Abilities]):
     takes_shares = True
 
     prior: Prior = NO_PRIOR
-    ability_spread: float = 1.0
-    difficulty_spread: float = 1.0
-    discrimination: float = 1.0
-    max_rounds: int = 100
-    tolerance: float = 1e-3
-
-    def __post_init__(self) -> None:
-        require_positive(self, discrimination=self.discrimination, tolerance=self.tolerance)
-        require_positive(
-            self, ability_spread=self.ability_spread, difficulty_spread=self.difficulty_spread
-        )
-        require_at_most(self, STEEPEST, discrimination=self.discrimination)
-        require_at_least(self, 1, max_rounds=self.max_rounds)
+    ability_spread: float = bounded(1.0, above=0)
+    difficulty_spread: float = bounded(1.0, above=0)
+    discrimination: float = bounded(1.0, above=0, at_most=STEEPEST)
+    max_rounds: int = bounded(100, at_least=1)
+    tolerance: float = bounded(1e-3, above=0)
 
     def start(self, survey: Survey, prior: PriorRates) -> Abilities:
         """Start from the prior."""
         return Abilities(self._usual(prior), prior)
 
-    def is_settled(self, state: Abilities) -> bool:
-        """Where all sources are fixed there is nothing to learn."""
-        return bool(state.prior.is_fixed.all())
-
     def phases(self, state: Abilities) -> tuple[Phase[Abilities], ...]:
-        """Rounds; the difficulties are kept beside their block from one to the next."""
+        """Return rounds; the difficulties are stored with their block from one to the next."""
         return (Phase("rounds", (Step(self.tally, self.learn, remembers=True),), self.change),)
 
     def tally(self, block: Block, state: Abilities, turn: Turn) -> tuple[Tally, FloatArray]:
-        """How often each source knew more than was expected, and how far that varies."""
+        """Count how often each source knew more than expected, and how far that varies."""
         ability = state.ability[block.source_of_support]
         difficulty = np.zeros(block.n_items) if turn.memory is None else np.asarray(turn.memory)
         advantage = ability - difficulty[_item_of_claim(block)]
@@ -126,10 +114,6 @@ class DARE(Algorithm[Abilities]):
         away = state.ability - self._usual(state.prior)
         moved = state.ability + self._step(surplus, spread, -away, self.ability_spread)
         return state._replace(ability=np.where(state.prior.is_fixed, state.ability, moved))
-
-    def change(self, before: Abilities, after: Abilities) -> float:
-        """The largest move of any source's probability to know an item of usual difficulty."""
-        return float(np.abs(self.trust(after) - self.trust(before)).max())
 
     def calibrate(self, state: Abilities, prior: PriorRates) -> Abilities:
         """Correct the abilities by the known truths."""
@@ -149,19 +133,19 @@ class DARE(Algorithm[Abilities]):
         return Weights("softmax", self.discrimination * state.ability, of_claim=of_claim)
 
     def trust(self, state: Abilities) -> FloatArray:
-        """How likely a source knows the truth of an item of usual difficulty."""
+        """Return the probability that a source knows an item of usual difficulty."""
         return sigmoid(self.discrimination * state.ability)
 
     def difficulty(self, block: Block, state: Abilities) -> FloatArray:
-        """The difficulty of each item: zero is usual, and one spread above it is hard."""
+        """Return the difficulty of each item: zero is usual, one spread above it is hard."""
         return self._difficulty(block, state.ability[block.source_of_support])
 
     def _usual(self, prior: PriorRates) -> FloatArray:
-        """The abilities that the prior expects."""
+        """Return the abilities that the prior expects."""
         return np.asarray(logit(prior.tpr) / self.discrimination)
 
     def _difficulty(self, block: Block, ability: FloatArray) -> FloatArray:
-        """The difficulty of each item, from its claims and the abilities of those who make them.
+        """Return the difficulty of each item, from its claims and the abilities of their sources.
 
         So an item is judged the same way whether or not it was learned from.
         """
@@ -173,7 +157,7 @@ class DARE(Algorithm[Abilities]):
         return difficulty
 
     def _harder(self, block: Block, difficulty: FloatArray, known: Known) -> FloatArray:
-        """The difficulties, a step nearer to the most probable ones."""
+        """Return difficulties that are a step nearer to the most probable ones."""
         surplus, spread = known.summed(block, _item_of_claim(block), block.n_items)
         return difficulty + self._step(-surplus, spread, -difficulty, self.difficulty_spread)
 
@@ -187,7 +171,7 @@ class DARE(Algorithm[Abilities]):
         return np.asarray(np.clip(step, -FARTHEST, FARTHEST))
 
     def _known(self, block: Block, advantage: FloatArray, true: FloatArray) -> Known:
-        """Who says what is false did not know; who says what is true knew, or guessed it."""
+        """Judge who knew: a false claim was not known; a true one was known, or guessed."""
         log_odds = self.discrimination * advantage
         knew = sigmoid(log_odds + _log_values(block))
         return Known(sigmoid(log_odds), true[block.fact_of_support] * knew)
@@ -196,7 +180,7 @@ class DARE(Algorithm[Abilities]):
         return softmax_of_claims(block, self._log_ratio(block, advantage))
 
     def _log_ratio(self, block: Block, advantage: FloatArray) -> FloatArray:
-        """What each claim adds to the score of its fact."""
+        """Return what each claim adds to the score of its fact."""
         log_odds = self.discrimination * advantage
         return np.asarray(np.logaddexp(0.0, log_odds + _log_values(block)))
 
@@ -206,5 +190,5 @@ def _item_of_claim(block: Block) -> IntArray:
 
 
 def _log_values(block: Block) -> FloatArray:
-    """Of each claim, the logarithm of how many values its item has: two at least."""
+    """Return the logarithm of the number of values of each claim's item, two at least."""
     return np.repeat(np.log(np.maximum(block.n_facts_of_item, 2)), block.n_supports_of_item)

@@ -19,7 +19,7 @@ from veracity.reading.sniff import require_plain
 from veracity.reading.tables import read_table
 
 Column = TypeVar("Column")
-"""How a column of features is read."""
+"""Types of columns of features."""
 
 MISSING, OTHER = "(missing)", "(other)"
 """The levels of those that lack a value, and of those that share theirs with nobody."""
@@ -40,7 +40,7 @@ def read_features(
     likely: Mapping[str, str],
     held: Mapping[str, pl.DataType] | None = None,
 ) -> tuple[pl.DataFrame, list[str]]:
-    """A table with its keys first, as text, then features, as numbers or text; and notes.
+    """Read a table: keys first, as text, then features, as numbers or text; and notes.
 
     Keys are found by what the claims call them, which `likely` tells, by their own names, or by
     usual ones. `held` are the types of an earlier table's columns.
@@ -68,7 +68,7 @@ def read_features(
 def _key_columns(
     columns: Sequence[str], keys: Sequence[str], likely: Mapping[str, str], origin: str
 ) -> dict[str, str]:
-    """The column of each key."""
+    """Return the column of each key."""
     found = recognised(columns, keys, given={}, likely=likely, origin=origin)
     lacking = lacking_parts(found, keys)
     if lacking:
@@ -83,7 +83,7 @@ def _key_columns(
 def _feature_columns(
     columns: Sequence[str], found: Mapping[str, str], keys: Sequence[str], origin: str
 ) -> list[str]:
-    """The columns beside those of the keys."""
+    """Return the columns that are no keys."""
     others = [name for name in columns if name not in found.values()]
     if not others:
         raise MissingColumn(
@@ -106,7 +106,7 @@ def _feature_columns(
 def columns_telling(
     found: Mapping[str, Column | None], what: str, keys: Sequence[str] = ()
 ) -> tuple[tuple[Column, ...], list[str]]:
-    """The columns that tell sources or items apart, and a note on others that are no keys."""
+    """Choose the columns that identify sources or items, and note others that look like keys."""
     same = [name for name, column in found.items() if column is None and name not in keys]
     columns = tuple(column for column in found.values() if column is not None)
     if not columns:
@@ -121,7 +121,7 @@ def columns_telling(
 def with_rows(
     table: pl.DataFrame, data: object, keys: Sequence[str], likely: Mapping[str, str]
 ) -> pl.DataFrame:
-    """The table with the rows of a further one; what was described before stays as it was."""
+    """Add the rows of a further table; what was described before stays as it was."""
     new, _ = read_features(data, keys, likely, table.schema)
     lacking = [name for name in table.columns if name not in new.columns]
     if lacking:
@@ -135,14 +135,14 @@ def with_rows(
 
 
 def _origin(data: object, key: str) -> str:
-    """What messages call the table; an address may have a password."""
+    """Return the name of the table in messages; an address may have a password."""
     if isinstance(data, str | os.PathLike) and not is_address(str(data)):
         return str(data)
     return f"{_what(key)} features"
 
 
 def _what(key: str) -> str:
-    """What rows with this key describe."""
+    """Return the words for what rows with this key describe."""
     return "source" if key == "source" else "item"
 
 
@@ -166,7 +166,7 @@ def _check_keys(names: pl.DataFrame, found: Mapping[str, str], origin: str) -> N
 
 
 def _plain(column: pl.Series, origin: str, held: pl.DataType | None) -> pl.Series:
-    """A column of features, as numbers or text; what is empty is missing.
+    """Return a column of features as numbers or text; what is empty is missing.
 
     It is read as what it `held` before, if there was such a column.
     """
@@ -196,7 +196,7 @@ def _plain(column: pl.Series, origin: str, held: pl.DataType | None) -> pl.Serie
 
 
 def _are_numbers(dtype: pl.DataType, text: pl.Series, numbers: pl.Series) -> bool:
-    """Whether a column tells numbers: not codes, and not a mark that some have and others lack."""
+    """Return True if a column has numbers: no codes, and no mark that some have and others lack."""
     if not (dtype.is_temporal() or dtype.is_numeric()):
         told = text.is_not_null()
         is_number = numbers.is_finite().fill_null(value=False) & ~text.str.contains(CODE)
@@ -234,7 +234,7 @@ def _check_size(numbers: pl.Series, origin: str) -> None:
 
 
 def levels_of(text: pl.Series) -> tuple[str, ...]:
-    """The levels of a category: texts that two rows share, and all others together."""
+    """Return the levels of a category: texts that two rows share, and all others together."""
     counts = text.drop_nulls().value_counts().sort(text.name)
     names = [name for name in counts[text.name].to_list() if name != OTHER]
     shared = set(counts.filter(pl.col("count") > 1)[text.name].to_list())

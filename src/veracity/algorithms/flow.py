@@ -35,10 +35,10 @@ from veracity.kernels import BEND, Machine
 from veracity.kernels.loading import kernels
 
 LIMIT = float(logit(np.array(1.0 - SUREST)))
-"""How sure of a source one may become, in log-odds."""
+"""Limit of log-odds of rates."""
 
 TOLERANCE = 0.03
-"""By how much a sweep may correct any tpr, fpr or the prevalence at the beginning."""
+"""Largest correction of any tpr, fpr or the prevalence by a sweep, at the beginning."""
 
 LAST = 0.03
 """The part of `TOLERANCE` that holds at the end: early errors are forgotten, the last one stays."""
@@ -48,34 +48,34 @@ PATIENCE, HURRY = 25, 3
 25 sweeps later they are 300 times as large, and hardly a step is taken back."""
 
 FINER = 0.3
-"""The part of a sweep's tolerance that holds for a sub-step between two sweeps."""
+"""Share of a sweep's tolerance that holds for a sub-step between two sweeps."""
 
 CAUTION = 0.8
-"""The part of the longest step that is thought possible that is tried."""
+"""Share of the longest possible step that is tried."""
 
 FIRST = 1.0
 """The first step, in the time that the source with the most facts takes to move."""
 
 GROWTH = 5.0
-"""How many times as long as the last a step may be; forecasts reach no further either."""
+"""Most by which a step may be longer than the last; forecasts reach no further either."""
 
 MEMORY = 3
-"""Sweeps that forecasts are made from: two directions. In more, old news mix with new."""
+"""Number of sweeps behind a forecast: two directions. More would mix old news with new."""
 
 DOUBT = 1e-4
 """Ridge that keeps two nearly equal directions apart; directions have length one."""
 
 GAMMA = 1.0 - float(np.sqrt(0.5))
-"""The g of `Brake`; it makes sub-steps second-order and L-stable: fast motion ends in its rest."""
+"""The g of `Brake`: it makes sub-steps second-order and L-stable."""
 
 
 class Sums(NamedTuple):
-    """What one sweep tells: all of it adds up over blocks."""
+    """Sufficient statistics of a sweep, which add up over blocks."""
 
     supports_of_true: FloatArray
     """W of each source: Σ q over the facts it supports."""
     supports: FloatArray
-    """V of each source: how many facts it supports."""
+    """V of each source: number of facts it supports."""
     certain: FloatArray
     """True facts that a source speaks on, as far as their number is given: by known truths, or
     because one fact of each item is true."""
@@ -86,11 +86,11 @@ class Sums(NamedTuple):
     true: float
     """Q: Σ q over the open facts."""
     judged: float
-    """F: how many open facts there are; none where one fact of each item is true."""
+    """F: number of open facts; none if one fact of each item is true."""
 
 
 class Place(NamedTuple):
-    """Where the machine stands: log-odds of fpr and tpr in two rows, the global hidden bias b_G."""
+    """State of the machine: log-odds of fpr and tpr in two rows, the global hidden bias b_G."""
 
     odds: FloatArray
     hidden_bias: float
@@ -101,7 +101,7 @@ class Place(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a sweep told of W and Q, and the claims that were expected where it looked."""
+    """W and Q as a sweep found them, and the claims that the machine expected there."""
 
     expected: FloatArray
     told: FloatArray
@@ -124,9 +124,9 @@ class Flow(NamedTuple):
     """A machine under way. `learn` is called once per sweep; `is_done` says when it has arrived."""
 
     machine: Machine
-    """What the next sweep looks at: where the machine should be a step after `time`."""
+    """Machine of the next sweep: where it should be a step after `time`."""
     settled: Place
-    """Where the machine was at `time`, corrected."""
+    """State of the machine at `time`, corrected."""
     time: float
     step: float
     end: float
@@ -137,17 +137,17 @@ class Flow(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether the flow was followed to its end."""
+        """True if the flow was followed to its end."""
         return self.time >= self.end
 
     @property
     def left(self) -> float:
-        """The share of the time that is still to go."""
+        """Share of the time that is still to go."""
         return max(0.0, 1.0 - self.time / self.end)
 
     @property
     def reached(self) -> Machine:
-        """Where the machine was at `time`."""
+        """Machine at `time`."""
         return _machine(self.settled, self.machine.is_fixed)
 
 
@@ -164,7 +164,7 @@ def start(machine: Machine, learning_rate: float, decay: float, rounds: int) -> 
 
 
 def sums(block: Block, plausible: FloatArray, n_sources: int, *, single_truth: bool) -> Sums:
-    """What one block contributes, given the plausibility of each fact, or what is known of it."""
+    """Return the sums of one block, given the plausibility of each fact, or its known truth."""
     counts = kernels.count_votes(block, plausible, n_sources)
     supports_of_true, supports, true, facts = counts.T
     if single_truth:
@@ -180,7 +180,7 @@ def sums(block: Block, plausible: FloatArray, n_sources: int, *, single_truth: b
 def _split_known(
     block: Block, is_open: BoolArray, plausible: FloatArray, facts: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """How many open facts, and how many that are known to be true, each source speaks on."""
+    """Count the open facts and the known true ones on which each source speaks."""
     if is_open.all():
         return facts, np.zeros_like(facts)
     n = len(facts)
@@ -236,14 +236,14 @@ def _predict(state: Flow, total: Sums, forecast: Forecast) -> Flow:
 
 
 def _tolerance(state: Flow) -> float:
-    """How large a correction may be, of the step under way: the smaller, the nearer the end."""
+    """Return the largest correction of the step under way: the smaller, the nearer the end."""
     left = 1.0 - (state.time + state.step) / state.end
     hurry = 2.0 ** (max(0, state.sweeps - PATIENCE) / HURRY)
     return float(TOLERANCE * max(LAST, left) * hurry)
 
 
 def _distance(one: Place, other: Place) -> float:
-    """The largest difference of any tpr, fpr or the prevalence."""
+    """Return the largest difference of any tpr, fpr or the prevalence."""
     of_sources = np.abs(one.rates - other.rates).max()
     return float(max(of_sources, abs(one.prevalence - other.prevalence)))
 
@@ -252,7 +252,7 @@ def _distance(one: Place, other: Place) -> float:
 
 
 def _expected(place: Place, total: Sums) -> FloatArray:
-    """The machine in units of claims: n fpr and n tpr of each source, and F π."""
+    """Return the machine in units of claims: n fpr and n tpr of each source, and F π."""
     of_sources = total.facts * place.rates
     return np.append(of_sources.ravel(), total.judged * place.prevalence)
 
@@ -262,7 +262,7 @@ def _told(total: Sums) -> FloatArray:
 
 
 def _forecast(seen: tuple[Seen, ...], total: Sums) -> Forecast:
-    """Least squares: which mixture of the moves between sweeps comes closest to a move.
+    """Fit W and Q to the moves between sweeps, by least squares.
 
     A mixture of moves D has the coefficients (D Dᵀ + ridge)⁻¹ D move; D's rows have length one.
     """
@@ -283,7 +283,7 @@ def _forecast(seen: tuple[Seen, ...], total: Sums) -> Forecast:
 
 
 def _foretell(forecast: Forecast, place: Place, total: Sums) -> tuple[FloatArray, float]:
-    """W and Q at a place; neither more than there is, nor from further than was seen `GROWTH`."""
+    """Return W and Q at a place; never more than there is, nor from beyond `GROWTH` moves."""
     newest, readings, changes, highest = forecast
     if not len(readings):
         return total.supports_of_true, total.true
@@ -299,7 +299,7 @@ def _foretell(forecast: Forecast, place: Place, total: Sums) -> tuple[FloatArray
 
 
 class Slope(NamedTuple):
-    """How fast the machine moves, and the true facts m that each source is expected to meet."""
+    """Speed of the machine, and the true facts m that each source is expected to meet."""
 
     odds: FloatArray
     bias: float
@@ -313,7 +313,7 @@ class Brake(NamedTuple):
     x: FloatArray
     y: FloatArray
     pull: FloatArray
-    """How far the sources move if b_G moves by one."""
+    """Move of the sources if b_G moves by one."""
     weight: float
     scale: float
 
@@ -341,12 +341,12 @@ def advance(
 
 
 def _stretch(error: float, tolerance: float) -> float:
-    """By how much a sub-step may be longer, or must be shorter."""
+    """Return the factor by which the next sub-step is longer or shorter."""
     return float(np.clip(CAUTION * np.sqrt(tolerance / max(error, 1e-12)), 1.0 / GROWTH, GROWTH))
 
 
 def _slope(place: Place, total: Sums, forecast: Forecast) -> Slope:
-    """The right-hand side; for the log-odds c of tpr it is a' + w'."""
+    """Return the right-hand side; for the log-odds c of tpr it is a' + w'."""
     supports_of_true, n_true = _foretell(forecast, place, total)
     fpr, tpr = place.rates
     true = total.certain + total.open * place.prevalence
@@ -360,7 +360,7 @@ def _slope(place: Place, total: Sums, forecast: Forecast) -> Slope:
 def _sub_step(
     place: Place, slope: Slope, total: Sums, forecast: Forecast, step: float
 ) -> tuple[Place, float]:
-    """One sub-step, and its error; an error without end if it would bend too far.
+    """Take one sub-step, and estimate its error; infinite if it would bend too far.
 
     k1 = B⁻¹ f(x),  k2 = B⁻¹ (f(x + h k1) - 2 k1),  x + h (3 k1 + k2) / 2,  B = I - g h J.
     """
@@ -383,7 +383,7 @@ def _move(place: Place, odds: FloatArray, bias: float) -> Place:
 
 
 def _brake(place: Place, true: FloatArray, total: Sums, time: float) -> Brake:
-    """With x = gh m tpr', y = gh (n - m) fpr', a source's part of B is 1 + [[y, x], [y, 2x]].
+    """Set up B: with x = gh m tpr', y = gh (n - m) fpr', a source has 1 + [[y, x], [y, 2x]].
 
     All parts depend on b_G = bias - Σ b_s, a matrix of rank one: B is solved by parts first, and
     then b_G from its own equation (Sherman and Morrison).
@@ -400,14 +400,14 @@ def _brake(place: Place, true: FloatArray, total: Sums, time: float) -> Brake:
 
 
 def _solve(brake: Brake, place: Place, odds: FloatArray, bias: float) -> tuple[FloatArray, float]:
-    """B⁻¹ (odds, bias); b_G's row of J is that of b_G' = Q - F π - Σ b_s'."""
+    """Return B⁻¹ (odds, bias); b_G's row of J is that of b_G' = Q - F π - Σ b_s'."""
     alone = _solve_parts(brake.x, brake.y, odds)
     hidden_bias = brake.weight * (bias + _taken(place, odds - alone)) / brake.scale
     return alone + hidden_bias * brake.pull, hidden_bias
 
 
 def _solve_parts(x: FloatArray, y: FloatArray, right: FloatArray) -> FloatArray:
-    """The inverse of a source's part of B, by its adjugate; its determinant is at least one."""
+    """Apply the inverse of a source's part of B, by its adjugate; the determinant is at least 1."""
     of_false, of_true = right
     determinant = 1.0 + y + 2.0 * x + x * y
     solved = [(1.0 + 2.0 * x) * of_false - x * of_true, (1.0 + y) * of_true - y * of_false]
@@ -415,13 +415,13 @@ def _solve_parts(x: FloatArray, y: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _taken(place: Place, odds: FloatArray) -> float:
-    """How much Σ b_s changes as the log-odds do: ∂b_s = fpr ∂a - tpr ∂c."""
+    """Return the change of Σ b_s with the log-odds: ∂b_s = fpr ∂a - tpr ∂c."""
     fpr, tpr = place.rates
     return float((fpr * odds[0] - tpr * odds[1]).sum())
 
 
 def _at(odds: FloatArray, hidden_bias: float) -> Place:
-    """A place; `LIMIT` keeps exp from overflow."""
+    """Return a place; `LIMIT` keeps exp from overflow."""
     prevalence = float(1.0 / (1.0 + np.exp(-hidden_bias)))
     return Place(odds, hidden_bias, 1.0 / (1.0 + np.exp(-odds)), prevalence)
 
@@ -437,7 +437,7 @@ def _machine(place: Place, is_fixed: FloatArray) -> Machine:
 
 
 def _of_free(total: Sums, is_fixed: FloatArray) -> Sums:
-    """The sums with nothing of the fixed sources, which then do not move."""
+    """Remove the fixed sources from the sums, so that they do not move."""
     if not is_fixed.any():
         return total
     free = is_fixed == 0

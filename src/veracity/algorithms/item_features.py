@@ -44,7 +44,7 @@ SHARES = (1 / 3, 2 / 3)
 
 @dataclass(frozen=True)
 class ItemColumn:
-    """How a column of features becomes levels: texts as they are, numbers by where they lie."""
+    """A rule that turns a column of features into levels: texts, or ranges of numbers."""
 
     name: str
     levels: tuple[str, ...]
@@ -53,7 +53,7 @@ class ItemColumn:
 
     @classmethod
     def of(cls, column: pl.Series) -> ItemColumn | None:
-        """How this column is to be read; None if it is the same for all."""
+        """Choose the rule for a column; None if it is the same for all items."""
         missing = (MISSING,) if column.null_count() else ()
         told = column.drop_nulls()
         if column.dtype == pl.Float64:
@@ -68,7 +68,7 @@ class ItemColumn:
         return found if len(found.levels) > 1 else None
 
     def numbered(self, column: pl.Series) -> IntArray:
-        """The level of each row; the number behind the last where there is none of it."""
+        """Return the level of each row; the number behind the last if it has none."""
         nowhere = len(self.levels)
         missing = self.levels.index(MISSING) if MISSING in self.levels else nowhere
         if self.cuts is not None:
@@ -133,7 +133,7 @@ class ItemFeatures:
 
     @property
     def n_kinds(self) -> int:
-        """How many kinds there are; the first is for items that are not described."""
+        """Number of kinds; the first is for items that are not described."""
         return 1 + int(np.prod([len(column.levels) for column in self.columns]))
 
     @property
@@ -172,18 +172,18 @@ class ItemFeatures:
         return np.where(is_told, kind + 1, 0).astype(np.int32)
 
     def with_more(self, data: object, likely: Mapping[str, str] | None = None) -> ItemFeatures:
-        """The same, with features of further items; those known before stay as they are."""
+        """Add the features of further items; those known before stay as they are."""
         return replace(self, table=with_rows(self.table, data, ITEM_KEYS, likely or {}))
 
     # --- as files ---------------------------------------------------------------------------------
 
     def described(self) -> dict[str, Any]:
-        """How columns become levels, as JSON can hold it; the table is kept beside it."""
+        """Return the rules in a form for JSON; the table is stored separately."""
         return {"columns": [asdict(column) for column in self.columns]}
 
     @classmethod
     def from_description(cls, described: Mapping[str, Any]) -> ItemFeatures:
-        """What a run tells of its features, without the table."""
+        """Make the features of a saved run, without their table."""
         columns = tuple(
             ItemColumn(
                 own["name"], tuple(own["levels"]), None if own["cuts"] is None else (*own["cuts"],)
@@ -194,7 +194,7 @@ class ItemFeatures:
         return cls(columns, pl.DataFrame())
 
     def with_table(self, table: pl.DataFrame) -> ItemFeatures:
-        """The same, with the table that was kept; a `ValueError` if it is another one."""
+        """Add the table that was stored; raise ValueError if it is another one."""
         keys = [name for name in KEYS if name in table.columns]
         wanted = {
             **dict.fromkeys(keys, pl.String()),
@@ -223,7 +223,7 @@ def _check_size(columns: tuple[ItemColumn, ...]) -> None:
 
 
 def with_kinds(encoded: Encoded, features: ItemFeatures) -> tuple[Encoded, list[str]]:
-    """The claims with the kind of each item, part by part; and what is to be said of it."""
+    """Add the kind of each item to the claims, part by part; return notes on it."""
     keys = [name for name in features.table.columns if name in KEYS]
     table = features.table.select(keys).with_columns(kind=features.kind_of_row)
     laid, counts = encoded.with_known_truths(KindsInPart(table))
@@ -241,7 +241,7 @@ class KindsInPart:
     table: pl.DataFrame
 
     def __call__(self, part: Partition) -> tuple[Block, KnownCount]:
-        """The block with the kind of each item; how many are known, and how many have none."""
+        """Add the kind of each item to a block; count the items with a kind and without."""
         is_fact = "fact" in part.items.columns  # claims that are true or false are of these
         table = self.table.rename({"entity": "fact"}) if is_fact else self.table
         keys = [name for name in table.columns if name in part.items.columns]

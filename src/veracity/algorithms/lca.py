@@ -1,6 +1,7 @@
-"""GuessLCA, MistakeLCA, LieLCA: why a source names a false value, in three ways.
+"""Latent Credibility Analysis: what a source does that is not honest, in four ways.
 
-Pasternack, Roth: Latent Credibility Analysis (WWW 2013), which has SimpleLCA, too.
+Pasternack, Roth: Latent Credibility Analysis (WWW 2013). In SimpleLCA it names any other value; in
+GuessLCA it guesses; in MistakeLCA it may also not know; in LieLCA it lies, if it knows.
 """
 
 from __future__ import annotations
@@ -12,28 +13,107 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.algorithms.base import Memory, Phase, Step, Tally, Turn, clamp_known
-from veracity.algorithms.checks import require_probability
-from veracity.algorithms.popularity import popularity, surprise
-from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
-from veracity.algorithms.simple_lca import Honesty, SimpleLCA
+from veracity.algorithms.base import (
+    Algorithm,
+    BySource,
+    Memory,
+    Phase,
+    Step,
+    Tally,
+    Turn,
+    clamp_known,
+)
+from veracity.algorithms.parameters import bounded
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
+from veracity.algorithms.rules import (
+    Weights,
+    logit,
+    popularity,
+    sigmoid,
+    softmax_of_claims,
+    surprise,
+)
 from veracity.encoding.block import Block, FloatArray
+from veracity.encoding.survey import Survey
+from veracity.kernels.loading import kernels
 
 LOOKS = 10
-"""How often the truth of an item and how well it is known are found from each other, to judge."""
+"""Number of times that the truth of an item and how well it is known are found from each other."""
+
+
+class Honesty(NamedTuple):
+    """Honesty H of each source, the probability that it names the true value; and the prior."""
+
+    honesty: BySource
+    prior: PriorRates
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuessLCA(SimpleLCA):
-    """Who is honest names the true value; who is not guesses, and may guess right.
+class SimpleLCA(Algorithm[Honesty]):
+    """Honesties under which claims are most probable, by expectation maximisation.
 
     Parameters
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
-    source_features
-        What is known of the sources beside their claims: see `SourceFeatures`. It moves what the
-        honesties are drawn to.
+    strength
+        How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
+    max_rounds, tolerance
+        It stops when a round moves no honesty by `tolerance`.
+    """
+
+    name = "simple-lca"
+    kinds = ("categorical",)
+    state_type = Honesty
+    takes_shares = True
+
+    prior: Prior = NO_PRIOR
+    strength: float = bounded(5.0, above=0)
+    max_rounds: int = bounded(100, at_least=1)
+    tolerance: float = bounded(1e-4, above=0)
+
+    def start(self, survey: Survey, prior: PriorRates) -> Honesty:
+        """Start from the mode of the prior."""
+        return self.learn(Honesty(prior.tpr, prior), (np.zeros((survey.n_sources, 4)),))
+
+    def tally(self, block: Block, state: Honesty, turn: Turn) -> Any:
+        """Judge the facts and count how the claims of each source meet them (E-step)."""
+        plausibility = clamp_known(self.judge(block, state), block)
+        return (kernels.count_votes(block, plausibility, len(state.honesty)),)
+
+    def learn(self, state: Honesty, total: Tally) -> Honesty:
+        """H_s = (true claims + strength·tpr) / (claims + strength): the most probable (M-step)."""
+        prior, (true, claims) = state.prior, total[0].T[:2]
+        honesty = (true + self.strength * prior.tpr) / (claims + self.strength)
+        return state._replace(honesty=np.where(prior.is_fixed, prior.tpr, honesty))
+
+    def calibrate(self, state: Honesty, prior: PriorRates) -> Honesty:
+        """Correct the honesties by the known truths."""
+        return state._replace(honesty=prior.weigh_known_accuracy(state.honesty))
+
+    def weigh(self, block: Block, state: Honesty, memory: Memory = None) -> Weights:
+        """Bayes' rule; before any claim all values of an item are equally likely.
+
+        log P(c | claims) = Σ ln(H_s / ((1 - H_s) / (|Ω| - 1))) over the sources that name c, up to
+        a constant of the item: what each would add by naming another value.
+        """
+        log_odds = logit(state.honesty)
+        of_claim = log_odds[block.source_of_support] + np.log(_others(block))
+        return Weights("softmax", log_odds, of_claim=of_claim)
+
+    def trust(self, state: Honesty) -> FloatArray:
+        """Return the honesty."""
+        return state.honesty
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuessLCA(SimpleLCA):
+    """A source that is honest names the true value; one that is not guesses, and may guess right.
+
+    Parameters
+    ----------
+    prior
+        Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
     strength
         How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     follows_crowd
@@ -47,7 +127,7 @@ class GuessLCA(SimpleLCA):
     follows_crowd: bool = False
 
     def tally(self, block: Block, state: Honesty, turn: Turn) -> Tally:
-        """Judge the facts; of each source, how many claims are honest, and how many there are."""
+        """Judge the facts; count the honest claims of each source, and all its claims."""
         true = clamp_known(self.judge(block, state), block)[block.fact_of_support]
         honest = true * sigmoid(self._log_odds_of_honesty(block, state))
         return (_by_source(block, (honest, np.ones_like(honest)), len(state.honesty)),)
@@ -62,26 +142,26 @@ class GuessLCA(SimpleLCA):
         return Weights("softmax", logit(state.honesty), of_claim=of_claim)
 
     def _log_odds_of_honesty(self, block: Block, state: Honesty) -> FloatArray:
-        """Of each claim that is true: honest, against guessed. ln(H / ((1 - H) g))."""
+        """Return ln(H / ((1 - H) g)) of each claim that is true: honest, against guessed."""
         log_guess = np.log(_guess(block, self.follows_crowd))[block.fact_of_support]
         return np.asarray(logit(state.honesty)[block.source_of_support] - log_guess)
 
 
-class Told(NamedTuple):
+class ClaimPrior(NamedTuple):
     """What is known of each claim before anybody asks whether it is true."""
 
     honesty: FloatArray
     """Of its source."""
     guess: FloatArray
-    """How likely its value is guessed."""
+    """Probability that its value is guessed, g."""
     surprise: FloatArray
     """What it adds that others would have to err as they do, if its value is true."""
     n_others: FloatArray
-    """How many other values the item has; one if there is none."""
+    """Number of other values of the item; one if there is none."""
 
 
-class Meant(NamedTuple):
-    """Of each claim, how far it is honest, out of how much, and how far its source knew."""
+class Responsibility(NamedTuple):
+    """How far each claim is honest, out of how much, and how far its source knew the truth."""
 
     honest: FloatArray
     out_of: FloatArray
@@ -90,85 +170,80 @@ class Meant(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _Knowing(SimpleLCA):
-    """What those two share in which a source may also not know: how well each item is known."""
+    """The two in which a source may also not know the truth: D, how well each item is known."""
 
-    knowledge: float = 0.9
+    knowledge: float = bounded(0.9, above=0, below=1)
     follows_crowd: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_probability(self, knowledge=self.knowledge)
-
     def phases(self, state: Honesty) -> tuple[Phase[Honesty], ...]:
-        """Rounds; how well each item is known is kept beside its block from one to the next."""
+        """Return rounds; D of each item is stored with its block from one to the next."""
         return (Phase("rounds", (Step(self.tally, self.learn, remembers=True),), self.change),)
 
     def tally(self, block: Block, state: Honesty, turn: Turn) -> tuple[Tally, FloatArray]:
-        """Judge the facts; of each source, how far its claims are honest, and out of how much."""
-        told = _told(block, state, self.follows_crowd)
+        """Judge the facts; count how far the claims of each source are honest, out of how much."""
+        prior = _claim_prior(block, state, self.follows_crowd)
         knows = self._at_first(block) if turn.memory is None else np.asarray(turn.memory)
-        true = clamp_known(self._judged(block, told, knows), block)
-        meant = self._meant(told, _of_claim(block, knows), true[block.fact_of_support])
-        counts = _by_source(block, (meant.honest, meant.out_of), len(state.honesty))
-        return (counts,), self._learned(block, meant)
+        true = clamp_known(self._judged(block, prior, knows), block)
+        found = self._responsibility(prior, _of_claim(block, knows), true[block.fact_of_support])
+        counts = _by_source(block, (found.honest, found.out_of), len(state.honesty))
+        return (counts,), self._learned(block, found)
 
     def weigh(self, block: Block, state: Honesty, memory: Memory = None) -> Weights:
-        """Bayes' rule: ln P(what is said | it is true) - ln P(what is said | it is false)."""
-        told = _told(block, state, self.follows_crowd)
-        of_claim = self._log_odds(told, _of_claim(block, self._knows(block, told)))
+        """Bayes' rule: ln P(the claims | it is true) - ln P(the claims | it is false)."""
+        prior = _claim_prior(block, state, self.follows_crowd)
+        of_claim = self._log_odds(prior, _of_claim(block, self._knows(block, prior)))
         return Weights("softmax", logit(state.honesty), of_claim=of_claim)
 
     def difficulty(self, block: Block, state: Honesty) -> FloatArray:
-        """Of each item, how likely it is that a source does not know the truth."""
-        return 1.0 - self._knows(block, _told(block, state, self.follows_crowd))
+        """Return 1 - D: the probability that a source does not know the truth of an item."""
+        return 1.0 - self._knows(block, _claim_prior(block, state, self.follows_crowd))
 
-    def _knows(self, block: Block, told: Told) -> FloatArray:
-        """Of each item, how likely it is that a source knows the truth (D).
+    def _knows(self, block: Block, prior: ClaimPrior) -> FloatArray:
+        """Return D of each item, the probability that a source knows its truth.
 
         It is found from the claims of the item and the honesties alone, so that an item is judged
         the same way whether or not it was learned from.
         """
         knows = self._at_first(block)
         for _ in range(LOOKS):
-            true = self._judged(block, told, knows)[block.fact_of_support]
-            knows = self._learned(block, self._meant(told, _of_claim(block, knows), true))
+            true = self._judged(block, prior, knows)[block.fact_of_support]
+            knows = self._learned(block, self._responsibility(prior, _of_claim(block, knows), true))
         return knows
 
     def _at_first(self, block: Block) -> FloatArray:
         return np.full(block.n_items, self.knowledge)
 
-    def _judged(self, block: Block, told: Told, knows: FloatArray) -> FloatArray:
-        return softmax_of_claims(block, self._log_odds(told, _of_claim(block, knows)))
+    def _judged(self, block: Block, prior: ClaimPrior, knows: FloatArray) -> FloatArray:
+        return softmax_of_claims(block, self._log_odds(prior, _of_claim(block, knows)))
 
-    def _learned(self, block: Block, meant: Meant) -> FloatArray:
-        """How well each item is known, from how far its claims were made knowingly."""
+    def _learned(self, block: Block, found: Responsibility) -> FloatArray:
+        """D = (claims made knowingly + strength·knowledge) / (claims + strength)."""
         item = _of_claim(block, np.arange(block.n_items))
         knew, n_claims = (
             np.bincount(item, block.weighted(of_claim), block.n_items)
-            for of_claim in (meant.knew, np.ones(len(item)))
+            for of_claim in (found.knew, np.ones(len(item)))
         )
         return np.asarray((knew + self.strength * self.knowledge) / (n_claims + self.strength))
 
     @abstractmethod
-    def _log_odds(self, told: Told, knows: FloatArray) -> FloatArray:
-        """What each claim adds to the score of its fact."""
+    def _log_odds(self, prior: ClaimPrior, knows: FloatArray) -> FloatArray:
+        """Return what each claim adds to the score of its fact."""
 
     @abstractmethod
-    def _meant(self, told: Told, knows: FloatArray, true: FloatArray) -> Meant:
-        """What each claim tells of honesty and knowledge, if it is true as far as that."""
+    def _responsibility(
+        self, prior: ClaimPrior, knows: FloatArray, true: FloatArray
+    ) -> Responsibility:
+        """Share out each claim, as plausible as `true`, among what may have caused it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MistakeLCA(_Knowing):
-    """Who is honest and knows names the true value; all others name a false one.
+    """A source that is honest and knows names the true value; all others name a false one.
 
     Parameters
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
-    source_features
-        What is known of the sources beside their claims: see `SourceFeatures`. It moves what the
-        honesties are drawn to.
     strength
         How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     knowledge
@@ -182,29 +257,28 @@ class MistakeLCA(_Knowing):
 
     name = "mistake-lca"
 
-    def _log_odds(self, told: Told, knows: FloatArray) -> FloatArray:
+    def _log_odds(self, prior: ClaimPrior, knows: FloatArray) -> FloatArray:
         """P(c | c is true) = H D; else (1 - H D) e(c) with e over all false values."""
-        return logit(told.honesty * knows) + told.surprise
+        return logit(prior.honesty * knows) + prior.surprise
 
-    def _meant(self, told: Told, knows: FloatArray, true: FloatArray) -> Meant:
-        """What is false was said for want of honesty, of knowledge, or of both."""
-        false = (1.0 - true) / np.maximum(1.0 - told.honesty * knows, np.finfo(np.float64).tiny)
-        honest = true + false * told.honesty * (1.0 - knows)
-        knew = true + false * knows * (1.0 - told.honesty)
-        return Meant(honest, np.ones_like(honest), knew)
+    def _responsibility(
+        self, prior: ClaimPrior, knows: FloatArray, true: FloatArray
+    ) -> Responsibility:
+        """Blame a false claim on a want of honesty, of knowledge, or of both."""
+        false = (1.0 - true) / np.maximum(1.0 - prior.honesty * knows, np.finfo(np.float64).tiny)
+        honest = true + false * prior.honesty * (1.0 - knows)
+        knew = true + false * knows * (1.0 - prior.honesty)
+        return Responsibility(honest, np.ones_like(honest), knew)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LieLCA(_Knowing):
-    """Who knows tells the truth, or lies; who does not know guesses, and may guess right.
+    """A source that knows tells the truth, or lies; else it guesses, and may guess right.
 
     Parameters
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
-    source_features
-        What is known of the sources beside their claims: see `SourceFeatures`. It moves what the
-        honesties are drawn to.
     strength
         How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     knowledge
@@ -218,49 +292,56 @@ class LieLCA(_Knowing):
 
     name = "lie-lca"
 
-    def _log_odds(self, told: Told, knows: FloatArray) -> FloatArray:
+    def _log_odds(self, prior: ClaimPrior, knows: FloatArray) -> FloatArray:
         """P(c | c is true) = H D + (1 - D) g(c); else (1 - H) D / others + (1 - D) g(c)."""
-        truth, lie, guess = self._causes(told, knows)
+        truth, lie, guess = self._causes(prior, knows)
         return np.asarray(np.log(truth + guess) - np.log(lie + guess))
 
-    def _meant(self, told: Told, knows: FloatArray, true: FloatArray) -> Meant:
-        """Only who knows can be honest or lie: a guess tells nothing of honesty."""
-        truth, lie, guess = self._causes(told, knows)
+    def _responsibility(
+        self, prior: ClaimPrior, knows: FloatArray, true: FloatArray
+    ) -> Responsibility:
+        """Count truths and lies: only a source that knows can be honest, a guess tells nothing."""
+        truth, lie, guess = self._causes(prior, knows)
         honest = true * truth / (truth + guess)
         knew = honest + (1.0 - true) * lie / (lie + guess)
-        return Meant(honest, knew, knew)
+        return Responsibility(honest, knew, knew)
 
-    def _causes(self, told: Told, knows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """How likely each claim comes by telling a truth, by a lie, by a guess; none is nothing."""
-        least = np.finfo(np.float64).tiny
-        truth = told.honesty * knows
-        lie = (1.0 - told.honesty) * knows / told.n_others
-        guess = np.maximum((1.0 - knows) * told.guess, least)
+    def _causes(
+        self, prior: ClaimPrior, knows: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the probabilities of a truth, a lie and a guess for each claim; all positive."""
+        truth = prior.honesty * knows
+        lie = (1.0 - prior.honesty) * knows / prior.n_others
+        guess = np.maximum((1.0 - knows) * prior.guess, np.finfo(np.float64).tiny)
         return truth, lie, guess
 
 
 def _of_claim(block: Block, of_item: NDArray[Any]) -> NDArray[Any]:
-    """What items have, for each of their claims."""
+    """Return the number of the item of each claim."""
     return np.repeat(of_item, block.n_supports_of_item)
 
 
+def _others(block: Block) -> FloatArray:
+    """Return the number of other values that the item of each claim has, at least one."""
+    return _of_claim(block, np.maximum(block.n_facts_of_item - 1.0, 1.0))
+
+
 def _guess(block: Block, follows_crowd: bool) -> FloatArray:
-    """Of each fact, how likely it is guessed by who does not know."""
+    """Return g of each fact, the probability that a source that does not know guesses it."""
     if follows_crowd:
         return popularity(block)
     return 1.0 / np.repeat(block.n_facts_of_item, block.n_facts_of_item)
 
 
-def _told(block: Block, state: Honesty, follows_crowd: bool) -> Told:
-    fact = block.fact_of_support
-    n_others = np.repeat(np.maximum(block.n_facts_of_item - 1.0, 1.0), block.n_supports_of_item)
+def _claim_prior(block: Block, state: Honesty, follows_crowd: bool) -> ClaimPrior:
+    fact, n_others = block.fact_of_support, _others(block)
     honesty = state.honesty[block.source_of_support]
     mistaken = surprise(block)[fact] if follows_crowd else np.log(n_others)
-    return Told(honesty, _guess(block, follows_crowd)[fact], mistaken, n_others)
+    return ClaimPrior(honesty, _guess(block, follows_crowd)[fact], mistaken, n_others)
 
 
 def _by_source(block: Block, of_claim: tuple[FloatArray, ...], n_sources: int) -> FloatArray:
-    """Sums over the claims of each source, a column each."""
+    """Return sums over the claims of each source, a column each."""
     sums = [
         np.bincount(block.source_of_support, block.weighted(own), n_sources) for own in of_claim
     ]

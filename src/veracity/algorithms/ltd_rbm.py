@@ -1,8 +1,24 @@
 """LTD-RBM: a restricted Boltzmann machine with one hidden unit, the truth of a fact.
 
 Broelemann, Gottron, Kasneci: Restricted Boltzmann Machines for Robust and Fast Latent Truth
-Discovery. Each source is a visible unit; a fact's claims are shown to the units of the sources
-that make them, and the hidden unit answers how plausible the fact is.
+Discovery. The hidden unit h is the truth of a fact. Each source s is a visible unit v_s, with bias
+a_s and weight w_s: it is one if s supports the fact. Only sources that claim something of the item
+are in the machine that judges the fact::
+
+    tpr_s = P(v_s = 1 | h = 1) = sigmoid(a_s + w_s)
+    fpr_s = P(v_s = 1 | h = 0) = sigmoid(a_s)
+    P(h = 1) = sigmoid(b_G)                              the prevalence
+    b = b_G + Σ_s b_s,  b_s = log(1 - tpr_s) - log(1 - fpr_s)
+    P(h = 1 | v) = sigmoid(b + Σ_s w_s v_s)              the plausibility
+
+Training ascends the likelihood of the claims. Its gradient is what is observed (positive phase)
+less what the machine expects (negative phase), summed over the facts on which s speaks::
+
+    ∂w_s = Σ v_s P(h = 1 | v) - Σ E[v_s h],   E[v_s h] = tpr_s P(h = 1)
+    ∂a_s = Σ v_s              - Σ E[v_s],     E[v_s] = tpr_s P(h = 1) + fpr_s P(h = 0)
+    ∂b   = Σ P(h = 1 | v)     - Σ E[h],       E[h] = P(h = 1)
+
+The paper samples the negative phase (contrastive divergence); here it is exact unless asked for.
 """
 
 from __future__ import annotations
@@ -27,10 +43,10 @@ from veracity.algorithms.base import (
     Walk,
     clamp_known,
 )
-from veracity.algorithms.checks import require_at_least, require_one_of, require_positive
 from veracity.algorithms.flow import LIMIT, Flow, Sums, sums
 from veracity.algorithms.flow import learn as learn_flow
 from veracity.algorithms.flow import start as start_flow
+from veracity.algorithms.parameters import bounded, require_at_least
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
 from veracity.encoding.block import Block, FloatArray, IntArray
@@ -41,76 +57,75 @@ from veracity.kernels.loading import kernels
 from veracity.reading.schema import Kind
 
 PLENTY, PLENTY_OF_SOURCE = 500_000, 500
-"""Claims, in all and of the median source, of which a round can learn enough."""
+"""Claims, in all and of the median source, from which a round learns enough."""
 
-BLUR = 0.5 / math.sqrt(PLENTY_OF_SOURCE)
-"""The standard error of a rate near one half that is counted from so many claims. Where there are
-many, a round sees no more of the median source, and cannot tell less from chance."""
+NOISE_FLOOR = 0.5 / math.sqrt(PLENTY_OF_SOURCE)
+"""Standard error of a rate near one half that is counted from so many claims: where rounds see no
+more of the median source, smaller changes may be chance."""
+
+MOST_DRAWS = 200_000_000
+"""Source-value pairs of one item beyond which the sampled negative phase is refused."""
 
 NegativePhase = Literal["exact", "sampled"]
 
 Learning = Literal["batches", "flow"]
 
-Ready = tuple[InOrder, np.random.Generator]
-"""The items that a round met in a block, in order, and the randomness that is left."""
+Drawn = tuple[InOrder, np.random.Generator]
+"""The items of a block that a round looks at, in order, and the randomness that is left."""
 
-MOST_DRAWS = 200_000_000
-"""Source-value pairs of one item beyond which the sampled negative phase is refused."""
+
+# --- the machine ----------------------------------------------------------------------------------
 
 
 def weights_of(tpr: FloatArray, fpr: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Visible bias a = logit(fpr) and weight w = logit(tpr) - logit(fpr)."""
+    """Return the visible bias a = logit(fpr) and the weight w = logit(tpr) - logit(fpr)."""
     return logit(fpr), logit(tpr) - logit(fpr)
 
 
 def rates_of(visible_bias: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Tpr = sigmoid(a + w) and fpr = sigmoid(a): the inverse of `weights_of`."""
+    """Return tpr = sigmoid(a + w) and fpr = sigmoid(a)."""
     return sigmoid(visible_bias + weight), sigmoid(visible_bias)
 
 
 def source_bias(visible_bias: FloatArray, weight: FloatArray) -> FloatArray:
-    """A source's part of the hidden bias, b_s = log(1 - tpr) - log(1 - fpr)."""
+    """Return b_s = log(1 - tpr) - log(1 - fpr), the part of a source in the hidden bias."""
     return np.logaddexp(0.0, visible_bias) - np.logaddexp(0.0, visible_bias + weight)
 
 
-class Training(NamedTuple):
-    """The machine, and how many of the items a round looks at.
-
-    A restricted Boltzmann machine with visible biases a, weights w, and the global part b_G of the
-    hidden bias; sources that are fixed are not trained.
-    """
+class RBM(NamedTuple):
+    """The machine: a, w and b_G; the sources that are fixed; and the state of its training."""
 
     visible_bias: BySource
     weight: BySource
     is_fixed: CountBySource
     hidden_bias: float
-    share: float
-    """Of the items, in each round."""
+    share_of_items: float
+    """Share of the items that each round looks at."""
     single_truth: bool
-    blur: float = 0.0
-    """The change that may be chance: a round that moves no rate by more is the last."""
+    noise_floor: float = 0.0
+    """Largest move of a rate that may be chance: no round after one that moves none by more."""
     flow: Flow | None = None
-    """How far the flow was followed; None if there is none to follow, any more or at all."""
+    """How far the flow was followed; None if there is none to follow."""
 
-    def at(self, machine: Machine) -> Training:
-        """With the machine elsewhere."""
+    def at(self, machine: Machine) -> RBM:
+        """Return the state with the biases and weights that a kernel has reached."""
         a, w, b, _ = machine
         return self._replace(visible_bias=a, weight=w, hidden_bias=float(b))
 
     @property
     def machine(self) -> Machine:
-        """As the kernels want it."""
+        """Biases and weights, as kernels take them."""
         return Machine(self.visible_bias, self.weight, self.hidden_bias, self.is_fixed)
 
     @property
     def rates(self) -> Rates:
-        """What the machine thinks of the sources."""
+        """The tpr and fpr of the sources, and the prevalence."""
         tpr, fpr = rates_of(self.visible_bias, self.weight)
         return Rates(tpr, fpr, float(sigmoid(np.array(self.hidden_bias))))
 
 
 @dataclass(frozen=True, kw_only=True)
-class LTDRBM(Algorithm[Training]):
+class LTDRBM(Algorithm[RBM]):
     """Latent truth discovery with a restricted Boltzmann machine.
 
     Parameters
@@ -153,116 +168,107 @@ class LTDRBM(Algorithm[Training]):
         from 500,000 claims on (see `shorten`), where a smaller move may be chance.
     """
 
-    state_type = Training
+    state_type = RBM
 
     prior: Prior = NO_PRIOR
-    learning_rate: float = 0.01
-    decay: float = 0.5
+    learning_rate: float = bounded(0.01, above=0)
+    decay: float = bounded(0.5, at_least=0)
     shorten: bool = True
-    learning: Learning = "batches"
-    batch_size: int = 100
-    facts_per_step: int | None = STEADY
-    negative_phase: NegativePhase = "exact"
-    gibbs_steps: int = 1
+    learning: Learning = bounded("batches", one_of=get_args(Learning))
+    batch_size: int = bounded(100, at_least=1)
+    facts_per_step: int | None = bounded(STEADY, at_least=1)
+    negative_phase: NegativePhase = bounded("exact", one_of=get_args(NegativePhase))
+    gibbs_steps: int = bounded(1, at_least=1)
     single_truth: bool = False
-    seed: int = 0
-    max_rounds: int = 50
-    min_rounds: int = 2
-    tolerance: float = 1e-3
+    seed: int = bounded(0, at_least=0)
+    max_rounds: int = bounded(50, at_least=1)
+    min_rounds: int = bounded(2, at_least=0)
+    tolerance: float = bounded(1e-3, above=0)
 
     def __post_init__(self) -> None:
-        require_positive(self, learning_rate=self.learning_rate, tolerance=self.tolerance)
-        require_at_least(self, 0, decay=self.decay, seed=self.seed, min_rounds=self.min_rounds)
-        require_at_least(self, 1, batch_size=self.batch_size, gibbs_steps=self.gibbs_steps)
-        if self.facts_per_step is not None:
-            require_at_least(self, 1, facts_per_step=self.facts_per_step)
-        require_at_least(self, max(1, self.min_rounds), "min_rounds", max_rounds=self.max_rounds)
-        require_one_of(self, get_args(NegativePhase), negative_phase=self.negative_phase)
-        require_one_of(self, get_args(Learning), learning=self.learning)
+        super().__post_init__()
+        require_at_least(self, self.min_rounds, "min_rounds", max_rounds=self.max_rounds)
         if self.learning == "flow" and self.negative_phase != "exact":
             raise ParameterError("LTDRBM: learning='flow' needs negative_phase='exact'")
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """LTD-RBM-C has a name of its own, and so has the paper's way to train either."""
+        """Name: LTD-RBM-C has one of its own, and so has the paper's way to train either."""
         constraint = "-c" if self.single_truth else ""
         return f"ltd-rbm{constraint}{'-cd' if self.negative_phase == 'sampled' else ''}"
 
     @property
     def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
-        """A single truth is for values."""
+        """Kinds of claims: a single truth is for values."""
         return ("categorical",) if self.single_truth else ("categorical", "multiple", "binary")
+
+    @property
+    def takes_shares(self) -> bool:  # type: ignore[override]
+        """True for sweeps, which count claims by their shares; mini-batches count each in full."""
+        return self.learning == "flow"
+
+    @property
+    def depends_on_blocks(self) -> bool:
+        """True for mini-batches: they are cut from blocks, one after the other."""
+        return self.learning == "batches"
 
     def by_sweeps(self) -> LTDRBM:
         """Follow the flow, if the negative phase is exact."""
         return replace(self, learning="flow") if self.negative_phase == "exact" else self
 
-    def start(self, survey: Survey, prior: PriorRates) -> Training:
-        """Set the machine to the prior."""
-        self._check(survey)
+    # --- judging ----------------------------------------------------------------------------------
+
+    def weigh(self, block: Block, state: RBM, memory: Memory = None) -> Weights:
+        """b_G before any claim; b_s + w_s for each source that supports a fact, b_s for others.
+
+        By the rates, that is log(tpr / fpr) for it, and log((1 - tpr) / (1 - fpr)) against it.
+        """
+        b_s = source_bias(state.visible_bias, state.weight)
+        rule: Rule = "softmax" if state.single_truth else "sigmoid"
+        return Weights(rule, b_s + state.weight, b_s, state.hidden_bias)
+
+    def rates(self, state: RBM, counts: FloatArray) -> Rates:
+        """Return the machine's own rates; under a single truth, one fact of each item is true."""
+        if not self.single_truth:
+            return state.rates
+        prevalence = float(counts[:, 2].sum() / counts[:, 3].sum())
+        return state.rates._replace(prevalence=prevalence)
+
+    # --- training ---------------------------------------------------------------------------------
+
+    def start(self, survey: Survey, prior: PriorRates) -> RBM:
+        """Set the machine to the prior rates, corrected by known truths."""
+        self._require_few_draws(survey)
+        a, w = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
         prevalence = prior.prevalence or survey.usual_prevalence
-        visible_bias, weight = weights_of(*prior.weigh_known(prior.tpr, prior.fpr))
-        hidden_bias = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
-        share, blur = 1.0, 0.0
+        b_global = float(np.clip(logit(np.array(prevalence)), -LIMIT, LIMIT))
+        share, noise_floor = 1.0, 0.0
         if self.shorten and survey.counted.items_of_source.sum() >= PLENTY:
-            share, blur = min(_enough(survey) * self._facts_in_one, 1.0), BLUR
-        return Training(
-            visible_bias, weight, prior.is_fixed, hidden_bias, share, survey.single_truth, blur
-        )
+            share, noise_floor = min(_enough(survey) * self._facts_in_one, 1.0), NOISE_FLOOR
+        return RBM(a, w, prior.is_fixed, b_global, share, survey.single_truth, noise_floor)
 
-    @property
-    def _facts_in_one(self) -> float:
-        """How many facts of a batch teach as much as one: steps of large batches are cut short."""
-        return max(self.batch_size / (self.facts_per_step or self.batch_size), 1.0)
-
-    @property
-    def takes_shares(self) -> bool:  # type: ignore[override]
-        """Sweeps count by them; mini-batches count every claim in full."""
-        return self.learning == "flow"
-
-    @property
-    def depends_on_blocks(self) -> bool:
-        """Mini-batches are cut from blocks, and follow each other."""
-        return self.learning == "batches"
-
-    def phases(self, state: Training) -> tuple[Phase[Training], ...]:
-        """Rounds of mini-batches, which follow each other through the blocks; or sweeps."""
+    def phases(self, state: RBM) -> tuple[Phase[RBM], ...]:
+        """Return rounds of mini-batches, and a count if rounds look at some items; or sweeps."""
+        if state.is_fixed.all():
+            return ()
         if self.learning == "flow":
-            return (Phase("flow", (Step(self.tally, self.learn),), self.left),)
-        prepare = partial(self.prepare, share=state.share)
-        walk = Walk(lambda state: (state,), self.climb, lambda state, lanes: lanes[0], prepare)
-        rounds = Phase("rounds", (walk,), self.change, state.blur)
+            return (Phase("flow", (Step(self.tally, self.learn),), self.time_left),)
+        draw = partial(self.draw_items, share=state.share_of_items)
+        batches = Walk(lambda state: (state,), self.ascend, lambda state, lanes: lanes[0], draw)
+        rounds = Phase("rounds", (batches,), self.change, state.noise_floor, self.min_rounds)
         if not self._is_shortened(state):
             return (rounds,)
-        return rounds, Phase("closing count", (Step(self.count, self.close),))
+        return rounds, Phase("closing count", (Step(self.count, self.take_counts),))
 
-    def _is_shortened(self, state: Training) -> bool:
-        """Whether rounds look at some of the items only."""
-        return self.learning == "batches" and state.share < 1.0
-
-    def notes(self, state: Training) -> list[str]:
-        """That there were many claims, and what was done about it."""
-        if not self._is_shortened(state):
-            return []
-        return [
-            f"there are many claims, so each round looked at {state.share:.2g} of the items, drawn "
-            "anew, and rates were counted over all of them at the end; shorten=False looks at all "
-            "items in every round"
-        ]
-
-    def is_settled(self, state: Training) -> bool:
-        """Where all sources are fixed there is nothing to train."""
-        return bool(state.is_fixed.all())
-
-    def prepare(self, block: Block, turn: Turn, share: float) -> Ready:
-        """Draw the items of a round: that asks for nothing that is learned."""
+    def draw_items(self, block: Block, turn: Turn, share: float) -> Drawn:
+        """Draw the items of a round, in random order; nothing that is learned plays a part."""
         rng = turn.rng(block)
         return kernels.reorder(block, _drawn(block.n_items, share, rng)), rng
 
-    def climb(self, block: Block, lane: Training, turn: Turn) -> tuple[Training, None]:
-        """Climb through the items that are drawn from the block, in mini-batches."""
+    def ascend(self, block: Block, lane: RBM, turn: Turn) -> tuple[RBM, None]:
+        """Take one step along the gradient per mini-batch of the items that are drawn."""
         rate = self.learning_rate * float(np.exp(-float(self.decay) * (turn.round_number - 1)))
-        items, rng = turn.ready or self.prepare(block, turn, lane.share)
+        items, rng = turn.ready or self.draw_items(block, turn, lane.share_of_items)
         samples = self.negative_phase == "sampled"
         gibbs_steps = self.gibbs_steps if samples else 0
         most = float("inf") if self.facts_per_step is None else float(self.facts_per_step)
@@ -270,14 +276,20 @@ class LTDRBM(Algorithm[Training]):
         a, w, b = kernels.climb(items, lane.machine, pace, rng if samples else None)
         return lane.at(Machine(a, w, b, lane.is_fixed)), None
 
-    def count(self, block: Block, state: Training, turn: Turn) -> Tally:
-        """How often the sources' words met the judged facts of a block; how many facts are true."""
+    def change(self, before: RBM, after: RBM) -> float:
+        """Return the largest move of any tpr, fpr or the prevalence."""
+        old, new = before.rates, after.rates
+        moves = (new.tpr - old.tpr, new.fpr - old.fpr, new.prevalence - old.prevalence)
+        return float(max(np.abs(move).max() for move in moves))
+
+    def count(self, block: Block, state: RBM, turn: Turn) -> Tally:
+        """Judge the facts; count how the claims of each source meet them, and the true ones."""
         plausible = clamp_known(self.judge(block, state), block)
         counts: FloatArray = kernels.count_votes(block, plausible, len(state.weight))
         return counts, np.array([plausible.sum(), len(plausible)])
 
-    def close(self, state: Training, total: Tally) -> Training:
-        """Take the rates that were counted; what the machine thought of a source is one fact more.
+    def take_counts(self, state: RBM, total: Tally) -> RBM:
+        """Set the rates to those counted, in which the machine's own count as one fact more.
 
         Rounds on some of the items sort the sources, and with them the facts, but do not bring the
         machine to where its rates are those of the facts it believes in.
@@ -287,18 +299,39 @@ class LTDRBM(Algorithm[Training]):
         tpr, fpr, _ = state.rates
         tpr = (supports_of_true + tpr) / (true + 1.0)
         fpr = (supports - supports_of_true + fpr) / (facts - true + 1.0)
-        counted = [np.clip(one, -LIMIT, LIMIT) for one in (logit(fpr), logit(tpr))]
-        free = state.is_fixed == 0
-        visible_bias = np.where(free, counted[0], state.visible_bias)
-        weight = np.where(free, counted[1] - counted[0], state.weight)
-        closed = state._replace(visible_bias=visible_bias, weight=weight)
+        log_odds_fpr, log_odds_tpr = (np.clip(logit(own), -LIMIT, LIMIT) for own in (fpr, tpr))
+        is_free = state.is_fixed == 0
+        counted = state._replace(
+            visible_bias=np.where(is_free, log_odds_fpr, state.visible_bias),
+            weight=np.where(is_free, log_odds_tpr - log_odds_fpr, state.weight),
+        )
         if self.single_truth:
-            return closed
+            return counted
         prevalence = np.array((n_true + state.rates.prevalence) / (n_facts + 1.0))
-        return closed._replace(hidden_bias=float(np.clip(logit(prevalence), -LIMIT, LIMIT)))
+        return counted._replace(hidden_bias=float(np.clip(logit(prevalence), -LIMIT, LIMIT)))
 
-    def tally(self, block: Block, state: Training, turn: Turn) -> Sums:
-        """What the flow is followed by: each fact by itself, unless trained for a single truth."""
+    def calibrate(self, state: RBM, prior: PriorRates) -> RBM:
+        """Correct the rates by the known truths; the rest of a flow is not followed."""
+        if state.flow is not None:
+            state = state.at(state.flow.reached)._replace(flow=None)
+        tpr, fpr, _ = state.rates
+        visible_bias, weight = weights_of(*prior.weigh_known(tpr, fpr))
+        return state._replace(visible_bias=visible_bias, weight=weight)
+
+    def notes(self, state: RBM) -> list[str]:
+        """Return a note if rounds looked at some of the items."""
+        if not self._is_shortened(state):
+            return []
+        return [
+            f"there are many claims, so each round looked at {state.share_of_items:.2g} of the "
+            "items, drawn anew, and rates were counted over all of them at the end; shorten=False "
+            "looks at all items in every round"
+        ]
+
+    # --- the same by whole sweeps -----------------------------------------------------------------
+
+    def tally(self, block: Block, state: RBM, turn: Turn) -> Sums:
+        """Sum up the positive phase: each fact by itself, unless trained for a single truth."""
         score = scores(block, self.weigh(block, state))
         if self.single_truth:
             nobody = np.full(block.n_items, -np.inf)
@@ -308,7 +341,7 @@ class LTDRBM(Algorithm[Training]):
         plausible = clamp_known(plausible, block)
         return sums(block, plausible, len(state.weight), single_truth=self.single_truth)
 
-    def learn(self, state: Training, total: Sums) -> Training:
+    def learn(self, state: RBM, total: Sums) -> RBM:
         """Follow the flow up to where the next sweep looks."""
         flow = state.flow
         if flow is None:
@@ -316,41 +349,22 @@ class LTDRBM(Algorithm[Training]):
         moved = learn_flow(flow, Sums(*total))
         return state.at(moved.machine)._replace(flow=moved)
 
-    def left(self, before: Training, after: Training) -> float:
-        """The share of the flow's time that is still to go."""
+    def time_left(self, before: RBM, after: RBM) -> float:
+        """Return the share of the flow's time that is still to go."""
         return 1.0 if after.flow is None else after.flow.left
 
-    def change(self, before: Training, after: Training) -> float:
-        """The largest move of any tpr, fpr or the prevalence."""
-        old, new = before.rates, after.rates
-        moves = (new.tpr - old.tpr, new.fpr - old.fpr, new.prevalence - old.prevalence)
-        return float(max(np.abs(move).max() for move in moves))
+    # --- sizes ------------------------------------------------------------------------------------
 
-    def calibrate(self, state: Training, prior: PriorRates) -> Training:
-        """Correct the rates by the known truths; what is left of a flow is not followed."""
-        if state.flow is not None:
-            state = state.at(state.flow.reached)._replace(flow=None)
-        tpr, fpr, _ = state.rates
-        visible_bias, weight = weights_of(*prior.weigh_known(tpr, fpr))
-        return state._replace(visible_bias=visible_bias, weight=weight)
+    def _is_shortened(self, state: RBM) -> bool:
+        """Return True if rounds look at some of the items only."""
+        return self.learning == "batches" and state.share_of_items < 1.0
 
-    def weigh(self, block: Block, state: Training, memory: Memory = None) -> Weights:
-        """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: the hidden bias.
+    @property
+    def _facts_in_one(self) -> float:
+        """Number of facts of a batch that teach as much as one: steps of large ones are cut."""
+        return max(self.batch_size / (self.facts_per_step or self.batch_size), 1.0)
 
-        The plausibility is P(h = 1 | v) of the helper machine that has only the item's sources.
-        """
-        base = source_bias(state.visible_bias, state.weight)
-        rule: Rule = "softmax" if state.single_truth else "sigmoid"
-        return Weights(rule, base + state.weight, base, state.hidden_bias)
-
-    def rates(self, state: Training, counts: FloatArray) -> Rates:
-        """The machine's own rates; under a single truth the prevalence is one value per item."""
-        if not self.single_truth:
-            return state.rates
-        prevalence = float(counts[:, 2].sum() / counts[:, 3].sum())
-        return state.rates._replace(prevalence=prevalence)
-
-    def _check(self, survey: Survey) -> None:
+    def _require_few_draws(self, survey: Survey) -> None:
         n_draws = survey.counted.largest_item
         if self.negative_phase == "sampled" and n_draws > MOST_DRAWS:
             raise ParameterError(
@@ -360,14 +374,14 @@ class LTDRBM(Algorithm[Training]):
 
 
 def _enough(survey: Survey) -> float:
-    """The share of the items of which a round can learn enough; above one if all are too few."""
+    """Return the share of the items from which a round learns enough; above one if none is."""
     of_source = survey.counted.items_of_source
-    usual = max(float(np.median(of_source)), 1.0)  # sources that are only judged have told nothing
+    usual = max(float(np.median(of_source)), 1.0)  # sources that are only judged have no claims
     return max(PLENTY / max(float(of_source.sum()), 1.0), PLENTY_OF_SOURCE / usual)
 
 
 def _drawn(n_items: int, share: float, rng: np.random.Generator) -> IntArray:
-    """A share of the items, in random order."""
+    """Draw a share of the items, in random order."""
     if share == 1.0:
         return rng.permutation(n_items)
     return rng.choice(n_items, math.ceil(share * n_items), replace=False)

@@ -22,7 +22,7 @@ from veracity.algorithms.base import (
     Turn,
     Walk,
 )
-from veracity.algorithms.checks import require_at_least, require_at_most, require_positive
+from veracity.algorithms.parameters import bounded, require_at_least
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, plausibilities
 from veracity.encoding.block import Block, FloatArray, IntArray
@@ -30,7 +30,7 @@ from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 CERTAIN = 1e12
-"""How many claims the prior of a fixed source is worth: more than anyone makes."""
+"""Number of claims that the prior of a fixed source is worth: more than anyone makes."""
 
 
 MOST_CHAINS, MOST_ROUNDS = 1_000, 1_000_000
@@ -98,40 +98,26 @@ class LTM(Algorithm[Chains]):
     state_type = Chains
 
     prior: Prior = NO_PRIOR
-    tpr_strength: float = 100.0
-    fpr_strength: float = 1010.0
-    rounds: int = 50
-    burn_in: int = 10
-    thinning: int = 0
-    chains: int = 4
-    seed: int = 0
-    tolerance: float = 0.1
+    tpr_strength: float = bounded(100.0, above=0)
+    fpr_strength: float = bounded(1010.0, above=0)
+    rounds: int = bounded(50, at_most=MOST_ROUNDS)
+    burn_in: int = bounded(10, at_least=0)
+    thinning: int = bounded(0, at_least=0)
+    chains: int = bounded(4, at_least=1, at_most=MOST_CHAINS)
+    seed: int = bounded(0, at_least=0)
+    tolerance: float = bounded(0.1, above=0)
 
     def __post_init__(self) -> None:
-        require_positive(
-            self,
-            tpr_strength=self.tpr_strength,
-            fpr_strength=self.fpr_strength,
-            tolerance=self.tolerance,
-        )
-        require_at_least(self, 0, burn_in=self.burn_in, thinning=self.thinning, seed=self.seed)
-        require_at_least(self, 1, chains=self.chains)
+        super().__post_init__()
         require_at_least(self, self.burn_in + 1, "burn_in + 1", rounds=self.rounds)
-        require_at_most(self, MOST_CHAINS, chains=self.chains)
-        require_at_most(self, MOST_ROUNDS, rounds=self.rounds)
 
     @property
     def max_rounds(self) -> int:  # type: ignore[override]
-        """A sampler runs as many rounds as it was told."""
-        return self.rounds
-
-    @property
-    def min_rounds(self) -> int:  # type: ignore[override]
-        """A sampler runs as many rounds as it was told."""
+        """Number of rounds: a sampler makes all of them."""
         return self.rounds
 
     def start(self, survey: Survey, prior: PriorRates) -> Chains:
-        """Nothing is counted: the first round starts from the prior."""
+        """Start from the prior: nothing is counted yet."""
         tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
         tpr_strength, fpr_strength = self._strengths(survey, prior)
         pseudo = np.empty((survey.n_sources, 2, 2))
@@ -146,12 +132,12 @@ class LTM(Algorithm[Chains]):
         return Chains(nothing, nothing, pseudo, odds, n_true, 0, survey.single_truth)
 
     def phases(self, state: Chains) -> tuple[Phase[Chains], ...]:
-        """In every round each chain goes through all blocks."""
+        """Return rounds, in each of which every chain goes through all blocks."""
         walk = Walk(self.split, self.draw, self.join)
-        return (Phase("rounds", (walk,), self.change),)
+        return (Phase("rounds", (walk,), self.change, min_rounds=self.rounds),)
 
     def split(self, state: Chains) -> tuple[Chain, ...]:
-        """The chains, which know nothing of each other."""
+        """Return the chains, which are independent."""
         return tuple(
             Chain(chain, state.counts[:, chain].copy(), state.prior, state.log_prior_odds, 0, 0)
             for chain in range(self.chains)
@@ -189,11 +175,11 @@ class LTM(Algorithm[Chains]):
         return state._replace(counts=counts, kept_counts=kept, n_true=n_true, rounds=rounds)
 
     def change(self, before: Chains, after: Chains) -> float:
-        """How far the chains disagree on the number of true facts: split R-hat less one."""
+        """Return split R-hat less one: how far the chains disagree on the number of true facts."""
         return split_r_hat(after.n_true[self.burn_in : after.rounds]) - 1.0
 
     def judge(self, block: Block, state: Chains, memory: Memory = None) -> FloatArray:
-        """The mean of the probabilities the facts were drawn with; by the weights, if none were."""
+        """Return the mean of the probabilities facts were drawn with; or judge by weights."""
         if memory is None:
             return plausibilities(block, self.weigh(block, state))
         kept = np.sum([drawn.kept for drawn in memory], axis=0)
@@ -205,7 +191,7 @@ class LTM(Algorithm[Chains]):
         return np.asarray(kernels.normalise_log(log_odds, block.first_fact_of_item, nobody))
 
     def weigh(self, block: Block, state: Chains, memory: Memory = None) -> Weights:
-        """The weights the posterior means of the rates would have: facts were drawn by others."""
+        """Weigh by the posterior means of the rates: on average, facts were drawn so."""
         expected = state.kept_counts.mean(axis=1) / self._n_kept + state.prior
         fpr, tpr = (expected[:, truth, 1] / expected[:, truth].sum(axis=1) for truth in (0, 1))
         support, oppose = np.log(tpr / fpr), np.log1p(-tpr) - np.log1p(-fpr)
@@ -223,7 +209,7 @@ class LTM(Algorithm[Chains]):
         return Rates(tpr, fpr, float(true.sum() / facts.sum()))
 
     def resume(self, state: Chains, survey: Survey, prior: PriorRates) -> Chains:
-        """The chains go on, with the old claims as part of the prior (incremental LTM)."""
+        """Go on with the chains, the old claims being part of the prior (incremental LTM)."""
         grown = self.grow(state, survey.names)
         learned = grown.kept_counts.mean(axis=1) / self._n_kept
         nothing, n_true = np.zeros_like(grown.counts), np.zeros_like(grown.n_true)
@@ -236,7 +222,7 @@ class LTM(Algorithm[Chains]):
         )
 
     def _strengths(self, survey: Survey, prior: PriorRates) -> tuple[FloatArray, FloatArray]:
-        """How many claims each source's prior is worth.
+        """Return the number of claims that each source's prior is worth.
 
         Known truths weigh against what is sampled as they do in `PriorRates.weigh_known`.
         """

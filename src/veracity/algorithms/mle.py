@@ -23,7 +23,7 @@ from veracity.algorithms.base import (
     Turn,
     clamp_known,
 )
-from veracity.algorithms.checks import require_at_least, require_one_of, require_positive
+from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
@@ -31,7 +31,7 @@ from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 Missing = Literal["unknown", "negative"]
-"""What it tells that a source says nothing of an item: nothing, or that it denies all of it."""
+"""Meaning of an item without a claim of a source: nothing, or a denial of all its facts."""
 
 
 class TwoCoins(NamedTuple):
@@ -74,14 +74,9 @@ class MLE(Algorithm[TwoCoins]):
 
     prior: Prior = NO_PRIOR
     learn_prevalence: bool = True
-    missing: Missing = "unknown"
-    max_rounds: int = 100
-    tolerance: float = 1e-4
-
-    def __post_init__(self) -> None:
-        require_positive(self, tolerance=self.tolerance)
-        require_at_least(self, 1, max_rounds=self.max_rounds)
-        require_one_of(self, get_args(Missing), missing=self.missing)
+    missing: Missing = bounded("unknown", one_of=get_args(Missing))
+    max_rounds: int = bounded(100, at_least=1)
+    tolerance: float = bounded(1e-4, above=0)
 
     def start(self, survey: Survey, prior: PriorRates) -> TwoCoins:
         """Start from the prior."""
@@ -102,7 +97,7 @@ class MLE(Algorithm[TwoCoins]):
         return counts, plausibility.sum(), len(plausibility), log_evidence, known
 
     def learn(self, state: TwoCoins, total: Tally) -> TwoCoins:
-        """The rates that are most likely given the counts (M-step)."""
+        """Learn the rates that are most likely given the counts (M-step)."""
         counts, true, facts, log_odds_of_any, known = total
         supports_of_true, supports, spoken_true, spoken = counts.T
         if self.missing == "negative":
@@ -122,7 +117,7 @@ class MLE(Algorithm[TwoCoins]):
         )
 
     def change(self, before: TwoCoins, after: TwoCoins) -> float:
-        """The largest move of any rate or the prevalence."""
+        """Return the largest move of any rate or the prevalence."""
         moves = (after.tpr - before.tpr, after.fpr - before.fpr)
         prevalence = abs(after.prevalence - before.prevalence)
         return float(max(prevalence, *(np.abs(move).max() for move in moves)))
@@ -147,14 +142,14 @@ class MLE(Algorithm[TwoCoins]):
         return Weights(rule, support, oppose, prior)
 
     def rates(self, state: TwoCoins, counts: FloatArray) -> Rates:
-        """The rates that were learned."""
+        """Return the rates that were learned."""
         return Rates(state.tpr, state.fpr, state.prevalence)
 
 
 def _as_often_as_claimed(
     survey: Survey, prior: PriorRates, prevalence: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The prior's rates, scaled so that each source claims as many facts as it does."""
+    """Scale the prior's rates so that each source claims as many facts as it does."""
     usual = prevalence * prior.tpr + (1.0 - prevalence) * prior.fpr
     scale = survey.counted.supports_of_source / survey.counted.facts / usual
     scale = np.where(prior.is_fixed, 1.0, scale)

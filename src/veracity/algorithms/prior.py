@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.checks import require_positive, require_probability, require_share
 from veracity.algorithms.distributions import log_likely_counts
+from veracity.algorithms.parameters import bounded, check_parameters
 from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue, ParameterError, VeracityError
 from veracity.naming import name_text
@@ -33,12 +33,12 @@ class Rate:
     learned from certainty.
     """
 
-    tpr: float = 0.8
-    fpr: float = 0.2
+    tpr: float = bounded(0.8, at_least=0, at_most=1)
+    fpr: float = bounded(0.2, at_least=0, at_most=1)
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        require_share(self, tpr=self.tpr, fpr=self.fpr)
+        check_parameters(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +49,12 @@ class ErrorSpread:
     `fixed` means learning leaves it alone.
     """
 
-    error: float
+    error: float = bounded(above=0)
     bias: float = 0.0
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        require_positive(self, error=self.error)
+        check_parameters(self)
 
 
 CERTAIN = 1e-6
@@ -164,17 +164,15 @@ class Prior:
     [0.95, 0.6, 0.7]
     """
 
-    tpr: float = 0.8
-    fpr: float = 0.2
-    prevalence: float | None = None
+    tpr: float = bounded(0.8, above=0, below=1)
+    fpr: float = bounded(0.2, above=0, below=1)
+    prevalence: float | None = bounded(None, at_least=0, at_most=1)
     of_kind: Mapping[str, Rate | ErrorSpread] = field(default_factory=dict)
     kind_of_source: Mapping[object, str] = field(default_factory=dict)
     of_source: Mapping[object, Rate | ErrorSpread] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        require_probability(self, tpr=self.tpr, fpr=self.fpr)
-        if self.prevalence is not None:
-            require_share(self, prevalence=self.prevalence)
+        check_parameters(self)
         for kind in self.kind_of_source.values():
             if not isinstance(kind, str) or kind not in self.of_kind:
                 raise ParameterError(

@@ -1,4 +1,4 @@
-"""How rates of sources follow from their features: partially pooled logistic regression.
+"""Predict rates of sources from their features: partially pooled logistic regression.
 
 The log-odds of a rate are what the features of the source add up to, and a deviation of its own::
 
@@ -29,10 +29,10 @@ SPREADS = np.geomspace(0.02, 2.56, 15)
 """Standard deviations that weights may have, in log-odds: from nothing to all there can be."""
 
 USUAL_SPREAD = 0.5
-"""Where the half-Cauchy prior of the spread has its half."""
+"""Median of the half-Cauchy prior of the spread."""
 
 SPREAD_OF_MEAN = 1.0
-"""How far, in log-odds, a source of average features may be from the mean of all claims."""
+"""Spread, in log-odds, of a source of average features around the mean of all claims."""
 
 LEAST_MEAN = 1e-3
 """The mean of all claims comes no closer to zero or one than this."""
@@ -48,18 +48,18 @@ MOST_MISSING = 0.9
 large as if all facts were seen."""
 
 STRONG = 64.0
-"""Of how many pseudo-claims what is expected of a source on a kind of items is worth at first."""
+"""First weight of the prediction for a source on a kind of items, in pseudo-claims."""
 
 
 class Counts(NamedTuple):
-    """How often each source is right, and of how many claims."""
+    """Number of right claims of each source, and of all its claims."""
 
     right: FloatArray
     total: FloatArray
 
 
 class Beforehand(NamedTuple):
-    """What is known of a rate without features.
+    """A rate as it is expected without features.
 
     Its mean over all claims; by how much that of each source is expected to differ, in log-odds;
     which sources learning may move; and of how many pseudo-claims what is expected is worth.
@@ -72,7 +72,7 @@ class Beforehand(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, rate: FloatArray, prior: PriorRates, strength: float) -> Beforehand:
-        """The mean of all, and by how much the prior's rates differ from the usual one."""
+        """Return the mean of all, and by how much the prior's rates differ from the usual one."""
         usual = logit(np.array(np.median(rate)))
         is_free = np.asarray(prior.is_fixed == 0)
         mean = min(max(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
@@ -80,17 +80,17 @@ class Beforehand(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """What the columns of features weigh, and how sure that is."""
+    """Weights of the columns of features, and their covariance."""
 
     weight: FloatArray
     covariance: FloatArray
     rows: FloatArray | None = None
     """[source or kind of items, column]: the features it was learned from."""
     strength: float = 0.0
-    """Of how many pseudo-claims what is expected was worth."""
+    """Weight of the prediction, in pseudo-claims."""
 
     def less_sure(self, unsure: FloatArray, total: FloatArray) -> Fit:
-        """How sure the weights are, given that facts were judged, not seen.
+        """Return the fit with the covariance widened, since facts were judged, not seen.
 
         Each row was right of `total` claims so often, with a variance of `unsure`. So much
         information is missing, and what is observed is the rest (Louis 1982)::
@@ -109,7 +109,7 @@ class Fit(NamedTuple):
 
 
 class Regression(NamedTuple):
-    """What is known of sources by their features, for each rate that is learned of them."""
+    """Weights of features of sources, for each rate that is learned."""
 
     rows: CountBySource
     """[source, column]: its features; the first column is one for all."""
@@ -118,7 +118,7 @@ class Regression(NamedTuple):
     covariance: FloatArray
     """[rate, column, column]"""
     strength: float
-    """Of how many pseudo-claims what is expected of a source is worth."""
+    """Weight of the prediction for a source, in pseudo-claims."""
 
     @classmethod
     def at_start(cls, rows: FloatArray, n_rates: int) -> Regression:
@@ -127,11 +127,11 @@ class Regression(NamedTuple):
         return cls(rows, np.zeros((n_rates, n)), np.zeros((n_rates, n, n)), 0.0)
 
     def expected(self, rate: int, offset: FloatArray | float = 0.0) -> FloatArray:
-        """What the features of each source lead to expect of its rate."""
+        """Return the rate of each source that its features predict."""
         return np.asarray(sigmoid(offset + self.rows @ self.weight[rate]))
 
     def learned(self, rate: int, counts: Counts, known: Beforehand) -> Regression:
-        """What the counts of the sources say of one rate."""
+        """Learn one rate from the counts of the sources."""
         tells = (counts.total > 0.0) & known.is_free
         rows, own = self.rows[tells], Counts(*(count[tells] for count in counts))
         mean = np.zeros(self.rows.shape[1])
@@ -146,7 +146,7 @@ class Regression(NamedTuple):
         )
 
     def shrunk(self, rate: int, counts: Counts, known: Beforehand) -> tuple[FloatArray, Regression]:
-        """The rates of the sources, drawn to what their features say; and what is learned of these.
+        """Return the rates of the sources, shrunk towards the predictions, and what is learned.
 
         Rates are not kept clear of zero and one.
         """
@@ -154,33 +154,20 @@ class Regression(NamedTuple):
         start = known.strength * learned.expected(rate, known.offset)
         return (counts.right + start) / (counts.total + known.strength), learned
 
-    def centred(self, rate: int, mean: float) -> Regression:
-        """The same weights of features, around another mean of all sources."""
-        weight = self.weight[rate].copy()
-        weight[0] += logit(np.array(mean)) - (self.rows @ weight).mean()
-        return self._replace(weight=_with(self.weight, rate, weight))
-
-    def with_strangers(
-        self, rate: int, own: FloatArray, n_met: int, rows: FloatArray
-    ) -> tuple[FloatArray, Regression]:
-        """The rates of all: sources never met are as their features say; `rows` has all of them."""
-        grown = self._replace(rows=rows)
-        return np.append(own[:n_met], grown.expected(rate)[n_met:]), grown
-
     def worth(self, rate: int) -> Fit:
-        """What features are worth for one rate."""
+        """Return the effects of features on one rate."""
         return Fit(self.weight[rate], self.covariance[rate], self.rows, self.strength)
 
 
 class Shifts(NamedTuple):
-    """By how much features of items move the accuracy of every source, on items of each kind."""
+    """Moves of the accuracy of every source on items of each kind, by features of these."""
 
     rows: FloatArray
     """[kind, column]: its features; the first column is one for all."""
     weight: FloatArray
     covariance: FloatArray
     strength: float
-    """Of how many pseudo-claims what is expected of a source on a kind is worth."""
+    """Weight of the prediction for a source on a kind, in pseudo-claims."""
 
     @classmethod
     def at_start(cls, rows: FloatArray) -> Shifts:
@@ -189,18 +176,18 @@ class Shifts(NamedTuple):
         return cls(rows, np.zeros(n_columns), np.zeros((n_columns, n_columns)), STRONG)
 
     def expected(self, accuracy: FloatArray) -> FloatArray:
-        """[source, kind]: what to expect of sources that are right so often."""
+        """Return the accuracy that is predicted for sources of this accuracy: [source, kind]."""
         return np.asarray(sigmoid(logit(accuracy)[:, None] + self.rows @ self.weight))
 
     def learned(self, counts: Counts, accuracy: FloatArray) -> Shifts:
-        """What counts, [source, kind], say of sources that are right so often on the whole."""
+        """Learn from counts, [source, kind], of sources with this accuracy over all kinds."""
         offset = np.broadcast_to(logit(accuracy)[:, None], counts.total.shape)
         told = _effective(counts, self.strength)
         fit = fitted(self.rows, told, offset, self.weight)
         return self._replace(weight=fit.weight, covariance=fit.covariance)
 
     def worth(self, accuracy: float) -> Fit:
-        """What features are worth, for a source that is right so often."""
+        """Return the effects of features, for a source of this accuracy."""
         weight = self.weight.copy()
         weight[0] += logit(np.array(accuracy))
         return Fit(weight, self.covariance, self.rows, self.strength)
@@ -213,7 +200,7 @@ def fitted(
     start: FloatArray,
     spreads: FloatArray = SPREADS,
 ) -> Fit:
-    """The weights that are expected given the counts, by iteratively reweighted least squares.
+    """Return the expected weights given the counts, by iteratively reweighted least squares.
 
     With a single spread it is the ridge estimate: the first column has `SPREAD_OF_MEAN`. Counts
     have a number for each row, or [source, row].
@@ -236,12 +223,12 @@ def fitted(
 
 
 def _of_rows(numbers: FloatArray) -> FloatArray:
-    """Numbers of each row; of [source, row] the sum over the sources."""
+    """Return the numbers of each row; of [source, row] the sum over the sources."""
     return np.asarray(numbers.sum(axis=0) if numbers.ndim > 1 else numbers)
 
 
 def _averaged(precision: FloatArray, pull: FloatArray, spreads: FloatArray) -> Fit:
-    """Weights where their log-likelihood is ``pull w - w precision w / 2``, over all spreads."""
+    """Average weights of log-likelihood ``pull w - w precision w / 2`` over all spreads."""
     of_weights = np.repeat(spreads[:, None] ** -2.0, len(pull), axis=1)
     of_weights[:, 0] = SPREAD_OF_MEAN**-2.0
     covariance = np.linalg.inv(precision + of_weights[:, :, None] * np.eye(len(pull)))
@@ -256,7 +243,7 @@ def _averaged(precision: FloatArray, pull: FloatArray, spreads: FloatArray) -> F
 
 
 def _effective(counts: Counts, strength: float) -> Counts:
-    """The counts, as many as tell of what sources have in common: never more than strength + 1.
+    """Return the counts as far as they are independent: never more than strength + 1.
 
     Claims of one source share its own deviation: their variance is that of a beta-binomial.
     """
@@ -265,7 +252,7 @@ def _effective(counts: Counts, strength: float) -> Counts:
 
 
 def _share(total: FloatArray, strength: float) -> FloatArray:
-    """How much each of so many claims counts."""
+    """Return how much each of so many claims counts."""
     return np.asarray((strength + 1.0) / (strength + total))
 
 

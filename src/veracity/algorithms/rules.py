@@ -73,7 +73,7 @@ class Weights(NamedTuple):
 
 
 def scores(block: Block, weights: Weights) -> FloatArray:
-    """The score of each fact: what its claims, and the prior, add up to."""
+    """Return the score of each fact: the sum of its claims and the prior."""
     if weights.confusion is not None:
         return np.asarray(label_scores(block, weights)[block.item_of_fact, block.label_of_fact])
     if weights.of_claim is not None:
@@ -90,7 +90,7 @@ def scores(block: Block, weights: Weights) -> FloatArray:
 def with_paired(
     of_fact: FloatArray, pairs: tuple[IntArray, IntArray, FloatArray], *, one_way: bool = False
 ) -> FloatArray:
-    """Numbers of facts, each with a share of those of the facts that it is paired with."""
+    """Add to the number of each fact a share of those of the facts it is paired with."""
     fact, other, share = pairs
     added = np.bincount(fact, of_fact[other] * share, len(of_fact))
     if not one_way:
@@ -99,7 +99,7 @@ def with_paired(
 
 
 def plausibilities(block: Block, weights: Weights) -> FloatArray:
-    """The plausibility of each fact, by the rule."""
+    """Return the plausibility of each fact, by the rule."""
     if weights.confusion is not None:
         label = label_probabilities(label_scores(block, weights))
         return np.asarray(label[block.item_of_fact, block.label_of_fact])
@@ -120,12 +120,12 @@ def plausibilities(block: Block, weights: Weights) -> FloatArray:
 
 
 def softmax_of_claims(block: Block, of_claim: FloatArray) -> FloatArray:
-    """The plausibility of each fact, if one of each item is true, from what its claims add."""
+    """Return the plausibility of each fact, if one of each item is true."""
     return plausibilities(block, Weights("softmax", of_claim, of_claim=of_claim))
 
 
 def unclaimed_scores(block: Block, weights: Weights) -> FloatArray:
-    """Of each item the score of what nobody claims; minus infinity if there is no such thing."""
+    """Return the score of what nobody claims of each item; minus infinity if nothing."""
     if weights.confusion is not None:
         log_joint = label_scores(block, weights)
         log_joint[block.item_of_fact, block.label_of_fact] = -np.inf
@@ -138,7 +138,7 @@ def unclaimed_scores(block: Block, weights: Weights) -> FloatArray:
 
 
 def label_scores(block: Block, weights: Weights) -> FloatArray:
-    """The score of each label of each item, whether it is claimed or not."""
+    """Return the score of each label of each item, whether it is claimed or not."""
     of_claim = weights.of_claim
     if of_claim is None:
         of_claim = np.ones(len(block.source_of_support))
@@ -181,7 +181,7 @@ def _with_vote(score: FloatArray, vote: Vote) -> FloatArray:
 
 
 def label_probabilities(label_score: FloatArray) -> FloatArray:
-    """Probabilities of each item's labels, which add up to one."""
+    """Return the probabilities of each item's labels, which add up to one."""
     share = np.exp(label_score - highest_of_rows(label_score))
     share /= sum_of_rows(share)
     return np.asarray(share)
@@ -198,7 +198,7 @@ def sum_of_rows(table: FloatArray) -> FloatArray:
 
 
 def clamp_labels(label: FloatArray, block: Block) -> FloatArray:
-    """Labels, with what is known in their place; where it is not claimed, some other is true."""
+    """Set known labels to one; where a known value is claimed by nobody, some other is true."""
     is_known = block.known_of_fact != UNKNOWN
     if not is_known.any():
         return label
@@ -213,19 +213,19 @@ def clamp_labels(label: FloatArray, block: Block) -> FloatArray:
 
 
 def item_sums(number_of_fact: FloatArray, block: Block) -> FloatArray:
-    """The sum over the facts of each item."""
+    """Return the sum over the facts of each item."""
     return np.asarray(np.add.reduceat(number_of_fact, block.first_fact_of_item[:-1]))
 
 
 def is_best_of_item(score: FloatArray, block: Block) -> BoolArray:
-    """Which facts have the highest score of their item; those that tie all do."""
+    """Return True for facts with the highest score of their item; ties all have it."""
     score = np.round(score, SAME)
     best = np.maximum.reduceat(score, block.first_fact_of_item[:-1])
     return np.asarray(score == np.repeat(best, block.n_facts_of_item))
 
 
 def share_of_item(score: FloatArray, block: Block, power: float = 1.0) -> FloatArray:
-    """Scores, none negative, to a power, as shares of their item's; equal where all are nothing."""
+    """Return scores to a power as shares of their item's; equal ones if all are zero."""
     first, n_facts_of_item = block.first_fact_of_item[:-1], block.n_facts_of_item
     if power != 1.0:  # relative to the largest: no power of it underflows
         highest = np.repeat(np.maximum.reduceat(score, first), n_facts_of_item)
@@ -235,8 +235,29 @@ def share_of_item(score: FloatArray, block: Block, power: float = 1.0) -> FloatA
     return np.where(total > 0.0, share, 1.0 / np.repeat(n_facts_of_item, n_facts_of_item))
 
 
+def popularity(block: Block) -> FloatArray:
+    """Return the share of each fact in the claims of its item."""
+    claims = np.repeat(item_sums(block.votes_of_fact, block), block.n_facts_of_item)
+    return np.asarray(block.votes_of_fact / claims)
+
+
+def surprise(block: Block) -> FloatArray:
+    """Return what each fact gains by each of its claims if all who err name popular false values.
+
+    If value v is true, each of the n - m claims for others falls on value c with probability
+    m_c / (n - m), where m and m_c claims name v and c. Up to what all values of the item have in
+    common, the logarithm of the probability that they fall as they do is then
+    n ln n - m ln m - (n - m) ln(n - m), which is shared out here among the m claims: it is
+    -ln p - (1 - p) / p ln(1 - p), p being m / n.
+    """
+    share = np.clip(popularity(block), np.finfo(np.float64).tiny, 1.0)
+    is_disputed = share < 1.0
+    log_others = np.log1p(-share, out=np.zeros_like(share), where=is_disputed)
+    return np.asarray(-np.log(share) - (1.0 - share) / share * log_others)
+
+
 def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """``part / whole``, and zero where the whole is nothing."""
+    """Return ``part / whole``, zero where the whole is zero."""
     return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0.0)
 
 
@@ -251,11 +272,11 @@ def _balance(in_favour: FloatArray, against: FloatArray, power: float) -> FloatA
 
 
 def sigmoid(x: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-x)), without overflow."""
+    """Return 1 / (1 + exp(-x)), without overflow."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -x)))
 
 
 def logit(p: FloatArray) -> FloatArray:
-    """log(p / (1 - p)), finite also where rounding has made p zero or one."""
+    """Return log(p / (1 - p)), finite also where rounding has made p zero or one."""
     smallest = np.finfo(np.float64).tiny
     return np.log(np.maximum(p, smallest)) - np.log(np.maximum(1.0 - p, smallest))

@@ -1,4 +1,4 @@
-"""What is known of sources beside their claims: a table of features, turned into numbers."""
+"""Turn a table of features of sources into numbers."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class FeaturePart(NamedTuple):
     feature: str
     level: str | None
     scale: float
-    """How much of a number one unit stands for: its standard deviation."""
+    """Unit of a number: its standard deviation."""
 
 
 @dataclass(frozen=True)
 class FeatureColumn:
-    """How a column of features becomes numbers.
+    """A rule that turns a column of features into numbers.
 
     Numbers are standardised; each level of a text is a column of zeros and ones. What is missing is
     a level of its own, and so are texts that no two sources share, taken together.
@@ -57,7 +57,7 @@ class FeatureColumn:
 
     @classmethod
     def of(cls, column: pl.Series) -> FeatureColumn | None:
-        """How this column is to be read; None if it is the same for all."""
+        """Choose the rule for a column; None if it is the same for all sources."""
         has_missing = bool(column.null_count())
         told = column.drop_nulls()
         if column.dtype == pl.Float64:
@@ -152,7 +152,7 @@ class SourceFeatures:
         return rows
 
     def notes_on(self, sources: pl.Series) -> list[str]:
-        """What is to be known of sources of which the table tells nothing."""
+        """Return notes on sources that the table does not describe."""
         lacking = as_text(sources).to_frame("source").join(self.table, on="source", how="anti")
         if lacking.is_empty():
             return []
@@ -161,18 +161,18 @@ class SourceFeatures:
         return [f"{who} no row, and counts as average: {names}"]
 
     def with_more(self, data: object, likely: Mapping[str, str] | None = None) -> SourceFeatures:
-        """The same, with the features of further sources; those known before stay as they are."""
+        """Add the features of further sources; those known before stay as they are."""
         return replace(self, table=with_rows(self.table, data, ["source"], likely or {}))
 
     # --- as files ---------------------------------------------------------------------------------
 
     def described(self) -> dict[str, Any]:
-        """How columns become numbers, as JSON can hold it; the table is kept beside it."""
+        """Return the rules in a form for JSON; the table is stored separately."""
         return {"columns": [asdict(column) for column in self.columns]}
 
     @classmethod
     def from_description(cls, described: Mapping[str, Any]) -> SourceFeatures:
-        """What a run tells of its features, without the table."""
+        """Make the features of a saved run, without their table."""
         columns = tuple(
             FeatureColumn(**{**own, "levels": None if own["levels"] is None else (*own["levels"],)})
             for own in described["columns"]
@@ -181,7 +181,7 @@ class SourceFeatures:
         return cls(columns, pl.DataFrame(schema={"source": pl.String, **types}))
 
     def with_table(self, table: pl.DataFrame) -> SourceFeatures:
-        """The same, with the table that was kept; a `ValueError` if it is another one."""
+        """Add the table that was stored; raise ValueError if it is another one."""
         if list(table.schema.items()) != list(self.table.schema.items()):
             raise ValueError("source_features.parquet does not have the columns that were learned")
         if table["source"].null_count() or table["source"].n_unique() != len(table):

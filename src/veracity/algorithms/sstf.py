@@ -11,17 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import Algorithm, BySource, Memory, Tally, Turn
-from veracity.algorithms.checks import require_at_least, require_positive
-from veracity.algorithms.popularity import popularity
+from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import PriorRates
-from veracity.algorithms.rules import item_sums, ratio, share_of_item
+from veracity.algorithms.rules import item_sums, popularity, ratio, share_of_item
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.survey import Survey
 from veracity.kernels.loading import kernels
 
 
 class Confidences(NamedTuple):
-    """How far what each source says is true: one if all is, minus one if nothing is."""
+    """Confidence of each source: one if all its claims are true, minus one if none is."""
 
     confidence: BySource
 
@@ -47,22 +46,17 @@ class SSTF(Algorithm[Confidences]):
     state_type = Confidences
     takes_shares = True
 
-    conflict: float = 1.0
-    pull: float = 0.1
-    max_rounds: int = 200
-    tolerance: float = 1e-4
-
-    def __post_init__(self) -> None:
-        require_positive(self, pull=self.pull, tolerance=self.tolerance)
-        require_at_least(self, 0, conflict=self.conflict)
-        require_at_least(self, 1, max_rounds=self.max_rounds)
+    conflict: float = bounded(1.0, at_least=0)
+    pull: float = bounded(0.1, above=0)
+    max_rounds: int = bounded(200, at_least=1)
+    tolerance: float = bounded(1e-4, above=0)
 
     def start(self, survey: Survey, prior: PriorRates) -> Confidences:
-        """All that is said is true."""
+        """Take all claims to be true."""
         return Confidences(np.ones(survey.n_sources))
 
     def tally(self, block: Block, state: Confidences, turn: Turn) -> Tally:
-        """The confidences of each source's facts, added up, and how many it names."""
+        """Add up the confidences of the facts of each source, and count these."""
         known = block.known_of_fact
         confidence = np.where(known == UNKNOWN, self._confidence(block, state), 2.0 * known - 1.0)
         supported, n_supported, _, _ = kernels.count_votes(
@@ -71,13 +65,13 @@ class SSTF(Algorithm[Confidences]):
         return supported, n_supported
 
     def learn(self, state: Confidences, total: Tally) -> Confidences:
-        """A source is as confident as its facts are on average."""
+        """Learn the mean confidence of the facts of each source."""
         supported, n_supported = total
         mean = ratio(supported, n_supported)
         return Confidences(np.where(n_supported > 0.0, mean, state.confidence))
 
     def change(self, before: Confidences, after: Confidences) -> float:
-        """The largest move of any confidence."""
+        """Return the largest move of any confidence."""
         return float(np.abs(after.confidence - before.confidence).max())
 
     def calibrate(self, state: Confidences, prior: PriorRates) -> Confidences:
@@ -90,7 +84,7 @@ class SSTF(Algorithm[Confidences]):
         return share_of_item((1.0 + self._confidence(block, state)) / 2.0, block)
 
     def trust(self, state: Confidences) -> FloatArray:
-        """The confidence: from -1 to 1."""
+        """Return the confidence: from -1 to 1."""
         return state.confidence
 
     def _confidence(self, block: Block, state: Confidences) -> FloatArray:

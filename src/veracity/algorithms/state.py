@@ -1,4 +1,4 @@
-"""What was learned, as arrays: how it grows with names, and how it is kept.
+"""Grow, check and store states: named tuples of numbers and arrays.
 
 A state is a named tuple of numbers, arrays and such tuples. Its annotations say which arrays have
 one row per source, and what a source that was never met gets: the mean of all others, or a number.
@@ -22,7 +22,7 @@ LARGEST = 1e200
 
 
 def grown(state: State, n_sources: int) -> State:
-    """The state with rows for as many sources."""
+    """Return the state with rows for as many sources."""
     if not _is_named_tuple(type(state)):
         return state
     fields: dict[str, Any] = {}
@@ -39,7 +39,7 @@ def grown(state: State, n_sources: int) -> State:
 
 
 def check_state(state: object, at_start: object, n_sources: int) -> None:
-    """Refuse, with a `ValueError`, a state that cannot be one to which `at_start` became."""
+    """Raise ValueError unless `state` has the fields, types and shapes of `at_start`."""
     if not _is_named_tuple(type(state)):
         return
     knows_sizes = hasattr(state, "check")  # an update may have left them as they were before it
@@ -58,7 +58,7 @@ def check_state(state: object, at_start: object, n_sources: int) -> None:
 
 
 def _check_array(name: str, array: NDArray[Any], like: object, *, of_any_size: bool) -> None:
-    """Refuse an array of another sort than the one it came from, or with what is no number."""
+    """Raise ValueError if an array has another type or shape, or holds what is no number."""
     if array.dtype.kind not in "fiub" or not (np.abs(array) < LARGEST).all():
         raise ValueError(f"'{name}' of what was learned has what is no number, or too large")
     if not isinstance(like, np.ndarray) or not like.size:  # what was empty may have been filled
@@ -77,7 +77,7 @@ def _with_rows(array: NDArray[Any], n_rows: int, fill: float | None) -> NDArray[
 
 
 def to_arrays(state: object) -> dict[str, NDArray[Any]]:
-    """The state as arrays by name; names of values are not among them."""
+    """Return the state as arrays by name; names of values are not among them."""
     arrays: dict[str, NDArray[Any]] = {}
     _flatten(state, "", arrays)
     return arrays
@@ -97,7 +97,7 @@ def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def from_arrays(kind: Any, arrays: Mapping[str, NDArray[Any]], **given: object) -> Any:
-    """The state of this type, from its arrays; what is not among them is given, or None.
+    """Return the state of this type, from its arrays; what is missing is given, or None.
 
     What does not fit the type is refused with a `ValueError`.
     """
@@ -138,7 +138,7 @@ def _one_of(
     arrays: Mapping[str, NDArray[Any]],
     given: Mapping[str, object],
 ) -> Any:
-    """Of several types the one that was kept; None if nothing was."""
+    """Return the state of the type that was stored, of several; None if nothing was."""
     mark = f"{path}."
     for hint in hints:
         if hint is type(None):

@@ -1,11 +1,11 @@
-"""Sums: a source is as good as the facts it claims, a fact as its sources (hubs and authorities).
+"""Sums, Average·Log, Investment, Pooled Investment: trust from beliefs, beliefs from trust.
 
-Pasternack, Roth: Knowing What to Believe (when you already know something) (COLING 2010), after
-Kleinberg (1999). The paper's other three algorithms are `Sums` with other formulas.
+Pasternack, Roth: Knowing What to Believe (when you already know something) (COLING 2010); Sums is
+Kleinberg's hubs and authorities (1999), and the other three are `Sums` with other formulas.
 
 Of the claims that exclude one another at most one is true. Under a single truth these are the
-facts of an item. Elsewhere they are a fact and its denial: whoever speaks on a fact without
-supporting it claims the denial, which then is believed and pays its sources as a fact does.
+facts of an item. Elsewhere they are a fact and its denial: a source that claims something of the
+item without supporting the fact claims the denial, which is believed, and pays, as a fact does.
 """
 
 from __future__ import annotations
@@ -25,12 +25,18 @@ from veracity.algorithms.base import (
     Turn,
     clamp_known,
 )
-from veracity.algorithms.checks import require_at_least, require_positive
+from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, share_of_item
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.survey import Largest, Survey
 from veracity.kernels.loading import kernels
+
+MOST_GROWTH = 20.0
+"""Beyond this, the power of what a million sources invest could overflow."""
+
+LEAST_INVESTED = 1e-250
+"""Less counts as nothing: dividing by it could overflow."""
 
 
 class Sides(NamedTuple):
@@ -41,15 +47,17 @@ class Sides(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The trust of each source, the largest being one, and how many claims it makes.
+    """Trust T of each source, the largest being one, and |C|, the number of its claims.
 
-    `largest` is the largest belief that these trusts give to any claim.
+    `largest` is the largest belief that these trusts give to any claim; at first, beliefs do not
+    follow from trusts.
     """
 
     trust: BySource
     n_claims: BySource
     has_denials: bool
     largest: float = 1.0
+    is_first: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,48 +75,38 @@ class Sums(Algorithm[Standing]):
     name = "sums"
     state_type = Standing
     takes_shares = True
-    rounds_go_on = True
 
-    max_rounds: int = 20
-    tolerance: float = 1e-3
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, max_rounds=self.max_rounds)
-        require_positive(self, tolerance=self.tolerance)
-
-    @property
-    def min_rounds(self) -> int:  # type: ignore[override]
-        """All rounds are made."""
-        return self.max_rounds
+    max_rounds: int = bounded(20, at_least=1)
+    tolerance: float = bounded(1e-3, above=0)
 
     def start(self, survey: Survey, prior: PriorRates) -> Standing:
-        """All sources are trusted equally."""
+        """Trust all sources equally."""
         return Standing(np.ones(survey.n_sources), survey.claims_of_source, survey.has_denials)
 
     def phases(self, state: Standing) -> tuple[Phase[Standing], ...]:
-        """In every round trust follows from the beliefs; how large these are is seen before.
+        """Return rounds: the largest belief first, then the trust that follows from the beliefs.
 
         Beliefs are divided by the largest, which changes no ratio: in all four algorithms b times
         the beliefs give b times the trusts, whatever the scale of the old trusts, and t times the
         trusts give t times the beliefs (Investment: t^g times).
         """
         steps = Step(self.tally_largest, self.learn_largest), Step(self.tally, self.learn)
-        return (Phase("rounds", steps, self.change),)
+        return (Phase("rounds", steps, self.change, min_rounds=self.max_rounds),)
 
     def tally_largest(self, block: Block, state: Standing, turn: Turn) -> Tally:
-        """The largest belief; those of the first round are what they are."""
-        if turn.round_number == 1:
+        """Find the largest belief; those of the first round are not divided."""
+        if state.is_first:
             return (Largest(1.0),)
         belief = self.belief_from(block, state)
         return (Largest(max(belief.fact.max(), belief.denial.max())),)
 
     def learn_largest(self, state: Standing, total: Tally) -> Standing:
-        """What beliefs are divided by: one if nobody is believed anything."""
+        """Learn what beliefs are divided by: one if nobody is believed anything."""
         return state._replace(largest=float(total[0]) or 1.0)
 
     def tally(self, block: Block, state: Standing, turn: Turn) -> Tally:
-        """What its claims pay each source, given what the trusts before make of them."""
-        if turn.round_number == 1:
+        """Count what its claims pay each source, given the beliefs that the last trusts make."""
+        if state.is_first:
             voters = votes(block, np.ones_like(state.trust), state.has_denials)
             belief = self.first_belief(block, voters, state.has_denials)
         else:
@@ -117,20 +115,17 @@ class Sums(Algorithm[Standing]):
         return (self.pay(block, clamp_sides(block, belief, state.has_denials), state),)
 
     def learn(self, state: Standing, total: Tally) -> Standing:
-        """The new trusts, the largest being one."""
+        """Learn the trusts, the largest being one."""
         trust = self.trust_from(total[0], state)
-        return state._replace(trust=trust / (trust.max() or 1.0))  # all may be zero: log 1
-
-    def change(self, before: Standing, after: Standing) -> float:
-        """The largest move of any trust."""
-        return float(np.abs(after.trust - before.trust).max())
+        relative = trust / (trust.max() or 1.0)  # all may be zero: log 1
+        return state._replace(trust=relative, is_first=False)
 
     def trust(self, state: Standing) -> FloatArray:
-        """The trusts, the largest one."""
+        """Return the trusts, the largest being one."""
         return state.trust
 
     def weigh(self, block: Block, state: Standing, memory: Memory = None) -> Weights:
-        """What a source has at stake, for its claims and against what they exclude.
+        """Weigh what a source has at stake, for its claims and against what they exclude.
 
         Belief is a power of the sum; plausibility, a share of the belief in all that exclude one
         another.
@@ -141,19 +136,19 @@ class Sums(Algorithm[Standing]):
         return Weights("share", stake, power=power)
 
     def resume(self, state: Standing, survey: Survey, prior: PriorRates) -> Standing:
-        """The trusts reached so far, with the claims of all."""
+        """Go on from the trusts reached so far, with the claims of all."""
         return self.grow(state, survey.names)._replace(n_claims=survey.claims_of_source)
 
     def stake(self, state: Standing) -> FloatArray:
-        """What a source has at stake in each of its claims: its trust."""
+        """Return what a source has at stake in each of its claims: its trust."""
         return state.trust
 
     def power(self) -> float:
-        """Belief is the sum of what is at stake to this power."""
+        """Return the power to which the sum of what is at stake is the belief."""
         return 1.0
 
     def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
-        """The paper's fixed prior: one half for every claim."""
+        """Return the paper's fixed prior: one half for every claim."""
         half = np.full(len(voters.fact), 0.5)
         return Sides(half, half if has_denials else np.zeros_like(half))
 
@@ -170,8 +165,102 @@ class Sums(Algorithm[Standing]):
         return paid
 
 
+@dataclass(frozen=True, kw_only=True)
+class AverageLog(Sums):
+    """Trust of a source: the mean belief in its claims, times the logarithm of their number.
+
+    Between the sum, which favours those who claim much, and the mean, which favours those who
+    claim little. Parameters are those of `Sums`.
+    """
+
+    name = "average-log"
+
+    def trust_from(self, paid: FloatArray, state: Standing) -> FloatArray:
+        """T(s) = log|C_s| · Σ B(c) / |C_s|: none for a source with a single claim."""
+        n_claims = np.maximum(state.n_claims, 1.0)
+        return np.asarray(paid * np.log(n_claims) / n_claims)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Investment(Sums):
+    """Trust of a source: what its claims pay it. Belief: what is invested, to a power.
+
+    Parameters
+    ----------
+    growth
+        The power, g in the paper: above one, what is widely believed gains on what is not.
+    max_rounds, tolerance
+        As for `Sums`.
+    """
+
+    name = "investment"
+
+    growth: float = bounded(1.2, at_least=1.0, at_most=MOST_GROWTH)
+
+    def stake(self, state: Standing) -> FloatArray:
+        """Return i(s) = T(s) / |C_s|, what a source invests in each of its claims."""
+        return np.asarray(state.trust / np.maximum(state.n_claims, 1.0))
+
+    def power(self) -> float:
+        """Return g: belief is what is invested to this power."""
+        return self.growth
+
+    def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
+        """Return the paper's voted prior: the share of the votes."""
+        return share(block, voters, has_denials)
+
+    def belief_from(self, block: Block, state: Standing) -> Sides:
+        """B(c) = I(c)^g."""
+        invested = self.invested(block, state)
+        return Sides(invested.fact**self.growth, invested.denial**self.growth)
+
+    def invested(self, block: Block, state: Standing) -> Sides:
+        """I(c) = Σ i(s) over the sources s of claim c."""
+        return votes(block, self.stake(state), state.has_denials)
+
+    def pay(self, block: Block, belief: Sides, state: Standing) -> FloatArray:
+        """Σ B(c) / I(c) over the claims of a source: what is paid for each unit invested."""
+        per_unit = Sides(*map(_per_unit, belief, self.invested(block, state)))
+        return earned(block, per_unit, len(state.trust))
+
+    def trust_from(self, paid: FloatArray, state: Standing) -> FloatArray:
+        """T(s) = i(s) · Σ B(c) / I(c), i(s) from before."""
+        return self.stake(state) * paid
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledInvestment(Investment):
+    """Like `Investment`, but what is invested in an item is shared out, not grown.
+
+    So an item on which many speak makes nobody rich. Parameters are those of `Investment`, with
+    the paper's own defaults.
+    """
+
+    name = "pooled-investment"
+
+    growth: float = bounded(1.4, at_least=1.0, at_most=MOST_GROWTH)
+    max_rounds: int = bounded(10, at_least=1)
+
+    def power(self) -> float:
+        """Return 1 + g: what is invested, times its share to the power g."""
+        return 1.0 + self.growth
+
+    def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
+        """Return the paper's uniform prior: one over the claims that exclude one another."""
+        is_claimed = Sides(np.sign(voters.fact), np.sign(voters.denial))
+        return share(block, is_claimed, has_denials)
+
+    def belief_from(self, block: Block, state: Standing) -> Sides:
+        """B(c) = I(c) · I(c)^g / Σ I(d)^g over the claims d that exclude c, and c."""
+        invested = self.invested(block, state)
+        grown = share(block, invested, state.has_denials)  # shares first: no power underflows
+        grown = Sides(grown.fact**self.growth, grown.denial**self.growth)
+        grown = share(block, grown, state.has_denials)
+        return Sides(invested.fact * grown.fact, invested.denial * grown.denial)
+
+
 def votes(block: Block, weight_of_source: FloatArray, has_denials: bool) -> Sides:
-    """The weights of the sources of each fact, added up, and those of the sources of its denial."""
+    """Add up the weights of the sources of each fact, and those of the sources of its denial."""
     nothing = np.zeros_like(weight_of_source)
     fact: FloatArray = kernels.sum_votes(block, nothing, weight_of_source)
     if not has_denials:
@@ -181,7 +270,7 @@ def votes(block: Block, weight_of_source: FloatArray, has_denials: bool) -> Side
 
 
 def earned(block: Block, pay: Sides, n_sources: int) -> FloatArray:
-    """What its claims pay each source, added up."""
+    """Add up what its claims pay each source."""
     of_facts: FloatArray = kernels.count_votes(block, pay.fact, n_sources)[:, 0]
     denied = kernels.count_votes(block, pay.denial, n_sources)
     of_denials: FloatArray = np.maximum(denied[:, 2] - denied[:, 0], 0.0)
@@ -189,7 +278,7 @@ def earned(block: Block, pay: Sides, n_sources: int) -> FloatArray:
 
 
 def share(block: Block, sides: Sides, has_denials: bool) -> Sides:
-    """Shares of the total of what excludes one another; equal ones where that is nothing."""
+    """Return shares in what excludes one another; equal ones where that is nothing."""
     if not has_denials:
         return Sides(share_of_item(sides.fact, block), np.zeros_like(sides.fact))
     total = sides.fact + sides.denial
@@ -198,8 +287,14 @@ def share(block: Block, sides: Sides, has_denials: bool) -> Sides:
 
 
 def clamp_sides(block: Block, belief: Sides, has_denials: bool) -> Sides:
-    """Beliefs in [0, 1], but one where a claim is known to be right, and zero where wrong."""
+    """Set beliefs to one where a claim is known to be right, to zero where it is wrong."""
     known = block.known_of_fact
     flipped = block._replace(known_of_fact=np.where(known == UNKNOWN, UNKNOWN, 1 - known))
     denial = clamp_known(belief.denial, flipped) if has_denials else belief.denial
     return Sides(clamp_known(belief.fact, block), denial)
+
+
+def _per_unit(belief: FloatArray, invested: FloatArray) -> FloatArray:
+    """Return what a claim pays for each unit invested in it; nothing where nothing was."""
+    is_some = invested > LEAST_INVESTED
+    return np.where(is_some, belief / np.where(is_some, invested, 1.0), 0.0)

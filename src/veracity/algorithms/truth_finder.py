@@ -12,12 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from veracity.algorithms.base import Algorithm, BySource, Labels, Memory, Phase, Step, Tally, Turn
-from veracity.algorithms.checks import (
-    require_at_least,
-    require_positive,
-    require_probability,
-    require_share,
-)
+from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, ratio, scores, sigmoid
 from veracity.algorithms.sums import Sides, clamp_sides, earned
@@ -67,33 +62,26 @@ class TruthFinder(Algorithm[Doubts]):
     takes_shares = True
 
     similarity: Similarity | None = BY_KIND
-    base_similarity: float = 0.5
-    influence: float = 0.5
-    dampening: float = 0.3
-    initial_trust: float = 0.9
-    most_values: int = MOST_VALUES
-    max_rounds: int = 100
-    tolerance: float = 1e-5
-
-    def __post_init__(self) -> None:
-        require_share(self, base_similarity=self.base_similarity)
-        require_at_least(self, 0.0, influence=self.influence)
-        require_positive(self, dampening=self.dampening, tolerance=self.tolerance)
-        require_probability(self, initial_trust=self.initial_trust)
-        require_at_least(self, 1, most_values=self.most_values, max_rounds=self.max_rounds)
+    base_similarity: float = bounded(0.5, at_least=0, at_most=1)
+    influence: float = bounded(0.5, at_least=0.0)
+    dampening: float = bounded(0.3, above=0)
+    initial_trust: float = bounded(0.9, above=0, below=1)
+    most_values: int = bounded(MOST_VALUES, at_least=1)
+    max_rounds: int = bounded(100, at_least=1)
+    tolerance: float = bounded(1e-5, above=0)
 
     def start(self, survey: Survey, prior: PriorRates) -> Doubts:
-        """All sources are trusted equally."""
+        """Trust all sources equally."""
         survey.require_labels(self.name)
         doubt = np.full(survey.n_sources, 1.0 - self.initial_trust)
         return Doubts(doubt, survey.claims_of_source, survey.has_denials, survey.names.labels)
 
     def phases(self, state: Doubts) -> tuple[Phase[Doubts], ...]:
-        """Rounds; the values of each item are compared once."""
+        """Return rounds; the values of each item are compared once."""
         return (Phase("rounds", (Step(self.tally, self.learn, self.pairs),), self.change),)
 
     def tally(self, block: Block, state: Doubts, turn: Turn) -> Tally:
-        """The doubts in the claims of each source, added up.
+        """Add up the doubts in the claims of each source.
 
         1 - t(s) = Σ (1 - s(c)) / |C_s|, where s(c) = 1 / (1 + exp(-gamma sigma*(c))).
         """
@@ -105,7 +93,7 @@ class TruthFinder(Algorithm[Doubts]):
         return (earned(block, Sides(fact, denial), len(state.doubt)),)
 
     def learn(self, state: Doubts, total: Tally) -> Doubts:
-        """The doubt of a source: the mean of the doubts in its claims."""
+        """Learn the doubt of a source: the mean of the doubts in its claims."""
         mean = ratio(total[0], state.n_claims)
         return state._replace(doubt=np.maximum(mean, LEAST_DOUBT))
 
@@ -115,11 +103,11 @@ class TruthFinder(Algorithm[Doubts]):
         return float(((one - other) ** 2).sum() / 2.0)  # 1 - one·other, without cancellation
 
     def trust(self, state: Doubts) -> FloatArray:
-        """The trustworthiness t(s)."""
+        """Return the trustworthiness t(s)."""
         return 1.0 - state.doubt
 
     def pairs(self, block: Block, state: Doubts) -> SimilarPairs:
-        """The pairs of values that are compared: none where several of an item may be true."""
+        """Compare the values of each item, unless several may be true."""
         if self.similarity is None or state.has_denials:
             return SimilarPairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
         values = state.labels.gather(block.label_of_fact)
@@ -155,19 +143,19 @@ class TruthFinder(Algorithm[Doubts]):
         return Sides(fact, scores(block, Weights("sigmoid", -against * evidence, evidence)))
 
     def _against(self) -> float:
-        """How far evidence for a fact speaks against its denial."""
+        """Return how much evidence for a fact counts against its denial."""
         return self.influence * self.base_similarity * (self.similarity is not None)
 
     def grow(self, state: Doubts, names: Names) -> Doubts:
-        """New sources as usual; new values are compared like others."""
+        """Add new sources as usual; new values are compared like others."""
         return super().grow(state, names)._replace(labels=names.labels)
 
     def resume(self, state: Doubts, survey: Survey, prior: PriorRates) -> Doubts:
-        """The doubts reached so far, with the claims of all."""
+        """Go on from the doubts reached so far, with the claims of all."""
         return self.grow(state, survey.names)._replace(n_claims=survey.claims_of_source)
 
 
 def _direction(vector: FloatArray) -> FloatArray:
-    """The vector, of length one."""
+    """Return the vector, of length one."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0.0 else vector

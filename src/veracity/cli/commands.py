@@ -309,7 +309,7 @@ def _discover(
     from dataclasses import fields, replace
 
     from veracity.algorithms import Prior
-    from veracity.algorithms.settings import with_parameters
+    from veracity.algorithms.parameters import with_parameters
     from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
     from veracity.discovery import discover as discover_truths
     from veracity.opening import opened

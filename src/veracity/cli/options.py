@@ -165,8 +165,8 @@ _wide_option = click.option(
     "--wide",
     type=click.Choice(["attributes", "sources", "entities", "samples"]),
     metavar="BY",
-    help="What each further column of a wide table is: attributes, sources, or entities, which is "
-    "found out where it is plain; or samples, as of a model that was asked several times.",
+    help="What each further column of a wide table is: attributes or sources, which are recognised "
+    "where they are plain; entities; or samples, as of a model that was asked several times.",
 )
 _source_from_option = click.option(
     "--source-from",

@@ -54,7 +54,7 @@ def tune(paths: tuple[str, ...], grid: tuple[str, ...], as_json: bool, **options
 
     PATH is what discover takes. Some of the known truths are kept back in turn to measure on.
     """
-    from veracity.algorithms.settings import parsed
+    from veracity.algorithms.parameters import parsed
     from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
     from veracity.inspect.tuning import tune as tune_settings
     from veracity.opening import opened

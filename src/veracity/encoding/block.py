@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,27 +180,17 @@ class Block(NamedTuple):
         facts = self.first_fact_of_item[first_item : last_item + 1]
         supports = self.first_support_of_fact[facts[0] : facts[-1] + 1]
         voices = self.first_voice_of_item[first_item : last_item + 1]
-        source_of_support = self.source_of_support[supports[0] : supports[-1]]
-        source_of_voice = source_of_support
-        if self.source_of_voice is not self.source_of_support:  # one array, if nobody names two
-            source_of_voice = self.source_of_voice[voices[0] : voices[-1]]
-        return Block(
-            facts - facts[0],
-            supports - supports[0],
-            source_of_support,
-            voices - voices[0],
-            source_of_voice,
-            self.known_of_fact[facts[0] : facts[-1]],
-            self.label_of_fact[facts[0] : facts[-1]],
-            self.attribute_of_item[first_item:last_item],
-            self.number_of_fact[facts[0] : facts[-1]],
-            self.known_number_of_item[first_item:last_item],
-            self.mark_of_item[first_item:last_item],
-            self.share_of_support[supports[0] : supports[-1]],
-            self.share_of_voice[voices[0] : voices[-1]],
-            self.kind_of_item[first_item:last_item],
-            number,
-        )
+        rows = {
+            "item": slice(first_item, last_item),
+            "fact": slice(facts[0], facts[-1]),
+            "support": slice(supports[0], supports[-1]),
+            "voice": slice(voices[0], voices[-1]),
+        }
+        begins = facts - facts[0], supports - supports[0], voices - voices[0]
+        part = self._taken(rows, *begins)._replace(number=number)
+        if self.source_of_voice is self.source_of_support:  # one array, if nobody names two
+            part = part._replace(source_of_voice=part.source_of_support)
+        return part
 
     def select(self, is_meant: BoolArray) -> Block:
         """Return the items that are meant, numbered from zero."""
@@ -208,22 +198,27 @@ class Block(NamedTuple):
         fact, first_fact_of_item = in_groups(self.first_fact_of_item, item)
         support, first_support_of_fact = in_groups(self.first_support_of_fact, fact)
         voice, first_voice_of_item = in_groups(self.first_voice_of_item, item)
-        return Block(
-            first_fact_of_item,
-            first_support_of_fact,
-            self.source_of_support[support],
-            first_voice_of_item,
-            self.source_of_voice[voice],
-            self.known_of_fact[fact],
-            self.label_of_fact[fact],
-            self.attribute_of_item[item],
-            self.number_of_fact[fact] if self.is_numeric else NO_NUMBERS,
-            self.known_number_of_item[item] if self.is_numeric else NO_NUMBERS,
-            self.mark_of_item[item] if len(self.mark_of_item) else NO_MARKS,
-            self.share_of_support[support] if self.has_shares else NO_NUMBERS,
-            self.share_of_voice[voice] if self.has_shares else NO_NUMBERS,
-            self.kind_of_item[item] if len(self.kind_of_item) else NO_KINDS,
-            self.number,
+        rows = {"item": item, "fact": fact, "support": support, "voice": voice}
+        return self._taken(rows, first_fact_of_item, first_support_of_fact, first_voice_of_item)
+
+    def _taken(
+        self,
+        rows: Mapping[str, IntArray | slice],
+        first_fact_of_item: IntArray,
+        first_support_of_fact: IntArray,
+        first_voice_of_item: IntArray,
+    ) -> Block:
+        """Take rows of all arrays, by the index in which their names end; empty ones stay."""
+        taken: dict[str, Any] = {
+            name: getattr(self, name)[rows[name.rsplit("_of_")[-1]]]
+            for name in self._fields[:-1]
+            if len(getattr(self, name)) and not name.startswith("first_")
+        }
+        return self._replace(
+            first_fact_of_item=first_fact_of_item,
+            first_support_of_fact=first_support_of_fact,
+            first_voice_of_item=first_voice_of_item,
+            **taken,
         )
 
     @classmethod

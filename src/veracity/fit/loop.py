@@ -129,7 +129,7 @@ class _Run:
         """Take the steps of a phase: once, or until little changes."""
         if phase.change is None:
             return self._steps(phase, state, Turn(1, self.algorithm.seed))
-        if self.algorithm.is_settled(state) or not self.converged:
+        if not self.converged:
             return state
         algorithm, first = self.algorithm, len(self.trace)
         self.converged, self.tolerance = False, max(algorithm.tolerance, phase.tolerance)
@@ -137,11 +137,10 @@ class _Run:
             self.tell("learning", len(self.trace), algorithm.max_rounds)
             began, before = time.perf_counter(), state
             number = len(self.trace) - first + 1
-            before_them = self.kept_rounds if algorithm.rounds_go_on else 0
-            state = self._steps(phase, state, Turn(number + before_them, algorithm.seed))
+            state = self._steps(phase, state, Turn(number, algorithm.seed))
             change = phase.change(before, state)
             self._note(change, time.perf_counter() - began)
-            self.converged = number >= algorithm.min_rounds and change < self.tolerance
+            self.converged = number >= phase.min_rounds and change < self.tolerance
         return state
 
     def _steps(self, phase: Phase[Any], state: Any, turn: Turn) -> Any:

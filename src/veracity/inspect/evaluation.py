@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.checks import require_at_least, require_share
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
+from veracity.algorithms.parameters import require_at_least, require_share
 from veracity.encoding.block import SAME, BoolArray, FloatArray
 from veracity.encoding.known import Matched, in_names_of_claims, match_truths, note_count
 from veracity.encoding.partitions import Partition

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.checks import require_at_least
+from veracity.algorithms.parameters import require_at_least
 from veracity.algorithms.rules import is_best_of_item
 from veracity.doubts.ranking import turned_over
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms import Algorithm
-from veracity.algorithms.checks import require_at_least
-from veracity.algorithms.settings import settable
+from veracity.algorithms.parameters import require_at_least, settable
 from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
 from veracity.encoding.known import with_known
 from veracity.engines import Engine

@@ -27,7 +27,7 @@ except ImportError:  # Windows: there nobody knows who lives, and leftovers stay
 
 PREFIX = "veracity-spill-"
 
-MARKER = "lock"
+MARKER = "owner"
 """An empty file in each folder of ours, which is written once the folder is locked."""
 
 MOUNTS = Path("/proc/mounts")

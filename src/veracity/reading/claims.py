@@ -341,10 +341,10 @@ def read_claims(
         attributes are, e.g. ``{"departure": "time"}``, the others being found out.
     wide
         "attributes" if a row is all that a source says about an entity, with a column for each
-        attribute; "sources" if there is a column for each source; "entities" if a row is all that
-        a source says, with a column for each entity. Recognised where it is plain. "samples" if a
-        source was asked several times, with a column for each of its answers to one question; or,
-        for "multiple", a column for each of its values.
+        attribute, or "sources" if there is a column for each source: these two are recognised where
+        they are plain. "entities" if a row is all that a source says, with a column for each
+        entity. "samples" if a source was asked several times, with a column for each of its answers
+        to one question; or, for "multiple", a column for each of its values.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.

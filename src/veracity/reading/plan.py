@@ -9,12 +9,13 @@ import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.io.frames import ROWS_PER_BATCH
+from veracity.io.notes import quoted_list
 from veracity.io.reader import Reader, read_errors
 from veracity.naming import rendered
 from veracity.printing import in_short
 from veracity.reading.asked import asked_as_one
 from veracity.reading.options import Wide
-from veracity.reading.roles import BETWEEN, JOINED
+from veracity.reading.roles import BETWEEN, CARRYING, JOINED
 
 NAMES_ARE: dict[Wide, str | None] = {
     "attributes": "attribute", "sources": "source", "entities": "entity", "samples": None,
@@ -50,6 +51,10 @@ class ReadPlan:
         Columns that an earlier table spells differently, with its spelling.
     asked
         The columns of known truths that say how questions were drawn.
+    is_found
+        True if nobody said that the table is wide: then a note says so.
+    types_before
+        The types of columns whose values may become text beside others.
     source
         The source of all rows, if the file, sheet or table names it.
     order
@@ -67,9 +72,31 @@ class ReadPlan:
     nested: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
+    is_found: bool = False
+    types_before: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
     order: tuple[str, ...] = ()
     types: Mapping[str, pl.DataType] = field(default_factory=dict)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns of each role as one name."""
+        return {role: JOINED.join(names) for role, names in self.columns.items()}
+
+    def describe(self) -> str:
+        """Return a note on what a wide table is taken for, and how to say otherwise."""
+        keys = " and ".join(
+            f"'{in_short(name)}'" for role, name in self.named.items() if role not in CARRYING
+        )
+        otherwise = {
+            "attributes": "if only some of them have values, name these: --columns "
+            "value=NAME+OTHER",
+            "sources": "if they are attributes, say wide='attributes' or --wide attributes",
+        }[self.wide or "attributes"]
+        return (
+            f"a wide table, with one row per {keys} and one column per {self.names_are}: "
+            f"{quoted_list(self.value_columns)}; {otherwise}"
+        )
 
     def batches(self, reader: Reader) -> Iterator[pl.DataFrame]:
         """Yield the claims of a table: at least one batch, which may have no rows."""
@@ -259,12 +286,3 @@ def _lacks_attributes(table: tuple[Reader, ReadPlan], schema: pl.Schema) -> bool
         return True
     reader, plan = table
     return any(batch["attribute"].null_count() for batch in plan.batches(reader))
-
-
-def joined(columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return the columns of each role as one name.
-
-    >>> joined({"entity": ("country", "year"), "value": ("gdp",)})
-    {'entity': 'country+year', 'value': 'gdp'}
-    """
-    return {role: JOINED.join(names) for role, names in columns.items()}

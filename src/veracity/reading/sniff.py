@@ -166,15 +166,6 @@ class Candidate:
         return pl.lit(None) if schema[name].is_nested() else pl.col(name)
 
 
-class Sniffed(NamedTuple):
-    """A plan, and what it was made of."""
-
-    plan: ReadPlan
-    layout: Layout
-    types: dict[str, str]
-    """The types of columns whose values may become text beside others."""
-
-
 def sniff(
     reader: Reader,
     wanted: Sequence[str],
@@ -182,7 +173,7 @@ def sniff(
     notes: list[str],
     aliases: Mapping[str, str],
     wide: Wide | None = None,
-) -> Sniffed:
+) -> ReadPlan:
     """Return the plan of a table; `wide` is that of an earlier table, if this one is not plain."""
     table, options = _candidate(reader, wanted, options, notes, aliases)
     try:
@@ -207,21 +198,22 @@ def sniff(
         notes.append(f"column '{in_short(value)}' holds lists: each value in one is a claim")
     joined = [piece for names in table.pieces.values() for piece in names]
     by_attribute = layout.value_columns if layout.names_are == "attribute" else ()
-    plan = ReadPlan(
+    names_are = None if layout.names_are in ("", "sample") else layout.names_are
+    in_order = [role for role in wanted if role in (*columns, names_are, layout.cells_are)]
+    return ReadPlan(
         columns=columns,
         needed=needed,
         wide=layout.wide,
         value_columns=layout.value_columns,
         cells=layout.cells_are,
-        names_are=None if layout.names_are in ("", "sample") else layout.names_are,
+        names_are=names_are,
         nested=table.nested,
         aliases={name: own for name, own in aliases.items() if name in needed},
         asked=asked,
+        is_found=layout.is_found,
+        types_before=types_read_again({name: types[name] for name in (*joined, *by_attribute)}),
+        order=(*in_order, *([ASKED] if asked else [])),
     )
-    in_order = [role for role in wanted if role in (*columns, plan.names_are, plan.cells)]
-    in_order += [ASKED] if asked else []
-    read_again = types_read_again({name: types[name] for name in (*joined, *by_attribute)})
-    return Sniffed(replace(plan, order=tuple(in_order)), layout, read_again)
 
 
 def _candidate(
@@ -676,32 +668,18 @@ def is_unique(rows: pl.DataFrame, names: Sequence[str]) -> bool:
     return bool(rows.select(pl.struct(*names).is_unique().all()).item())
 
 
-def describe_layouts(layouts: Iterable[Layout], kind: Kind) -> list[str]:
-    """Return notes on what wide tables were taken for, and how to say otherwise."""
-    alike = dict[object, Layout]()
-    for layout in layouts:
-        if layout.is_found:
-            own = (layout.names_are, tuple(layout.keys.items()))
-            columns = dict.fromkeys((*alike.get(own, layout).value_columns, *layout.value_columns))
-            alike[own] = layout._replace(value_columns=tuple(columns))
-    found = alike.values()
-    return [note for one in found for note in (_described(one), *notes_of_numbered(one, kind))]
-
-
-def _described(layout: Layout) -> str:
-    keys = " and ".join(
-        f"'{in_short(name)}'" for part, name in layout.keys.items() if part not in CARRYING
-    )
-    otherwise = {
-        "attributes": "if only some of them have values, name these: --columns value=NAME+OTHER",
-        "sources": "if they are attributes, say wide='attributes' or --wide attributes",
-        "entities": "if they are attributes, say wide='attributes' or --wide attributes, and "
-        "--columns entity=NAME",
-    }[layout.wide or "attributes"]
-    return (
-        f"a wide table, with one row per {keys} and one column per {layout.names_are}: "
-        f"{quoted_list(layout.value_columns)}; {otherwise}"
-    )
+def describe_plans(plans: Iterable[ReadPlan], kind: Kind) -> list[str]:
+    """Return notes on what wide tables were taken for; tables that are alike get one."""
+    alike = dict[object, ReadPlan]()
+    for plan in plans:
+        if plan.is_found:
+            own = (plan.names_are, tuple(plan.columns.items()))
+            columns = dict.fromkeys((*alike.get(own, plan).value_columns, *plan.value_columns))
+            alike[own] = replace(plan, value_columns=tuple(columns))
+    notes = list[str]()
+    for plan in alike.values():
+        notes += [plan.describe(), *notes_of_numbered(plan, kind)]
+    return notes
 
 
 def numbered_alike(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -717,7 +695,7 @@ def numbered_alike(names: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
-def notes_of_numbered(layout: Layout, kind: Kind) -> Iterator[str]:
+def notes_of_numbered(layout: Layout | ReadPlan, kind: Kind) -> Iterator[str]:
     """Note attributes whose names are numbered: they may be samples, or values, of one item."""
     is_multiple = kind == "multiple"
     if_so = "all are values of one item" if is_multiple else "they are samples of one answer"

@@ -25,9 +25,9 @@ from veracity.reading.normalise import (
 )
 from veracity.reading.normalise.formats import COUNT_KEYS, COUNTS
 from veracity.reading.options import ReadOptions
-from veracity.reading.plan import ReadPlan, joined
+from veracity.reading.plan import ReadPlan
 from veracity.reading.schema import Kind
-from veracity.reading.sniff import describe_layouts, sniff
+from veracity.reading.sniff import describe_plans, sniff
 
 Frame = Any
 """A Spark DataFrame."""
@@ -146,12 +146,12 @@ def open_on_spark(
     wanted = (*options.parts, *options.carrying) if what == "claims" else options.parts[1:]
     notes: list[str] = []
     reader = SparkReader(frame, origin)
-    plan, layout, types = sniff(reader, wanted, options, notes, {})
-    notes[:0] = describe_layouts([layout], options.kind)
+    plan = sniff(reader, wanted, options, notes, {})
+    notes[:0] = describe_plans([plan], options.kind)
     found = _applied(plan, reader)
     if options.samples and what == "claims" and "weight" not in found.columns:
         found = found.selectExpr("*", "1.0D as weight")
-    named = joined(plan.columns).items()
+    named, types = plan.named.items(), plan.types_before
     columns = {role: n for role, n in named if n != role or role in options.carrying}
     said = options.told(plan.wide)
     return SparkClaims(

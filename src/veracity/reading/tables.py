@@ -20,7 +20,7 @@ from veracity.printing import in_short
 from veracity.reading.options import ReadOptions, Wide
 from veracity.reading.plan import ReadPlan, align
 from veracity.reading.roles import parts_of_name, recognised
-from veracity.reading.sniff import Layout, Spelling, describe_layouts, sniff
+from veracity.reading.sniff import Spelling, describe_plans, sniff
 
 
 class Opened(NamedTuple):
@@ -45,46 +45,46 @@ def plan_tables(data: object, wanted: Sequence[str], options: ReadOptions) -> Op
     origin, frame_kind, readers = open_tables(data, options.encoding, options.source_from, found)
     columns: dict[str, str] = {}
     wide, types = options.wide, dict[str, str]()
-    layouts: list[Layout] = []
     tables: list[tuple[Reader, ReadPlan]] = []
     inner = [role for role in wanted if role != "source" or options.source_from is None]
     spelling = Spelling(options)
     for reader in readers:
         with read_errors(reader):
             aliases = spelling.aliases(reader.names)
-            plan, layout, own_types = sniff(reader, inner, options, notes, aliases, wide)
+            plan = sniff(reader, inner, options, notes, aliases, wide)
         if len(inner) < len(wanted):
-            _note_sources(reader, aliases, layout, notes)
+            _note_sources(reader, plan, notes)
         tables.append((reader, plan))
-        for name, dtype in own_types.items():
+        for name, dtype in plan.types_before.items():
             types[name] = dtype if types.get(name, dtype) == dtype else str(pl.String())
-        named = layout.keys.items()
+        named = plan.named.items()
         columns = {own: n for own, n in named if n != own or own in options.carrying} | columns
-        columns |= _said_together(layout, options)
-        layouts.append(layout)
-        wide = layout.wide  # what is not plain in a further file is as in this one
+        columns |= _said_together(plan, options)
+        wide = plan.wide  # what is not plain in a further file is as in this one
     notes += spelling.notes
     tables = align(tables, notes)
     if options.source_from is not None and "source" in wanted:
         tables = _named_by_place(tables, options, notes)
-    told = [*merged_notes(found), *describe_layouts(layouts, options.kind), *notes]
+    told = [
+        *merged_notes(found),
+        *describe_plans([plan for _, plan in tables], options.kind),
+        *notes,
+    ]
     return Opened(origin, frame_kind, tables, told, columns, wide, types)
 
 
-def _said_together(layout: Layout, options: ReadOptions) -> dict[str, str]:
+def _said_together(plan: ReadPlan, options: ReadOptions) -> dict[str, str]:
     """Return the columns that hold the values of a wide table, if they were named."""
     said = options.said.get("value", "")
-    pieces = dict.fromkeys(parts_of_name(said, layout.value_columns))
-    is_said = bool(pieces) and tuple(pieces) == layout.value_columns
+    pieces = dict.fromkeys(parts_of_name(said, plan.value_columns))
+    is_said = bool(pieces) and tuple(pieces) == plan.value_columns
     return {"value": said} if is_said else {}
 
 
-def _note_sources(
-    reader: Reader, aliases: Mapping[str, str], layout: Layout, notes: list[str]
-) -> None:
+def _note_sources(reader: Reader, plan: ReadPlan, notes: list[str]) -> None:
     """Note a column that names sources, though files do."""
-    used = (*layout.keys.values(), *layout.value_columns)
-    names = [aliases.get(name, name) for name in reader.names]
+    used = (*plan.named.values(), *plan.value_columns)
+    names = [plan.aliases.get(name, name) for name in reader.names]
     left = [name for name in names if name not in used]
     for name in recognised(left, ["source"], given={}, origin=reader.origin).values():
         notes.append(f"column '{in_short(name)}' is not read: source_from names the source")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from veracity._version import __version__
-from veracity.algorithms.checks import require_share
+from veracity.algorithms.parameters import require_share
 from veracity.encoding.block import BoolArray, FloatArray
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import NoClaims, ParameterError

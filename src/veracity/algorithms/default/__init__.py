@@ -26,13 +26,13 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
 )
-from veracity.algorithms.checks import require_at_least, require_positive, require_share
 from veracity.algorithms.default.alternatives import mixed, off_by, rivals_of
 from veracity.algorithms.default.confusion import Confusions
 from veracity.algorithms.default.one_coin import OneCoin
 from veracity.algorithms.default.shrinkage import Derived, ModelPhase, ModelStep
 from veracity.algorithms.default.two_coin import TwoCoin
 from veracity.algorithms.item_features import ItemFeatures
+from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.regression import Fit, Regression, Shifts
 from veracity.algorithms.rules import Weights, plausibilities
@@ -177,19 +177,14 @@ class Veracity(Algorithm[Belief]):
     prior: Prior = NO_PRIOR
     source_features: SourceFeatures | None = None
     item_features: ItemFeatures | None = None
-    strength: float = 8.0
+    strength: float = bounded(8.0, above=0)
     labels: bool = True
     attributes: bool = True
     dependence: bool = True
-    most_undecided: float = 0.5
+    most_undecided: float = bounded(0.5, at_least=0, at_most=1)
     temper: bool = True
-    max_rounds: int = 200
-    tolerance: float = 1e-3
-
-    def __post_init__(self) -> None:
-        require_positive(self, strength=self.strength, tolerance=self.tolerance)
-        require_at_least(self, 1, max_rounds=self.max_rounds)
-        require_share(self, most_undecided=self.most_undecided)
+    max_rounds: int = bounded(200, at_least=1)
+    tolerance: float = bounded(1e-3, above=0)
 
     # --- the error model and the phases -----------------------------------------------------------
 

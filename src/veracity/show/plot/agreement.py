@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.checks import require_at_least
+from veracity.algorithms.parameters import require_at_least
 from veracity.doubts.overlap import FEW_SHARED
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.partitions import Encoded

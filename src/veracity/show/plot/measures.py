@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.checks import require_at_least
+from veracity.algorithms.parameters import require_at_least
 from veracity.errors import ParameterError
 from veracity.inspect.evaluation import calibration_bins, evaluate, score_truths
 from veracity.naming import as_text

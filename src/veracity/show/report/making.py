@@ -12,7 +12,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.algorithms import algorithm_named, algorithms
-from veracity.algorithms.settings import settable
+from veracity.algorithms.parameters import settable
 from veracity.discovery import USUAL_ALGORITHM
 from veracity.printing import counted
 from veracity.reading.roles import CARRYING

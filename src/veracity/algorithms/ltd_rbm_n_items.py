@@ -1,7 +1,7 @@
-"""Items judged by Gaussian units with heavy tails: truths, and what each claim weighs.
+"""Infer truths and weights of claims from Gaussian units with heavy tails (E-step of LTD-RBM-N).
 
-The claims of an item are told from its median, in units of their attribute's scale, so that nothing
-here depends on the unit or the zero of the numbers.
+The claims of an item are measured from its median, in units of their attribute's scale, so that
+nothing here depends on the unit or the zero of the numbers.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veracity.algorithms.base import BySource
+from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.numbers import LARGEST, Numbers, difference, numbers_of
 from veracity.encoding.block import Block, FloatArray, IntArray
 
 FARTHEST = 1e100
-"""How far a number counts as being from the median of its item's, at most."""
+"""Largest distance of a number from the median of its item."""
 
 STEPS = 10
-"""Steps by which truths and weights of claims are fitted to each other: they double the digits that
+"""Number of steps that fit truths and weights of claims to each other. Each doubles the digits that
 rounding has left wrong where two claims are far apart, so there are not more."""
 
 MORE_STEPS = 2
-"""Steps that go on from those of the round before."""
+"""Number of steps that go on from those of the round before."""
 
 NORMAL = 1.9
 """The standard deviation of a normal distribution, in geometric means of its distances."""
@@ -33,7 +34,7 @@ LEAST = 0.01
 the same to the last digit, it would shrink to nothing."""
 
 LAST_BIT = 2.0**-52
-"""What numbers of an item, in its units, differ by at least if it is not by rounding."""
+"""Least difference of numbers of an item, in its units, that is more than rounding."""
 
 ROUNDING = 8 * LAST_BIT
 """Numbers of an item, in its units, that differ by no more are the same: means of the same samples
@@ -43,7 +44,13 @@ FAR = -64
 """The power of two by which numbers are made smaller, so that the sum of many is one."""
 
 USUAL_FREEDOM = 4.0
-"""What degrees of freedom are before any claim: a usual choice (Lange, Little, Taylor 1989)."""
+"""Degrees of freedom before any claim: a usual choice (Lange, Little, Taylor 1989)."""
+
+STRIDE = float(np.log(1.5))
+"""Largest move of degrees of freedom in a round, in logs."""
+
+MOST_BLUNT = 4.0
+"""Most that the variance of a truth may be, over what the weights of its claims give."""
 
 
 class Machine(NamedTuple):
@@ -53,24 +60,24 @@ class Machine(NamedTuple):
     bias: BySource
     """[source, attribute]."""
     doubt: BySource
-    """[source, attribute]: the variance of what is thought of the bias."""
+    """[source, attribute]: the variance of the bias, given the claims."""
     level_doubt: FloatArray
-    """[attribute]: the variance of what all biases have in common."""
+    """[attribute]: the variance of the part that all biases share."""
     scale: FloatArray
-    """[attribute], as numbers are told; zero if it is not known."""
+    """[attribute], in the unit of the input; zero if it is not known."""
     centre: FloatArray
-    """[attribute]: μ, the mean of all truths, as they are told."""
+    """[attribute]: μ, the mean of all truths, in the unit of the input."""
     truth_precision: FloatArray
-    """[attribute]: τ, how near all truths are to their mean."""
+    """[attribute]: τ, the precision of truths around their mean."""
     tails: float
     """Degrees of freedom of the errors of claims."""
     evenness: float
     """Degrees of freedom of the spreads of items: the more, the more alike items are."""
     bluntness: float
-    """By how much truths vary more than their claims' weights say."""
+    """Variance of a truth, over the variance that the weights of its claims give."""
 
     def column(self, claims: Measured) -> IntArray:
-        """Where the bias of each claim's source is: that of the attribute, if there are any."""
+        """Return the column of the bias of each claim: that of its attribute, if it has one."""
         attribute = claims.of_claim(claims.attribute)
         return attribute if self.bias.shape[1] == len(self.scale) else np.zeros_like(attribute)
 
@@ -83,28 +90,28 @@ class Measured(NamedTuple):
     attribute: IntArray
     """Of each item."""
     first: IntArray
-    """The first claim of each item: those of an item stand side by side, the lowest first."""
+    """The first claim of each item, whose claims are neighbours, the lowest first."""
     n_claims: FloatArray
     """Of each item."""
     novelty: FloatArray
-    """One over how many say the same as each claim, but for rounding."""
+    """One over the number of claims that agree with each claim, but for rounding."""
     known: FloatArray
     """The known truth of each item, NaN where it is not known."""
     offset: FloatArray
-    """How far the median of each item is from the centre of its attribute."""
+    """Distance of the median of each item from the centre of its attribute."""
     median: FloatArray
     """The median of each item, in its own units."""
     unit: FloatArray
-    """How long the scale is, in the item's own units."""
+    """Length of the scale, in the item's own units."""
     has_scale: FloatArray
     """One if the scale is that of the attribute, zero if it is the item's own for want of one."""
 
     def sums(self, number: FloatArray) -> FloatArray:
-        """The sum over each item's claims."""
+        """Return the sum over the claims of each item."""
         return np.asarray(np.add.reduceat(number, self.first))
 
     def of_claim(self, of_item: NDArray[Any]) -> NDArray[Any]:
-        """What is of each item, for each of its claims."""
+        """Return the number of the item of each claim."""
         return np.asarray(of_item[self.numbers.item])
 
     @property
@@ -118,7 +125,7 @@ class Measured(NamedTuple):
         return np.asarray(np.minimum.reduceat(width, self.first) / 2.0)
 
     def weighted_median(self, number: FloatArray, weight: FloatArray) -> FloatArray:
-        """Of each item, the mean of all numbers with no more than half the weight on either side.
+        """Return the mean of the numbers with at most half the item's weight on either side.
 
         Claims are in the order of what was claimed, which is all but that of the numbers.
         """
@@ -133,7 +140,7 @@ class Measured(NamedTuple):
 
 
 def measured(block: Block, machine: Machine) -> Measured:
-    """The claims of a block in the units of the machine."""
+    """Measure the claims of a block in the units of the machine."""
     scale, centre = machine.scale, machine.centre
     numbers = numbers_of(block)
     first, n = _claims_of_items(block)
@@ -145,10 +152,11 @@ def measured(block: Block, machine: Machine) -> Measured:
         of_attribute = np.ldexp(scale[attribute], -numbers.units.exponent)
     unit = np.where(has_scale, of_attribute, np.where(own > 0.0, own, 1.0))
     unit = np.clip(unit, 1e-150, 1e150)
-    told = np.ldexp(np.clip(median + numbers.units.zero, -1.0, 1.0), numbers.units.exponent - 1)
+    relative = np.clip(median + numbers.units.zero, -1.0, 1.0)
+    half_median = np.ldexp(relative, numbers.units.exponent - 1)
     length = np.where(has_scale, scale[attribute], 1.0)
     with np.errstate(over="ignore"):
-        away = difference(told, centre[attribute] / 2.0) / length * 2.0
+        away = difference(half_median, centre[attribute] / 2.0) / length * 2.0
         offset = np.where(has_scale, away, 0.0)
     return Measured(
         numbers=numbers,
@@ -166,7 +174,7 @@ def measured(block: Block, machine: Machine) -> Measured:
 
 
 def _novelty(numbers: Numbers, first: IntArray) -> FloatArray:
-    """One over how many say the same as each claim; the lowest claim of an item comes first."""
+    """Return one over the number of claims that agree with each; lowest claims come first."""
     is_other = np.diff(numbers.number, prepend=-np.inf) > ROUNDING
     is_other[first] = True
     group = np.cumsum(is_other) - 1
@@ -174,13 +182,13 @@ def _novelty(numbers: Numbers, first: IntArray) -> FloatArray:
 
 
 def _claims_of_items(block: Block) -> tuple[IntArray, IntArray]:
-    """Of each item its first claim, and how many it has."""
+    """Return the first claim of each item, and its number of claims."""
     n = block.n_supports_of_item
     return np.cumsum(n) - n, n
 
 
 def _medians(numbers: Numbers, first: IntArray, n: IntArray) -> FloatArray:
-    """The median of each item; the lowest claim comes first."""
+    """Return the median of each item; its lowest claim comes first."""
     return np.asarray((numbers.number[first + (n - 1) // 2] + numbers.number[first + n // 2]) / 2.0)
 
 
@@ -189,25 +197,25 @@ def _bounded(number: FloatArray) -> FloatArray:
 
 
 class Inferred(NamedTuple):
-    """The truth of each item, its variance, and what each claim weighs."""
+    """Truth t and variance v of each item, and the weights of claims."""
 
     truth: FloatArray
     variance: FloatArray
     """Zero where the truth is known."""
     weight: FloatArray
-    """λ w u of each claim: the precision with which it tells the truth."""
+    """λ w u of each claim: its precision."""
     away: FloatArray
-    """How far each claim, its source's bias taken off, is from the truth."""
+    """x - b - t of each claim."""
     pull: FloatArray
-    """How far each claim is from the truth, bias and all."""
+    """x - t of each claim."""
     item_weight: FloatArray
     """w of each item: above one where its claims are closer together than usual."""
     total: FloatArray
-    """The precision of each truth: that of its claims, and that of all truths."""
+    """1 / v of each truth: the precision of its claims, and that of all truths, τ."""
 
 
 class Reached(NamedTuple):
-    """Where the steps have led in a round, from where those of the next go on."""
+    """Truths and weights that a round has reached, from which the next goes on."""
 
     truth: FloatArray
     """From the median of each item, in its own units."""
@@ -215,7 +223,7 @@ class Reached(NamedTuple):
 
 
 def infer(claims: Measured, machine: Machine, before: Reached | None = None) -> Inferred:
-    """Truths and weights that fit each other, by coordinate ascent from a median of each item.
+    """Find truths and weights that fit each other, by coordinate ascent from a median.
 
     Given the truth t with variance v, f being the degrees of freedom of claims, g those of items::
 
@@ -254,7 +262,7 @@ def infer(claims: Measured, machine: Machine, before: Reached | None = None) -> 
 def _median(
     claims: Measured, number: FloatArray, weights: tuple[FloatArray, FloatArray]
 ) -> FloatArray:
-    """Of each item the median by claims or by precision: the one that numbers fit better.
+    """Return the median by claims or by precision of each item, the one that fits better.
 
     A precise source that errs grossly outweighs all others; a rough one must not outvote it.
     """
@@ -266,11 +274,11 @@ def _median(
     return np.where(weighted <= plain, medians[1], medians[0])
 
 
-# --- what is told of items ------------------------------------------------------------------------
+# --- estimates and their errors -------------------------------------------------------------------
 
 
 def errors_of(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:
-    """The error of each truth: 1.64 of it on either side hold the truth in 90 % of cases.
+    """Return the error of each truth: 1.64 of it on either side hold the truth in 90 % of cases.
 
     It is larger than the square root of the variance: what claims weigh, how far items spread, and
     how high sources are is not known for certain either.
@@ -282,25 +290,25 @@ def errors_of(claims: Measured, found: Inferred, machine: Machine) -> FloatArray
     return error * interval_factor(machine.evenness + claims.n_claims - 1.0)
 
 
-def told_as_numbers(
+def truths_in_input_units(
     claims: Measured, found: Inferred, error: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Truths and their errors as numbers are told; what is known is in their place.
+    """Return truths and errors in the unit of the input; known truths replace them.
 
-    Where no claims of an attribute differ, nothing tells how far a lone claim may be off.
+    Where no claims of an attribute differ, the error of a lone claim is unknown.
     """
     numbers, units = claims.numbers, claims.numbers.units
     is_agreed = (claims.has_scale == 0.0) & (numbers.scale == 0.0)
     error = np.where(is_agreed, np.where(numbers.is_single, np.nan, 0.0), error * claims.unit)
     with np.errstate(over="ignore"):
         value = np.ldexp(claims.median + found.truth * claims.unit + units.zero, units.exponent)
-    is_known = ~np.isnan(numbers.told)
-    value = np.where(is_known, numbers.told, np.clip(value, -LARGEST, LARGEST))
+    is_known = ~np.isnan(numbers.known_input)
+    value = np.where(is_known, numbers.known_input, np.clip(value, -LARGEST, LARGEST))
     return value, np.where(is_known, 0.0, units.length(error))
 
 
 def interval_factor(freedom: FloatArray) -> FloatArray:
-    """By how much a 90 % interval is longer for so many degrees of freedom than for endless ones.
+    """Return the length of a 90 % interval, relative to that of a normal distribution.
 
     The expansion of Cornish and Fisher.
     """
@@ -315,7 +323,7 @@ def interval_factor(freedom: FloatArray) -> FloatArray:
 
 
 class Widths(NamedTuple):
-    """What a block tells of its attributes: numbers that differ from the median of their item."""
+    """Sums over the numbers of each attribute that differ from the median of their item."""
 
     n_different: FloatArray
     log_distance: FloatArray
@@ -326,7 +334,7 @@ class Widths(NamedTuple):
 
 
 def widths_of(block: Block, n_attributes: int) -> Widths:
-    """How far claims are from the median of their item, in logs."""
+    """Sum up how far claims are from the median of their item, in logs."""
     numbers = numbers_of(block)
     first, n = _claims_of_items(block)
     median = _medians(numbers, first, n)
@@ -348,7 +356,7 @@ def widths_of(block: Block, n_attributes: int) -> Widths:
 
 
 def scales_from(total: Widths) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Of each attribute the scale, the centre, and the least that a scale may become.
+    """Return the scale and the centre of each attribute, and the least scale that it may get.
 
     The scale follows from the geometric mean of the distances, which few huge ones hardly move.
     """
@@ -359,3 +367,85 @@ def scales_from(total: Widths) -> tuple[FloatArray, FloatArray, FloatArray]:
         scale = np.minimum(NORMAL * usual, LARGEST)
     centre = np.ldexp(total.median / np.maximum(total.n_items, 1.0), -FAR)
     return scale, centre, LEAST * usual
+
+
+# --- tails of errors ------------------------------------------------------------------------------
+
+
+def three_around(freedom: float) -> FloatArray:
+    """Return the degrees of freedom that are compared: fewer, these, and more."""
+    return freedom * np.exp(STRIDE * np.arange(-1.0, 2.0))
+
+
+class Errors(NamedTuple):
+    """Squared errors in usual units, and novelty, of the claims from which tails are learned."""
+
+    square: FloatArray
+    novelty: FloatArray
+
+
+def studentised(claims: Measured, found: Inferred, machine: Machine) -> Errors:
+    """Return errors of claims, corrected for truths that are fitted to their claims."""
+    share = found.weight / claims.of_claim(found.total)
+    counts = claims.of_claim((claims.n_claims > 1.0) & (claims.has_scale > 0.0)) & (share < 0.99)
+    precision = claims.of_claim(found.item_weight) / machine.variance[claims.numbers.source]
+    square = (precision * found.away**2)[counts] / (1.0 - share[counts])
+    return Errors(square, claims.novelty[counts])
+
+
+def fit_of_tails(errors: Errors, machine: Machine) -> FloatArray:
+    """Return the log-likelihoods of the errors with fewer, the same and more degrees of freedom."""
+    square, new = errors
+    fits = [_log_likelihood(f, square, np.ones(1)) for f in three_around(machine.tails)]
+    return np.array([float((new * fit).sum()) for fit in fits])
+
+
+def pulls_of(errors: Errors, machine: Machine) -> FloatArray:
+    """Return sums over claims: of weights u, of squared pulls u² e², and of slopes of u e."""
+    square, new = errors
+    tails = machine.tails
+    weight = (tails + 1.0) / (tails + square)
+    slope = weight * (tails - square) / (tails + square)
+    sums = (new * weight, new * weight**2 * square, new * slope)
+    return np.array([float(one.sum()) for one in sums])
+
+
+def bluntness(pulls: FloatArray) -> float:
+    """Return the variance of a weighted mean over what its weights give (Huber's sandwich).
+
+    Σ (u e)² Σ u / (Σ slope)². For errors as the machine has them it is (f + 3) / (f + 1).
+    """
+    weight, square, slope = pulls
+    if slope <= 0.0:
+        return MOST_BLUNT
+    return float(np.clip(square * weight / slope**2, 1.0, MOST_BLUNT))
+
+
+def fit_of_items(claims: Measured, found: Inferred, machine: Machine) -> FloatArray:
+    """Return the same log-likelihoods for the spreads of items."""
+    n_different = np.rint(claims.sums(claims.novelty))
+    counts = (n_different > 1.0) & (claims.has_scale > 0.0)
+    own = found.weight / claims.of_claim(found.item_weight)
+    square = claims.sums(claims.novelty * own * found.away**2)[counts]
+    free = n_different[counts] - np.isnan(claims.known[counts])
+    return np.array(
+        [float(_log_likelihood(f, square, free).sum()) for f in three_around(machine.evenness)]
+    )
+
+
+def _log_likelihood(freedom: float, square: FloatArray, n: FloatArray) -> FloatArray:
+    """Return that of sums of n squares over a precision of so many degrees of freedom."""
+    half = np.asarray(freedom / 2.0)
+    fit = log_gamma(half + n / 2.0) - log_gamma(half) - 0.5 * n * np.log(freedom)
+    return np.asarray(fit - (half + n / 2.0) * np.log1p(square / freedom))
+
+
+def best_of_three(freedom: float, fits: FloatArray) -> float:
+    """Return degrees of freedom that fit better: the top of a parabola through the logs."""
+    few, same, many = fits - 0.5 * np.log(three_around(freedom) / USUAL_FREEDOM) ** 2
+    bend = few - 2.0 * same + many
+    if bend < 0.0:
+        step = float(np.clip(0.5 * (few - many) / bend, -1.0, 1.0))
+    else:
+        step = 1.0 if many > few else -1.0
+    return float(np.clip(freedom * np.exp(STRIDE * step), 1.0, 100.0))
