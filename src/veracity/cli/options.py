@@ -203,7 +203,7 @@ _value_kinds_option = click.option(
     "--value-kinds",
     callback=_split_columns,
     metavar="ATTRIBUTE=KIND,...",
-    help="Normalise, reading these as time, date, datetime, number, text or unchanged.",
+    help="Normalise, reading these as time, date, datetime, number, identifier, text or unchanged.",
 )
 
 

@@ -75,6 +75,7 @@ IN_WORDS: dict[ValueKind, str] = {
     "date": "dates",
     "datetime": "dates with times",
     "number": "numbers",
+    "identifier": "identifiers",
     "text": "text",
 }
 
@@ -93,6 +94,7 @@ DONE = {
     "no number": "left out, being no number",
     "other unit": "left out, in a unit that cannot be converted",
     "unread": "kept as text",
+    "padded": "padded with zeros",
     "bare": "kept apart, naming no unit",
     "bare number": "taken to be in it, naming no unit",
 }
@@ -485,7 +487,8 @@ def _as_json(reading: Reading) -> dict[str, Any]:
 def _from_json(told: Mapping[str, Any]) -> Reading:
     near = told.get("near")
     for name, value in told.items():
-        if not isinstance(value, bool if READING_SCHEMA[name] == pl.Boolean else str | None):
+        type_of_value = {pl.Boolean: bool, pl.Int64: int}.get(READING_SCHEMA[name], str | None)
+        if not isinstance(value, type_of_value):
             raise ValueError(f"'{name}' of how values are read is {value!r}")
     if told["kind"] not in VALUE_KINDS or told.get("decimal_sign", ".") not in (".", ","):
         raise ValueError(f"there are no values of the kind {told['kind']!r}")
@@ -519,7 +522,8 @@ def _read(named: pl.DataFrame) -> pl.DataFrame:
 
 def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
     """Return a sentence for each attribute, those with most changes first."""
-    is_read_otherwise = pl.col("is_text") & (pl.col("kind") != "text")
+    is_read_otherwise = pl.col("is_text") & ~pl.col("kind").is_in(["text", "identifier"])
+    is_padded = ~pl.col("is_text") & (pl.col("kind") == "identifier")
     is_bare = pl.col("mixes_units") & pl.col("own_unit").is_null() & ~pl.col("is_text")
     filled = pl.col("month").is_not_null() & pl.col("year").is_null() & pl.col("has_year")
     is_so_of = {
@@ -527,6 +531,7 @@ def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
         "incomplete": pl.col("change") == "incomplete",
         "no number": pl.col("change") == "no number",
         "other unit": pl.col("change") == "other unit",
+        "padded": is_padded,
         "unread": is_read_otherwise & pl.col("after").is_not_null(),
         "bare": is_bare & (not numeric),
         "bare number": is_bare & numeric,
@@ -589,6 +594,7 @@ def _manner(of: dict[str, Any]) -> str:
     return "".join(
         [
             f" in {of['unit']}" if of["unit"] else "",
+            f" of {of['width']} digits" if of["width"] else "",
             ", the comma being the decimal sign" if of["decimal_sign"] == "," else "",
             ", days before months" if of["day_first"] else "",
             ", brought to universal time" if of["universal"] else "",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from veracity.reading.normalise.identifiers import DIGITS
 from veracity.reading.normalise.quantities import OPEN, can_convert, convert
 from veracity.reading.normalise.spelling import fold, plain, says_nothing, says_where_to_look, tidy
+
+MOST_LABELS, CLAIMS_PER_LABEL = 12, 10
+"""So many different values with so many claims each make a small set of labels."""
 
 
 def write(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
@@ -16,11 +20,19 @@ def write(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
         _with_numbers(values.filter(is_number), numeric=numeric),
         _with_dates(values.filter(is_date)),
         values.filter(~is_number & ~is_date).with_columns(
-            after=pl.when(pl.col("kind") == "unchanged").then("before"),
+            after=pl.when(pl.col("kind") == "unchanged").then("before").otherwise(_padded()),
             change=pl.lit(None, pl.String),
         ),
     ]
     return pl.concat(parts)
+
+
+def _padded() -> pl.Expr:
+    """Write identifiers with the leading zeros they lost; an EAN-8 lost none."""
+    is_short = pl.col("plain").str.len_chars() < pl.col("width")
+    is_lost = pl.col("plain").str.contains(DIGITS) & is_short & (pl.col("kind") == "identifier")
+    is_ean8 = (pl.col("plain").str.len_chars() == 8) & pl.col("has_check")
+    return pl.when(is_lost & ~is_ean8).then(pl.col("plain").str.zfill(pl.col("width")))
 
 
 def _with_numbers(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
@@ -126,7 +138,9 @@ def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> 
     if like is not None:
         usual = pl.concat([_most_usual(_folded(like)), usual])
         usual = usual.unique(["attribute", "folded"], keep="first", maintain_order=True)
-    texts = texts.with_columns(change=_why_no_text(texts, numeric=numeric))
+    labels = _labels(texts, None if like is None else _folded(like))
+    why = pl.when(~labels).then(_why_no_text(texts, numeric=numeric))
+    texts = texts.with_columns(change=why)
     texts = texts.join(usual, on=["attribute", "folded"], how="left").with_columns(
         after=pl.when(pl.col("change").is_null()).then("usual"), is_text=pl.lit(value=True)
     )
@@ -135,6 +149,23 @@ def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> 
     is_rewritten = pl.col("after").ne_missing(pl.col("before")) & pl.col("change").is_null()
     rewritten = pl.when(is_rewritten).then(pl.lit("rewritten")).otherwise("change")
     return values.with_columns(change=rewritten)
+
+
+def _labels(texts: pl.DataFrame, like: pl.DataFrame | None) -> pl.Series:
+    """Return True for words that look like placeholders and are labels, such as `none`.
+
+    These are as frequent as the other values of a small set, or are among the facts.
+    """
+    total, own = (pl.col("claims").sum().over("attribute", *more) for more in ((), ("folded",)))
+    n_labels = pl.col("folded").n_unique().over("attribute")
+    is_small = (n_labels <= MOST_LABELS) & (total >= CLAIMS_PER_LABEL * n_labels)
+    is_word = pl.col("folded").str.contains(r"^\p{L}{4,}$") & (pl.col("kind") == "text")
+    is_label = is_small & is_word & (2 * own * n_labels >= total)
+    if like is not None:
+        known = like.select("attribute", "folded").unique().with_columns(is_known=True)
+        texts = texts.join(known, on=["attribute", "folded"], how="left", maintain_order="left")
+        is_label = is_label | (is_word & pl.col("is_known").fill_null(value=False))
+    return texts.select(is_label).to_series()
 
 
 def _why_no_text(texts: pl.DataFrame, *, numeric: bool) -> pl.Expr:

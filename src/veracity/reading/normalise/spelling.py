@@ -36,7 +36,15 @@ WITH_MINUS = r"^\p{L}{1,3}-$"
 UNSAID = (
     r"^(?:n/?a|#n/a|null|nil|none|nan|unknown|undefined|missing|tb[acd]|to be announced"
     r"|(?:[a-z]+ )?(?:not|no) (?:yet )?(?:available|provided|specified|known|applicable|reported"
-    r"|recorded|given|stated|data|information|info|value|answer)(?: .*)?)$"
+    r"|recorded|given|stated|data|information|info|value|answer)(?: .*)?"
+    r"|n\.? ?a|k\.? ?a|n\.?v\.?t|\\n|<n(?:a|ull)>|blank"
+    r"|#(?:ref|value|name|num|null|div/0|bezug|wert|nv)"
+    r"|(?:unbekannt|inconnu|desconocid|sconosciut|onbekend|desconhecid)[aeo]?"
+    r"|(?:keine|ohne) angaben?|aucune? (?:information|donnée)|sin (?:datos|información)"
+    r"|geen (?:gegevens|informatie)|sem (?:dados|informação)|nessuna? informazione"
+    r"|(?:nicht|non|no|niet|não) (?:verfügbar|bekannt|angegeben|vorhanden|disponible|disponibile"
+    r"|renseigné|spécifié|especificado|specificato|beschikbaar|bekend|disponível|informado)"
+    r"|keine|leer|vide|aucune?|néant|ningun[ao]|vacío|nessun[ao]|vuoto|geen|leeg|nenhuma?|vazio)$"
 )
 """What stands where a value is not said; ``-``, ``*`` and the like fold to nothing at all."""
 

@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from veracity.reading.normalise.dates import read_dates
+from veracity.reading.normalise.identifiers import DIGITS, WITH_ZEROS, has_check_digit
 from veracity.reading.normalise.quantities import can_convert, convert, read_numbers
 from veracity.reading.normalise.spelling import plain, tidy
 
-ValueKind = Literal["time", "date", "datetime", "number", "text", "unchanged"]
+ValueKind = Literal["time", "date", "datetime", "number", "identifier", "text", "unchanged"]
 """What the values of an attribute are; "unchanged" ones are taken as they come."""
 
 VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
@@ -24,6 +25,9 @@ MOST = 0.8
 
 CONSIDERABLE = 0.2
 """The share of these without a date (a time) from which on only times (dates) are compared."""
+
+SOME = 0.01
+"""The share of claims with leading zeros from which on digits are identifiers."""
 
 HALF_A_YEAR = 183
 
@@ -50,6 +54,8 @@ class Reading:
         The unit named most often, and whether others are named as well.
     shows_unit
         True if a single unit stays with the values, because only one of several sources names it.
+    width
+        The number of digits of identifiers with leading zeros, to which shorter ones are padded.
     """
 
     kind: ValueKind
@@ -61,6 +67,7 @@ class Reading:
     unit: str | None = None
     mixes_units: bool = False
     shows_unit: bool = False
+    width: int | None = None
 
 
 READING_SCHEMA: dict[str, Any] = {
@@ -73,6 +80,7 @@ READING_SCHEMA: dict[str, Any] = {
     "unit": pl.String,
     "mixes_units": pl.Boolean,
     "shows_unit": pl.Boolean,
+    "width": pl.Int64,
 }
 
 
@@ -81,7 +89,10 @@ def read_values(values: pl.Series) -> pl.DataFrame:
     tidied = tidy(values)
     texts = plain(tidied)
     numbers = read_numbers(texts).rename({"unit": "own_unit"})
-    words = pl.DataFrame({"before": values, "tidied": tidied, "plain": texts})
+    has_check = has_check_digit(texts)
+    words = pl.DataFrame(
+        {"before": values, "tidied": tidied, "plain": texts, "has_check": has_check}
+    )
     return pl.concat([words, numbers, read_dates(texts)], how="horizontal")
 
 
@@ -97,7 +108,7 @@ def detect_readings(
         zones=pl.col("ahead").drop_nulls().n_unique(),
         **{name: _claims(is_so) for name, is_so in _signs().items()},
     )
-    near = _near(values)
+    near, widths = _near(values), _widths(values)
     units = _units(values)
     shown = formats.group_by("attribute").agg(
         with_comma=pl.col("comma").sum(),
@@ -113,7 +124,7 @@ def detect_readings(
     mostly = "," if told["with_comma"].sum() > told["with_point"].sum() else "."
     told = told.with_columns(decimal_sign=_decimal_sign(mostly))
     return {
-        of["attribute"]: _reading(of, kinds, near.get(of["attribute"]), units)
+        of["attribute"]: _reading(of, kinds, near.get(of["attribute"]), units, widths)
         for of in told.sort("attribute").iter_rows(named=True)
     }
 
@@ -132,10 +143,14 @@ def _claims(is_so: pl.Expr) -> pl.Expr:
 def _signs() -> dict[str, pl.Expr]:
     """Return the signs that are counted, by claims."""
     is_number = pl.col("point").is_not_null()
+    is_code = pl.col("plain").str.contains(DIGITS) & pl.col("day").is_null()
     has_clock, has_day = pl.col("clock").is_not_null(), pl.col("day").is_not_null()
     is_bare = ~pl.col("words").str.contains(r"[\p{L}\p{N}]")
     return {
         "number": is_number,
+        "digits": is_code,
+        "checked": is_code & pl.col("has_check"),
+        "zeros": is_code & pl.col("plain").str.contains(WITH_ZEROS),
         "clock_only": has_clock & ~has_day & ~pl.col("has_unclear_day"),
         "day_only": ~is_number & ~has_clock & has_day & is_bare,
         "both": has_clock & (has_day | pl.col("has_unclear_day")),
@@ -150,6 +165,7 @@ def _reading(
     kinds: Mapping[str, ValueKind],
     near: date | None,
     units: dict[str, list[str]],
+    widths: dict[str, int],
 ) -> Reading:
     name = told["attribute"]
     kind = kinds.get(name) or _kind(told)
@@ -162,6 +178,8 @@ def _reading(
             mixes_units=len(named) > 1,
             shows_unit=len(named) == 1 and told["with_unit"] == 1 < told["sources"],
         )
+    if kind == "identifier":
+        return Reading(kind=kind, width=widths.get(name))
     if kind not in ("date", "datetime"):
         return Reading(kind=kind)
     return Reading(
@@ -175,6 +193,11 @@ def _reading(
 
 def _kind(told: dict[str, Any]) -> ValueKind:
     dates = told["clock_only"] + told["day_only"] + told["both"]
+    n_codes = MOST * max(told["n"], 2)  # one may be valid by chance
+    if told["digits"] >= MOST * told["n"] and (
+        told["checked"] >= n_codes or told["zeros"] > SOME * told["n"]
+    ):
+        return "identifier"
     if told["number"] >= MOST * told["n"] and told["number"]:
         return "number"
     if dates < MOST * told["n"] or not dates:
@@ -184,6 +207,14 @@ def _kind(told: dict[str, Any]) -> ValueKind:
     if told["day_only"] >= CONSIDERABLE * dates or told["both"] == told["at_midnight"]:
         return "date"
     return "datetime"
+
+
+def _widths(values: pl.DataFrame) -> dict[str, int]:
+    """Return the usual length of digits with leading zeros, by attribute."""
+    zeros = values.filter(pl.col("plain").str.contains(WITH_ZEROS))
+    lengths = zeros.group_by("attribute", width=pl.col("plain").str.len_chars().cast(pl.Int64))
+    usual = lengths.agg(pl.col("claims").sum()).sort("attribute", "claims", "width")
+    return dict(usual.select("attribute", "width").iter_rows())  # the last one counts
 
 
 def _near(values: pl.DataFrame) -> dict[str, date]:
