@@ -125,6 +125,7 @@ def test_a_unit_that_only_one_source_names_stays_with_the_value():
     assert read(rows, "bert") == ["0.4 kg", "2.3 kg"]
     shared = said("weight", anna=["0.4 kg"], bert=["0.4 kg"], carl=["0.4"])
     assert read(shared, "carl") == ["0.4"]
+    assert read(said("stock", anna=["62 Stk.", "7"], bert=["62", "7"]), "bert") == ["62", "7"]
 
 
 def test_formats_survive_json():

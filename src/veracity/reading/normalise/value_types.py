@@ -176,7 +176,10 @@ def _reading(
             decimal_sign=told["decimal_sign"],
             unit=named[0] if named else None,
             mixes_units=len(named) > 1,
-            shows_unit=len(named) == 1 and told["with_unit"] == 1 < told["sources"],
+            # a number of pieces is as plain without the word
+            shows_unit=len(named) == 1
+            and named != ["pcs"]
+            and told["with_unit"] == 1 < told["sources"],
         )
     if kind == "identifier":
         return Reading(kind=kind, width=widths.get(name))
