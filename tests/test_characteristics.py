@@ -368,7 +368,8 @@ def test_average_accuracy_on_flight_is_that_of_the_paper_if_no_source_writes_tim
 def test_mirrors_among_the_flight_sites_are_on_top(shared_data):
     pairs = profiled(shared_data / "flight_raw").pairs.head(10)
     mirrors = [
-        {"flightaware", "wunderground"},
+        {"flightaware", "wunderground", "flightwise"},
+        {"mytripandmore", "orbitz"},
         {"flights", "flylouisville", "businesstravellogue"},
         {"allegiantair", "flightview", "foxbusiness", "panynj"},
     ]

@@ -306,14 +306,17 @@ def test_what_is_known_of_a_source_decides_where_little_is_claimed():
 
 @both_shapes
 def test_known_truths_turn_a_crowd_that_errs_together(labels):
-    said, truth, _ = crowd(12, [0.9, 0.9] + [0.25] * 6, n_values=3, answers=1.0)
-    claims, known = tables(said, truth, labels)
-    some = known.sample(60, seed=1)
-    rest = known.join(some, on="entity", how="anti")
-    before = veracity.evaluate(veracity.discover(claims), rest).accuracy
-    after = veracity.evaluate(veracity.discover(claims, known=some), rest).accuracy
-    assert after >= before
-    assert after > 0.85
+    before, after = [], []
+    for seed in (12, 13, 14, 15):
+        said, truth, _ = crowd(seed, [0.9, 0.9] + [0.25] * 6, n_values=3, answers=1.0)
+        claims, known = tables(said, truth, labels)
+        some = known.sample(60, seed=1)
+        rest = known.join(some, on="entity", how="anti")
+        before.append(veracity.evaluate(veracity.discover(claims), rest).accuracy)
+        after.append(veracity.evaluate(veracity.discover(claims, known=some), rest).accuracy)
+    assert min(after) > 0.85
+    assert np.mean(after) > np.mean(before)
+    assert np.subtract(after, before).min() > -0.01  # two items of 240, by chance
 
 
 def test_an_item_refuted_in_all_its_labels_gets_no_plausibility():

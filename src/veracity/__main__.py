@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import signal
 import sys
 
 FRESH = 200_000
@@ -35,6 +36,10 @@ def main() -> None:
                 sys.stderr.write("error: stopped before the end; no half-written result is left\n")
         sys.exit(1)
     finally:
+        with contextlib.suppress(ValueError):  # not the main thread
+            signal.signal(
+                signal.SIGINT, signal.SIG_IGN
+            )  # the work is done: nothing is left to stop
         # Looking through memory once more at the end takes up to a quarter of a short run. DuckDB
         # would call what is not looked through a leak, on standard error.
         if "duckdb" not in sys.modules:

@@ -84,8 +84,8 @@ def nothing_in(origin: str, what: str, reason: str) -> NoClaims:
 
 
 def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:
-    """Return notes on rows that were left out."""
-    return tuple(itertools.starmap(_lacking, n_lacking.items()))
+    """Return notes on rows that were left out, in the same order however rows come in batches."""
+    return tuple(itertools.starmap(_lacking, sorted(n_lacking.items())))
 
 
 def _lacking(name: str, count: int) -> str:
