@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 import polars as pl
@@ -83,9 +82,13 @@ def nothing_in(origin: str, what: str, reason: str) -> NoClaims:
     )
 
 
+COLUMNS = ("source", "entity", "fact", "value", "claim", "time", "weight")
+"""Columns that a row may lack, in the order in which notes name them."""
+
+
 def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:
     """Return notes on rows that were left out, in the same order however rows come in batches."""
-    return tuple(itertools.starmap(_lacking, sorted(n_lacking.items())))
+    return tuple(_lacking(name, n_lacking[name]) for name in COLUMNS if n_lacking[name])
 
 
 def _lacking(name: str, count: int) -> str:
