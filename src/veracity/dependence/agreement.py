@@ -27,6 +27,7 @@ from veracity.dependence.coverage import (
     overlap_of,
     taken_over,
 )
+from veracity.dependence.pairs import most_active
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 
@@ -163,11 +164,7 @@ class Dependence(NamedTuple):
 
 def slots_of(n_claims: FloatArray) -> IntArray:
     """Number the sources that are looked at; of those with equally many claims all, or none."""
-    fewest = FEWEST
-    if len(n_claims) > MOST_SLOTS:
-        most = np.partition(n_claims, -MOST_SLOTS - 1)[-MOST_SLOTS - 1]
-        fewest = max(FEWEST, int(most) + 1)
-    is_looked_at = n_claims >= fewest
+    is_looked_at = most_active(n_claims, FEWEST, MOST_SLOTS)
     return np.where(is_looked_at, np.cumsum(is_looked_at) - 1, -1)
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from veracity.dependence import Copies
-from veracity.dependence.pairs import first_of_joined
+from veracity.dependence.pairs import first_of_joined, most_active
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.kernels.loading import kernels
 from veracity.kernels.reference.sums import sigmoid
@@ -29,6 +29,10 @@ MOST_SLOTS = 200
 
 MOST_CLAIMS = 500_000
 """Claims of these sources that are looked at: those of items drawn at random."""
+
+MOST_VALUES = 1.5
+"""Mean number of values that a source claims of an item. One with more mostly claims several, such
+as samples of a model: that it shares some of them with another is no sign of a copy."""
 
 FEWEST_SOURCES = 4
 """Sources below which nobody is named: three can be told from each other in several ways."""
@@ -158,11 +162,7 @@ class Naming(NamedTuple):
     @classmethod
     def unseen(cls, n_claims: FloatArray, n_labels: int) -> Naming:
         """Choose the sources with most claims; of those with equally many all, or none."""
-        fewest = FEWEST_SHARED
-        if len(n_claims) > MOST_SLOTS:
-            most = np.partition(n_claims, -MOST_SLOTS - 1)[-MOST_SLOTS - 1]
-            fewest = max(fewest, int(most) + 1)
-        is_seen = n_claims >= fewest
+        is_seen = most_active(n_claims, FEWEST_SHARED, MOST_SLOTS)
         slot = np.where(is_seen, np.cumsum(is_seen) - 1.0, -1.0)
         share = min(MOST_CLAIMS / max(float(n_claims[is_seen].sum()), 1.0), 1.0)
         return cls(slot, share, min(n_labels, MOST_LABELS + 1), Copies.none())
@@ -193,6 +193,11 @@ class Naming(NamedTuple):
     def n_slots(self) -> int:
         """The number of sources that are looked at."""
         return int(self.slot_of_source.max(initial=-1.0)) + 1
+
+
+def compared_claims(n_claims: FloatArray, n_items: FloatArray) -> FloatArray:
+    """Return the claims of each source, none for those that mostly claim several values."""
+    return np.where(n_claims <= MOST_VALUES * n_items, n_claims, 0.0)
 
 
 def count_meetings(block: Block, naming: Naming) -> Meetings:
@@ -379,10 +384,10 @@ def _fitted(seen: _Seen, left: BoolArray) -> _Fit:
         weight, to_mean = n / (p * (1.0 - p)), USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE
         residual = weight * (seen.agreement - p)
         diagonal = 2.0 * (weight @ u**2) + to_mean
-        own = (residual @ u + to_mean * (u.mean() - u)) / diagonal
-        by_chance = (weight @ u) / diagonal
-        slope_of_c = residual.sum() / 2.0 + prior * (most / 2.0 - c) - (weight @ u) @ own
-        held = weight.sum() / 2.0 + prior - (weight @ u) @ by_chance
+        own, pull = (residual @ u + to_mean * (u.mean() - u)) / diagonal, weight @ u
+        by_chance = pull / diagonal
+        slope_of_c = residual.sum() / 2.0 + prior * (most / 2.0 - c) - pull @ own
+        held = weight.sum() / 2.0 + prior - pull @ by_chance
         before, step = c, float(np.clip(slope_of_c / held, -MOST_STEP, MOST_STEP))
         c = min(max(c + step, 0.0), most)
         move = np.clip(own - by_chance * (c - before), -MOST_STEP, MOST_STEP)

@@ -93,12 +93,16 @@ class Links(NamedTuple):
         return np.repeat(np.arange(len(self.n_links)), self.n_links)
 
 
+def most_active(n_claims: FloatArray, fewest: float, most: int) -> BoolArray:
+    """Return the sources with most claims; of those with equally many claims all, or none."""
+    if len(n_claims) > most:
+        fewest = max(fewest, int(np.partition(n_claims, -most - 1)[-most - 1]) + 1)
+    return n_claims >= fewest
+
+
 def able_sources(n_claims: FloatArray, rule: PairRule) -> BoolArray:
-    """Return the sources that can be in a pair; of those with equally many claims all, or none."""
-    is_able = n_claims >= rule.min_shared
-    if np.count_nonzero(is_able) > MOST_SOURCES:
-        is_able = n_claims > np.partition(n_claims, -MOST_SOURCES - 1)[-MOST_SOURCES - 1]
-    return is_able
+    """Return the sources that can be in a pair."""
+    return most_active(n_claims, rule.min_shared, MOST_SOURCES)
 
 
 def count_shared(block: Block, is_able: BoolArray, rule: PairRule) -> PairCounts:

@@ -12,6 +12,7 @@ from veracity.dependence.naming import (
     Meetings,
     Mistakes,
     Naming,
+    compared_claims,
     count_meetings,
     count_mistakes,
     with_pairs,
@@ -21,10 +22,6 @@ from veracity.encoding.block import UNKNOWN, Block
 from veracity.encoding.partitions import Encoded
 from veracity.engines import Held, Local
 from veracity.reading.schema import Kind
-
-MOST_VALUES = 1.5
-"""Values that a source names of an item, on average, up to which it is looked at: one with more
-names several, such as samples of a model, and that it shares some of them is no sign of a copy."""
 
 
 def named_pairs(encoded: Encoded, threads: int | None = None) -> Copies:
@@ -42,7 +39,7 @@ def _named(held: Held, encoded: Encoded) -> Copies:
         "categorical": max(len(encoded.names.labels), encoded.names.n_unnumbered),
     }
     n_labels = max(of_kind.get(encoded.kind, encoded.n_facts), 2)
-    naming = Naming.unseen(np.where(supports <= MOST_VALUES * voices, supports, 0.0), n_labels)
+    naming = Naming.unseen(compared_claims(supports, voices), n_labels)
     naming = with_suspects(naming, Meetings(*held.sweep(_count_meetings, naming, Turn())))
     if naming.suspects is not None:
         naming = with_pairs(naming, Mistakes(*held.sweep(_count_mistakes, naming, Turn())))

@@ -53,6 +53,7 @@ from veracity.dependence.naming import (
     Meetings,
     Mistakes,
     Naming,
+    compared_claims,
     count_meetings,
     count_mistakes,
     with_pairs,
@@ -71,10 +72,6 @@ ITEMS_PER_LABEL = 5
 
 MOST_DIVIDED = 0.1
 """Share of the claims that may name one of several values of their source, if values are labels."""
-
-MOST_VALUES = 1.5
-"""Mean number of values that a source claims of an item. One with more mostly claims several, such
-as samples of a model: that it shares some of them with another is no sign of a copy."""
 
 MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
@@ -200,8 +197,7 @@ class Veracity(Algorithm[Belief]):
             return Belief(TwoCoin.at_start(prior, self.strength, rows), None, None, claims)
         dependence, naming, shares_labels = None, None, self._shares_labels(survey)
         if self.dependence:
-            items = survey.counted.items_of_source
-            compared = np.where(claims <= MOST_VALUES * items, claims, 0.0)
+            compared = compared_claims(claims, survey.counted.items_of_source)
             naming = Naming.unseen(compared, survey.n_labels)
             if not shares_labels:
                 dependence = Dependence.unseen(slots_of(compared), (0.0, 1))
